@@ -1,0 +1,48 @@
+# Every target sets up what it needs: a virtual environment in this checkout, nothing outside it.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: help demo test test-full bench check generate format clean
+
+help:  ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+$(STAMP): pyproject.toml
+	@command -v git >/dev/null || { echo "error: git is not installed" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is older than 3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "hint: on Debian and Ubuntu, 'apt-get install python3-venv' brings the missing part" >&2; exit 1; }
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+demo: $(STAMP)  ## The life of a project from the command line, in a scratch repository
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+
+test: $(STAMP)  ## The ordinary tests
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full"
+
+test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part)
+	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
+	@$(BIN)/python -m bench
+
+check: $(STAMP)  ## Format, lint, types, generated files
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/python -m tools.generate --check
+
+generate: $(STAMP)  ## Write the validators and the generated docs anew
+	@$(BIN)/python -m tools.generate
+
+format: $(STAMP)  ## Format and fix what can be fixed
+	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix .
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache

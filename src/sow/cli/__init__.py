@@ -1,0 +1,1 @@
+"""argv → one call → print → exit code; one file per command group, loaded only when it is used."""

@@ -1,0 +1,56 @@
+"""sow cleanup and sow check: a project leaves its branch before the merge, and CI sees to it."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.cli.spec import Command, Option
+from sow.errors import Failed, SowError
+from sow.store import home as homes
+from sow.store.removal import remove
+from sow.system import checkout
+from sow.system.terminal import out
+
+
+def cleanup(context: Context, *, yes: bool) -> int:
+    context.judge("clean up the project")
+    home = context.home()
+    copy = remove(home, force=yes, any_branch=False)
+    out(f"removed .sow/project; a copy is in {copy}")
+    out("commit that before you merge: git add -A .sow && git commit -m 'Clean up the project'")
+    return 0
+
+
+def check(context: Context, *, json: bool) -> int:
+    """Without a .sow folder there is nothing to find fault with: CI runs this on every branch."""
+    where = checkout.at(os.path.abspath(context.root)) if context.root else homes.enclosing(context.cwd)
+    if where is None:
+        raise SowError(f"{context.root} is not the root of a git repository", "give the folder that holds .git")
+    found = [path for path in (".sow/project",) if os.path.lexists(f"{where.root}/{path}")]
+    if json:
+        emit({"clean": not found, "found": found})
+        return 1 if found else 0
+    if found:
+        raise Failed(f"{' and '.join(found)} must not be merged", "run 'sow cleanup' on this branch, commit, and push")
+    out("clean: no project state on this branch")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "cleanup",
+        cleanup,
+        "Remove the finished project from its branch before the merge",
+        options=(Option("--yes", help="Do so although tasks are open"),),
+        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays.",
+    ),
+    Command(
+        "check",
+        check,
+        "For CI: fail while project state is on the branch",
+        json=True,
+        details="Exit 0 when the branch can be merged, 1 when it cannot.",
+    ),
+)

@@ -1,0 +1,125 @@
+"""sow completion: words for the shell, from the same table that parses them."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.registry import GROUPS, commands
+from sow.cli.spec import GLOBAL, Argument, Command, Option
+from sow.domain.task import TASK
+from sow.errors import SowError
+from sow.system.terminal import out
+
+SCRIPTS = {
+    "bash": """# Load it with: eval "$(sow completion bash)"
+_sow() {
+    local IFS=$'\\n'
+    COMPREPLY=($(sow completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _sow sow
+""",
+    "zsh": """#compdef sow
+# Load it with: eval "$(sow completion zsh)"
+_sow() {
+    local -a words_found
+    words_found=("${(@f)$(sow completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "${words_found[1]}" ]]; then compadd -- "${words_found[@]}"; else _files; fi
+}
+compdef _sow sow
+""",
+    "fish": """# Load it with: sow completion fish | source
+function __sow_words
+    set -l tokens (commandline --tokenize --cut-at-cursor --current-process)
+    sow completion words -- $tokens[2..-1] (commandline --current-token --cut-at-cursor) 2>/dev/null
+end
+complete --command sow --no-files --arguments '(__sow_words)'
+""",
+}
+
+
+def script(context: Context, *, shell: str, words: list[str]) -> int:
+    if shell == "words":
+        out("\n".join(candidates(context, words or [""])))
+        return 0
+    if words:
+        raise SowError(f"sow completion {shell} takes no more words", f"usage: sow completion {shell}")
+    out(SCRIPTS[shell].rstrip("\n"))
+    return 0
+
+
+def candidates(context: Context, words: list[str]) -> list[str]:
+    """What may stand where the last, unfinished word stands."""
+    *before, current = words
+    if not before:
+        return [group for group in GROUPS if group.startswith(current)]
+    if before[0] not in GROUPS:
+        return []
+    table = commands(before[0])
+    command = next((each for each in table if each.name.split() == before[: len(each.name.split())]), None)
+    if command is None:
+        return [each.name.split()[1] for each in table if len(before) == 1 and each.name.split()[1].startswith(current)]
+    found = _values(context, command, before[len(command.name.split()) :], current)
+    return [each for each in found if each.startswith(current)]
+
+
+def _values(context: Context, command: Command, given: list[str], current: str) -> list[str]:
+    options = {option.flag: option for option in (*command.options, *GLOBAL)}
+    last = options.get(given[-1]) if given else None
+    if last is not None and last.metavar:
+        return _of(context, last)
+    if current.startswith("-"):
+        return [flag for flag, option in options.items() if option.repeat or flag not in given]
+    places = 0
+    skip = False
+    for word in given:
+        if skip:
+            skip = False
+        elif word in options:
+            skip = bool(options[word].metavar)
+        else:
+            places += 1
+    return _of(context, command.arguments[places]) if places < len(command.arguments) else []
+
+
+def _of(context: Context, entry: Option | Argument) -> list[str]:
+    if entry.choices:
+        return list(entry.choices)
+    if entry.completes == "statuses":
+        return list(TASK.statuses)
+    if entry.completes == "fields":
+        from sow.cli.task import FIELDS
+
+        return list(FIELDS)
+    return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
+
+
+def _from_project(context: Context, kind: str) -> list[str]:
+    from sow.cli.inbox import waiting
+    from sow.store import desk as desks
+    from sow.store import project as projects
+
+    try:
+        home = context.home()
+        if kind == "questions":
+            return [str(item["number"]) for item in waiting(home) if item["number"]]
+        project = projects.load(home)
+        if kind == "phases":
+            return [each["name"] for each in project["phases"]]
+        return [desk.id for desk in desks.desks(home, project)]
+    except SowError:  # completion helps or stays silent
+        return []
+
+
+COMMANDS = (
+    Command(
+        "completion",
+        script,
+        "Print the completion script for a shell",
+        arguments=(
+            Argument("shell", "Which shell", choices=("bash", "zsh", "fish", "words")),
+            Argument("words", "For the scripts: what is typed so far", repeat=True),
+        ),
+        details='bash: eval "$(sow completion bash)"\n'
+        'zsh:  eval "$(sow completion zsh)"\n'
+        "fish: sow completion fish | source",
+    ),
+)

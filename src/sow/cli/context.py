@@ -1,0 +1,73 @@
+"""What every command is given: the surroundings of the call, resolved once."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import ids
+from sow.errors import Failed, SowError
+from sow.store import home as homes
+from sow.store.home import Home
+from sow.system import caller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sow.domain.actor import Actor
+
+
+class Context:
+    """The folder, the environment and the global options of one call."""
+
+    __slots__ = ("environment", "root")
+
+    def __init__(self, *, root: str, environment: Mapping[str, str]) -> None:
+        self.root = root
+        self.environment = environment
+
+    @property
+    def cwd(self) -> str:
+        try:
+            return os.getcwd()
+        except FileNotFoundError:
+            raise Failed("the current folder does not exist any more", "go to another folder and try again") from None
+
+    def home(self) -> Home:
+        """The checkout that this call is about."""
+        return homes.find(option=self.root, environment=self.environment, cwd=self.cwd)
+
+    def actor(self) -> Actor:
+        """Who calls."""
+        return caller.actor(self.environment)
+
+    def judge(self, act: str) -> Actor:
+        """Who calls, for an act that no worker may do."""
+        return caller.judge(self.environment, act)
+
+    def task(self, given: str) -> str:
+        """The task that is meant: the given one, or the worker's own."""
+        named = given or self.environment.get("SOW_TASK", "")
+        if not named:
+            raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
+        return ids.task_id(named)
+
+    def text(self, value: str, what: str) -> str:
+        """A text as it was given: in words, as @FILE, or as - for standard input."""
+        if value == "-":
+            from sow.system.terminal import read_input
+
+            return read_input()
+        if value.startswith("@"):
+            return self._file(value[1:], what)
+        return value
+
+    def _file(self, path: str, what: str) -> str:
+        from sow.store.disk import Disk, read_text
+
+        try:
+            return read_text(Disk(), os.path.join(self.cwd, path))
+        except FileNotFoundError:
+            raise SowError(
+                f"{what}: there is no file {path!r}", "give @ and the path of an existing file, or the text itself"
+            ) from None

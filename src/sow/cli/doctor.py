@@ -1,0 +1,30 @@
+"""sow doctor: is this machine, this repository and this project fit for work?"""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.cli.spec import Command
+from sow.store.health import examine
+from sow.system.terminal import harmless_line, out, paint
+
+MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗", "red")}
+
+
+def doctor(context: Context, *, json: bool) -> int:
+    findings = examine(context.root or context.environment.get("SOW_ROOT", ""), context.cwd)
+    problems = sum(each["state"] == "problem" for each in findings)
+    warnings = sum(each["state"] == "warning" for each in findings)
+    if json:
+        emit({"healthy": not problems, "findings": findings})
+        return 1 if problems else 0
+    for each in findings:
+        mark, colour = MARKS[each["state"]]
+        out(f"{paint(mark, colour)} {harmless_line(each['what'])}")
+        if each["hint"]:
+            out(f"    {harmless_line(each['hint'])}")
+    out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
+    return 1 if problems else 0
+
+
+COMMANDS = (Command("doctor", doctor, "Check the machine, the repository and every state file", json=True),)

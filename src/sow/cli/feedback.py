@@ -1,0 +1,59 @@
+"""sow feedback: what the next iteration must do differently."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.cli.spec import Argument, Command
+from sow.domain import ids, text
+from sow.store import desk as desks
+from sow.store import feedback, task_acts
+from sow.store import project as projects
+from sow.system.terminal import err, harmless, harmless_line, out
+
+
+def add(context: Context, *, task: str, feedback_text: str) -> int:
+    actor = context.judge("give feedback on a task")
+    words = text.text(context.text(feedback_text, "the feedback"), "the feedback")
+    done, where = task_acts.give_feedback(context.home(), ids.task_id(task), words, actor=actor)
+    for remark in done.remarks:
+        err(f"warning: {harmless_line(remark)}")
+    out(where)
+    if done.task["status"] == "needs_review":
+        out(f"send the task back with: sow task set --id {done.task['id']} status in_progress")
+    return 0
+
+
+def listed(context: Context, *, task: str, json: bool) -> int:
+    home = context.home()
+    desk = desks.find(home, projects.load(home), context.task(task))
+    found = feedback.read(desk)
+    if json:
+        emit({"task": desk.id, "feedback": found})
+        return 0
+    for each in found:
+        out(f"{each['number']}  {each['at']}  by {harmless_line(each['by'])}, on iteration {each['iteration']}")
+        out(f"{harmless(each['text'])}\n")
+    if not found:
+        out("no feedback")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "feedback add",
+        add,
+        "Write feedback on a task for its next iteration",
+        arguments=(
+            Argument("task", "The task's id", completes="tasks"),
+            Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
+        ),
+    ),
+    Command(
+        "feedback list",
+        listed,
+        "Show the feedback on a task",
+        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        json=True,
+    ),
+)

@@ -1,0 +1,73 @@
+"""Help texts, made from the table."""
+
+from __future__ import annotations
+
+from sow.cli.registry import GROUPS, commands
+from sow.cli.spec import GLOBAL, Argument, Command, Option
+
+INTRO = """sow: a system of work for AI coding agents
+
+Usage: sow COMMAND …
+"""
+OUTRO = """
+Every command has its own help: sow COMMAND --help
+Exit codes: 0 done, 1 something failed, 2 bad input, 3 our own fault, 4 waits for somebody, 130 interrupted
+"""
+
+
+def _word(option: Option) -> str:
+    return f"{option.flag} {option.metavar}" if option.metavar else option.flag
+
+
+def _place(argument: Argument) -> str:
+    shown = f"{argument.metavar}…" if argument.repeat else argument.metavar
+    return f"[{shown}]" if argument.optional or argument.repeat else shown
+
+
+def usage_line(command: Command) -> str:
+    """The command on one line."""
+    words = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
+    for option in command.options:
+        shown = _word(option) + ("…" if option.repeat else "")
+        words.append(shown if option.required else f"[{shown}]")
+    return " ".join(words)
+
+
+def command_help(command: Command) -> str:
+    """All that there is to know about one command."""
+    rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
+    rows += [(_word(option), _text(option)) for option in command.options]
+    rows += [(_word(option), option.help) for option in GLOBAL]
+    width = max(len(left) for left, _ in rows)
+    lines = [f"Usage: {usage_line(command)}", "", command.summary, ""]
+    lines += [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
+    if command.details:
+        lines += ["", command.details.strip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _text(entry: Option | Argument) -> str:
+    notes = [f"one of: {', '.join(entry.choices)}"] if entry.choices else []
+    if isinstance(entry, Option):
+        notes += ["may be repeated"] if entry.repeat else []
+        notes += [f"default: {entry.default}"] if entry.default else []
+    return f"{entry.help} ({'; '.join(notes)})" if notes else entry.help
+
+
+def group_help(group: str) -> str:
+    """The commands of one group."""
+    table = commands(group)
+    if len(table) == 1 and table[0].name == group:
+        return command_help(table[0])
+    more = f"Every command has its own help: sow {group} COMMAND --help"
+    return f"Usage: sow {group} COMMAND …\n\n{_summaries(table)}\n{more}\n"
+
+
+def full_help() -> str:
+    """Every command with one line."""
+    return INTRO + "\n" + _summaries([command for group in GROUPS for command in commands(group)]) + OUTRO
+
+
+def _summaries(table: list[Command]) -> str:
+    width = max(len(command.name) for command in table)
+    return "".join(f"  {command.name:<{width}}  {command.summary}\n" for command in table)

@@ -1,0 +1,42 @@
+"""sow init: the .sow/ folder of a repository; it can be repeated and overwrites nothing."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.context import Context
+from sow.cli.project import create_project
+from sow.cli.spec import Command, Option
+from sow.errors import SowError
+from sow.store.layout import lay_out
+from sow.system.terminal import harmless_line, out
+
+
+def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:
+    if not project and (description or phase):
+        raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
+    home, made = lay_out(context.root or context.environment.get("SOW_ROOT", ""), context.cwd)
+    for path in made:
+        out(f"made {path}")
+    if not made:
+        out(f"{os.path.join(home.root, '.sow')} is complete already")
+    if project:
+        created = create_project(context, home, name=project, description=description, phases=phase)
+        out(f"project {harmless_line(created['name'])} on branch {created['branch']}")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "init",
+        init,
+        "Make the .sow folder of this repository, and a project with --project",
+        options=(
+            Option("--project", "NAME", "Also start a project on this branch"),
+            Option("--description", "TEXT", "What the project is for (TEXT, @FILE or -)"),
+            Option("--phase", "PHASE", "A phase of the project, in order", repeat=True, completes="phases"),
+        ),
+        details="It can be repeated: what exists is kept as it is.\n"
+        "A project lives on a feature branch: main and master are refused.",
+    ),
+)

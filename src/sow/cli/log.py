@@ -1,0 +1,110 @@
+"""sow log: one entry, appended in a moment, to the log of a task or of the project."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import ids, text
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import log as logs
+from sow.store import project as projects
+from sow.store.desk import Desk
+from sow.system import clock
+from sow.system.terminal import harmless, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import LogEntry, ProjectState
+    from sow.store.home import Home
+
+
+def log(
+    context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str, list: bool, json: bool
+) -> int:
+    home = context.home()
+    project = projects.load(home)
+    named = task or context.environment.get("SOW_TASK", "")
+    desk = desks.find(home, project, ids.task_id(named)) if named else None
+    if list:
+        return _show(home, desk, json=json)
+    return _write(context, home, desk, log_text, file, action, result)
+
+
+def agent_log(context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str) -> int:
+    home = context.home()
+    project = projects.load(home)
+    named = task or context.environment.get("SOW_TASK", "")
+    desk = desks.find(home, project, ids.task_id(named)) if named else _only_task_in_progress(home, project)
+    return _write(context, home, desk, log_text, file, action, result)
+
+
+def _only_task_in_progress(home: Home, project: ProjectState) -> Desk:
+    working = [desk for desk, task in desks.load_all(home, project)[0] if task["status"] == "in_progress"]
+    if len(working) == 1:
+        return working[0]
+    count = ", ".join(desk.id for desk in working) if working else "none"
+    raise SowError(f"which task is this about? In progress: {count}", "name it with --task 010, or set SOW_TASK")
+
+
+def _write(
+    context: Context, home: Home, desk: Desk | None, log_text: str, file: list[str], action: str, result: str
+) -> int:
+    if not log_text:
+        raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
+    actor = context.actor()
+    if desk:
+        task = desk.task()
+        signed = ids.agent_id(
+            actor.name if actor.is_worker and actor.task == desk.id else task["assigned_agent"], task["iteration"]
+        )
+    else:
+        signed = "orchestrator"
+    entry: LogEntry = {
+        "timestamp": clock.now(),
+        "agent": signed,
+        "action": text.word(action, "--action"),
+        "result": text.word(result, "--result"),
+        "files": [text.line(each, "--file", 1000) for each in file],
+        "text": text.text(context.text(log_text, "the text"), "the text", 200_000),
+    }
+    path = desk.log_path if desk else f"{home.project}/log.md"
+    logs.append(home, path, entry)
+    out(f"logged to {home.relative(path)}")
+    return 0
+
+
+def _show(home: Home, desk: Desk | None, *, json: bool) -> int:
+    entries = logs.read(home, desk.log_path if desk else f"{home.project}/log.md")
+    if json:
+        from sow.cli.output import emit
+
+        emit({"task": desk.id if desk else None, "entries": entries})
+        return 0
+    for entry in entries:
+        files = f"  ({', '.join(entry['files'])})" if entry["files"] else ""
+        out(harmless(f"{entry['timestamp']}  {entry['agent']}  {entry['action']}  {entry['result']}{files}"))
+        out(harmless(f"  {entry['text']}"))
+    if not entries:
+        out("no entries")
+    return 0
+
+
+ENTRY = (
+    Option("--file", "PATH", "A file that it is about", repeat=True),
+    Option("--action", "WORD", "What was done, such as modified_file", default="note"),
+    Option("--result", "WORD", "How it went, such as success", default="info"),
+    Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
+)
+
+COMMANDS = (
+    Command(
+        "log",
+        log,
+        "Append an entry to the log of a task, or of the project",
+        arguments=(Argument("log_text", "What was done (TEXT, @FILE or -)", optional=True),),
+        options=(*ENTRY, Option("--list", help="Read the entries back")),
+        json=True,
+        details="Without --task and SOW_TASK the entry goes to the project's log, signed by the orchestrator.",
+    ),
+)

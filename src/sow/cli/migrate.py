@@ -1,0 +1,50 @@
+"""sow migrate: bring an older project to the schemas of this sow."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Command, Option
+from sow.errors import Waiting
+from sow.store.migration import apply, plan
+from sow.store.schema import VERSION
+from sow.system.terminal import confirm, is_interactive, out
+
+
+def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
+    context.judge("migrate the project")
+    home = context.home()
+    steps = plan(home)
+    if not steps:
+        out("Already up to date")
+        return 0
+    for step in steps:
+        shown = (
+            home.relative(step.path).removeprefix(".sow/project/") if step.name == "task" else home.relative(step.path)
+        )
+        out(f"Migrating {shown}: v{step.version} → v{VERSION}")
+        out("".join(f"  - {line}\n" for line in step.lines))
+    if dry_run:
+        out(f"Dry run: {_files(len(steps))} would be updated.")
+        return 0
+    if not yes and not is_interactive():
+        raise Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes")
+    if not yes and not confirm(f"Change {_files(len(steps))}?"):
+        raise Waiting("nothing was migrated", "run 'sow migrate' again when you are ready")
+    backup = apply(home, steps)
+    out(f"Migration complete! {_files(len(steps))} updated.")
+    out(f"The project as it was is in {backup}")
+    return 0
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
+
+
+COMMANDS = (
+    Command(
+        "migrate",
+        migrate,
+        "Bring the project to the schemas of this sow, after a backup",
+        options=(Option("--dry-run", help="Show the changes and make none"), Option("--yes", help="Do not ask")),
+    ),
+)

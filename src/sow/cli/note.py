@@ -1,0 +1,96 @@
+"""sow note: assumptions that a worker met; an open one keeps its task from being done."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import text
+from sow.domain.note import CATEGORIES
+from sow.store import note_acts
+from sow.system.terminal import harmless, out
+
+TASK = Option("--task", "ID", "Whose desk; without: SOW_TASK", completes="tasks")
+NUMBER = Argument("number", "The note's number, such as 1 or note_001")
+
+
+def add(call: Context, *, description: str, context: str, category: str, task: str) -> int:
+    note = note_acts.add(
+        call.home(),
+        call.task(task),
+        description=text.text(call.text(description, "--description"), "--description", 20_000),
+        context=text.text(call.text(context, "--context"), "--context", 20_000),
+        category=category,
+        actor=call.actor(),
+    )
+    out(f"{note['note_id']} is open")
+    return 0
+
+
+def resolve(context: Context, *, number: str, resolution: str, task: str) -> int:
+    words = text.text(context.text(resolution, "--resolution"), "--resolution", 100_000)
+    note = note_acts.resolve(context.home(), context.task(task), number, resolution=words, actor=context.actor())
+    out(f"{note['note_id']} is resolved by {note['resolved_by']}")
+    return 0
+
+
+def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
+    ident = context.task(task)
+    words = text.text(context.text(reason, "--reason"), "--reason", 20_000)
+    note = note_acts.escalate(context.home(), ident, number, reason=words, actor=context.actor())
+    out(f"{note['note_id']} is escalated; end your turn with: sow task set --id {ident} status paused")
+    return 0
+
+
+def listed(context: Context, *, task: str, json: bool) -> int:
+    desk, notes = note_acts.listed(context.home(), context.task(task))
+    if json:
+        from sow.cli.output import emit
+
+        emit({"task": desk.id, "notes": notes, "unresolved": sum(each["status"] != "resolved" for each in notes)})
+        return 0
+    for each in notes:
+        category = f", {each['category']}" if "category" in each else ""
+        out(
+            harmless(
+                f"{each['note_id']}  [{each['status']}{category}]  {each['description']}\n  while: {each['context']}"
+            )
+        )
+        ending = each.get("resolution") or each.get("escalation_reason")
+        if ending:
+            out(harmless(f"  → {ending}"))
+    if not notes:
+        out("no notes")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "note add",
+        add,
+        "Write down an assumption or an uncertainty",
+        options=(
+            Option("--description", "TEXT", "What is assumed or unclear", required=True),
+            Option("--context", "TEXT", "What you were doing when it arose", required=True),
+            Option("--category", "KIND", "What kind of matter it is", choices=CATEGORIES),
+            TASK,
+        ),
+        details="A task with an open or escalated note cannot be set to needs_review.\n"
+        "Matters of technology, architecture, security, requirements and conflict\n"
+        "cannot be resolved by their own agent: escalate them.",
+    ),
+    Command(
+        "note resolve",
+        resolve,
+        "Close a note with what was decided",
+        arguments=(NUMBER,),
+        options=(Option("--resolution", "TEXT", "How it was settled, with the evidence", required=True), TASK),
+    ),
+    Command(
+        "note escalate",
+        escalate,
+        "Make a note a question for somebody else",
+        arguments=(NUMBER,),
+        options=(Option("--reason", "TEXT", "Why you cannot settle it", required=True), TASK),
+    ),
+    Command("note list", listed, "Show the notes on a desk", options=(TASK,), json=True),
+)

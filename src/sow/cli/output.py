@@ -1,0 +1,28 @@
+"""How commands print: JSON for programs, tables for people, nothing that could harm a terminal."""
+
+from __future__ import annotations
+
+from sow.system.terminal import HARMLESS, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+# JSON escapes the first control characters itself; the others would reach a terminal raw.
+ESCAPED = {code: f"\\u{code:04x}" for code in HARMLESS if code >= 0x7F and not 0xD800 <= code < 0xE000}
+
+
+def emit(document: Any) -> None:
+    """One JSON document on stdout."""
+    import json
+
+    out(json.dumps(document, indent=2, ensure_ascii=False).translate(ESCAPED))
+
+
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:
+    """Columns, as wide as they need to be."""
+    clean = [tuple(harmless_line(cell) for cell in row) for row in rows]
+    widths = [max(len(row[index]) for row in clean) for index in range(len(clean[0]))] if clean else []
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in clean)
+    return "\n".join(f"{indent}{line}" for line in lines)

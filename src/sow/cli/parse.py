@@ -1,0 +1,111 @@
+"""Words → values, by the command's table. Nothing is guessed: what does not fit is an error that says so."""
+
+from __future__ import annotations
+
+from sow.cli.spec import GLOBAL, Command, Option
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class HelpWanted(Exception):
+    """`--help` stood among the words."""
+
+
+def parse(command: Command, words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values of the command's own arguments, and those of the global options."""
+    options = {option.flag: option for option in (*GLOBAL, *command.options)}
+    values: dict[str, Any] = {}
+    places: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--":
+            places += waiting
+            break
+        if word in ("--help", "-h"):
+            raise HelpWanted
+        flag, equals, attached = word.partition("=")
+        if word.startswith("--") and " " not in flag:
+            option = _option(command, options, flag)
+            _store(command, option, values, equals, attached, waiting)
+        elif len(word) == 2 and word[0] == "-" and word[1].isalpha():
+            raise usage(command, f"unknown option {word}")
+        else:
+            places.append(word)
+    own = _own(command, values)
+    own.update(_places(command, places))
+    return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
+
+
+def usage(command: Command, problem: str) -> SowError:
+    """A wrong call, with the right one."""
+    from sow.cli.help import usage_line
+
+    return SowError(f"sow {command.name}: {problem}", f"usage: {usage_line(command)}")
+
+
+def _option(command: Command, options: dict[str, Option], flag: str) -> Option:
+    if flag in options:
+        return options[flag]
+    from difflib import get_close_matches
+
+    near = get_close_matches(flag, options, n=1)
+    raise usage(command, f"unknown option {flag}" + (f" (did you mean {near[0]}?)" if near else ""))
+
+
+def _store(
+    command: Command, option: Option, values: dict[str, Any], equals: str, attached: str, waiting: list[str]
+) -> None:
+    if not option.metavar:
+        if equals:
+            raise usage(command, f"{option.flag} takes no value")
+        values[option.name] = True
+        return
+    if not equals and (not waiting or waiting[0].startswith("--")):
+        raise usage(command, f"{option.flag} needs a value (one that starts with -- is given as {option.flag}=…)")
+    value = attached if equals else waiting.pop(0)
+    if option.choices and value not in option.choices:
+        raise SowError(
+            f"sow {command.name}: {option.flag} cannot be {value!r}",
+            f"{option.flag} is one of: {', '.join(option.choices)}",
+        )
+    if option.repeat:
+        values.setdefault(option.name, []).append(value)
+    elif option.name in values:
+        raise usage(command, f"{option.flag} is given twice")
+    else:
+        values[option.name] = value
+
+
+def _own(command: Command, values: dict[str, Any]) -> dict[str, Any]:
+    own = {}
+    for option in command.options:
+        if option.required and option.name not in values:
+            raise usage(command, f"{option.flag} is required")
+        empty: Any = [] if option.repeat else option.default if option.metavar else False
+        own[option.name] = values.get(option.name, empty)
+    return own
+
+
+def _places(command: Command, places: list[str]) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for argument in command.arguments:
+        if argument.repeat:
+            own[argument.name], places = places, []
+        elif places:
+            own[argument.name] = places.pop(0)
+        elif argument.optional:
+            own[argument.name] = ""
+        else:
+            raise usage(command, f"{argument.metavar} is missing")
+        if argument.choices and own[argument.name] and own[argument.name] not in argument.choices:
+            raise SowError(
+                f"sow {command.name}: {argument.metavar} cannot be {own[argument.name]!r}",
+                f"it is one of: {', '.join(argument.choices)}",
+            )
+    if places:
+        raise usage(command, f"{places[0]!r} is one argument too many (a text of several words needs quotes)")
+    return own

@@ -1,0 +1,100 @@
+"""sow phase: the stages of a project."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import text
+from sow.domain.task import ENDED_STATUSES
+from sow.store import desk as desks
+from sow.store import phase_acts
+from sow.store import project as projects
+from sow.system.terminal import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import Phase
+
+
+def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
+    actor = context.judge("add a phase at once") if yes else context.actor()
+    home = context.home()
+    why = text.line(reason, "--reason", 2000)
+    added = phase_acts.add(home, name, reason=why, before=before, after=after, approved=yes, actor=actor)
+    if added["status"] == "proposed":
+        out(f"phase {added['name']} is proposed as question {added['question']}")
+        out(f"a person approves it with: sow phase approve {added['name']}")
+        return 0
+    out(f"phase {added['name']} is {added['status']}")
+    return 0
+
+
+def listed(context: Context, *, json: bool) -> int:
+    home = context.home()
+    project = projects.load(home)
+    readable, broken = desks.load_all(home, project)
+    rows: list[dict[str, Any]] = []
+    for phase in project["phases"]:
+        here = [task["status"] for desk, task in readable if desk.phase == phase["name"]]
+        rows.append({**phase, "tasks": len(here), **{each: here.count(each) for each in ENDED_STATUSES}})
+    if json:
+        emit({"phases": rows, "broken": broken})
+        return 0
+    lines = [(row["name"], row["status"], str(row["tasks"]), str(row["completed"])) for row in rows]
+    out(table([("PHASE", "STATUS", "TASKS", "DONE"), *lines]))
+    return 0
+
+
+def advance(context: Context) -> int:
+    actor = context.judge("advance the phase")
+    return _tell(phase_acts.advance(context.home(), actor=actor))
+
+
+def back(context: Context, *, name: str) -> int:
+    actor = context.judge("go back to an earlier phase")
+    return _tell(phase_acts.back(context.home(), name, actor=actor))
+
+
+def approve(context: Context, *, name: str) -> int:
+    actor = context.judge("approve a phase")
+    out(f"phase {phase_acts.decide(context.home(), name, yes=True, actor=actor)} is approved")
+    return 0
+
+
+def _tell(phases: list[Phase]) -> int:
+    current = next((each["name"] for each in phases if each["status"] == "active"), "")
+    out(f"the phase is {current} now" if current else "all phases are completed")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "phase add",
+        add,
+        "Propose a new phase; a person approves it",
+        arguments=(Argument("name", "The phase's name, such as discovery"),),
+        options=(
+            Option("--reason", "TEXT", "Why it is needed", required=True),
+            Option("--after", "PHASE", "Put it behind this phase; without: behind the active one", completes="phases"),
+            Option("--before", "PHASE", "Put it before this phase", completes="phases"),
+            Option("--yes", help="Take it in at once: a person is typing this"),
+        ),
+    ),
+    Command("phase list", listed, "List the phases and their progress", json=True),
+    Command("phase advance", advance, "Complete the active phase and begin the next; no task up to here may be open"),
+    Command(
+        "phase back",
+        back,
+        "Go back to an earlier phase",
+        arguments=(Argument("name", "Which one; without: the one before", optional=True, completes="phases"),),
+    ),
+    Command(
+        "phase approve",
+        approve,
+        "Approve a proposed phase",
+        arguments=(Argument("name", "The proposed phase", completes="phases"),),
+    ),
+)

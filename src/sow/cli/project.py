@@ -1,0 +1,119 @@
+"""sow project: the work on one branch."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import text
+from sow.domain.phase import new_phases
+from sow.store import memory
+from sow.store import project as projects
+from sow.store.home import Home
+from sow.store.removal import remove
+from sow.store.saving import save_project
+from sow.store.task_acts import record
+from sow.system import clock, identity
+from sow.system.terminal import harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import ProjectState
+
+
+def create_project(context: Context, home: Home, *, name: str, description: str, phases: list[str]) -> ProjectState:
+    """A project on the current branch, from words that a person typed."""
+    now = clock.now()
+    actor = context.judge("start a project")
+    checked = text.line(name, "the project's name", 100)
+    about = text.text(context.text(description, "--description"), "the description", 20_000) if description else ""
+    stages = new_phases(phases, now=now)
+    with home.lock():
+        project = projects.create(
+            home, project_id=identity.uuid4(), name=checked, description=about, phases=stages, now=now
+        )
+        record(home, actor, action="project_new", text=f"started project {checked} on {project['branch']}", now=now)
+    return project
+
+
+def new(context: Context, *, name: str, description: str, phase: list[str]) -> int:
+    home = context.home()
+    project = create_project(context, home, name=name, description=description, phases=phase)
+    phases = ", ".join(each["name"] for each in project["phases"])
+    out(f"project {harmless_line(project['name'])} on branch {project['branch']}: {phases}")
+    return 0
+
+
+def show(context: Context, *, json: bool) -> int:
+    home = context.home()
+    project = projects.load(home)
+    if json:
+        emit({**project, "memories": memory.read(home)})
+        return 0
+    shown = ("name", "description", "branch", "project_id", "created_at", "updated_at")
+    rows = [(key, str(project[key])) for key in shown]  # type: ignore[literal-required]
+    rows.append(("phases", ", ".join(f"{each['name']} ({each['status']})" for each in project["phases"])))
+    out(table([row for row in rows if row[1]]))
+    return 0
+
+
+def save(context: Context, *, message: str) -> int:
+    home = context.home()
+    context.judge("commit the project's state")
+    project = projects.load(home)
+    commit = save_project(
+        home, text.line(message, "--message", 200) if message else f"sow: save project {project['name']}"
+    )
+    out(f"saved as {commit}" if commit else "nothing to save: the project is committed as it is")
+    return 0
+
+
+def remember(context: Context, *, memory_text: str) -> int:
+    home = context.home()
+    projects.load(home)
+    words = text.text(context.text(memory_text, "the memory"), "the memory", 20_000)
+    out(f"remembered in {memory.add(home, words, by=context.actor().name, now=clock.now())}")
+    return 0
+
+
+def delete(context: Context, *, yes: bool) -> int:
+    context.judge("delete the project")
+    home = context.home()
+    out(f"removed .sow/project; a copy is in {remove(home, force=yes, any_branch=True)}")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "project new",
+        new,
+        "Start the project of this branch",
+        arguments=(Argument("name", "What the project is called"),),
+        options=(
+            Option("--description", "TEXT", "What the project is for (TEXT, @FILE or -)"),
+            Option(
+                "--phase", "PHASE", "A phase, in order; without one: implementation", repeat=True, completes="phases"
+            ),
+        ),
+    ),
+    Command("project show", show, "Show the project of this branch", json=True),
+    Command(
+        "project save",
+        save,
+        "Commit .sow/project, and nothing else, on this branch",
+        options=(Option("--message", "TEXT", "The message of the commit"),),
+    ),
+    Command(
+        "project remember",
+        remember,
+        "Keep a decision or a memory that every later agent should know",
+        arguments=(Argument("memory_text", "What to remember (TEXT, @FILE or -)"),),
+        details="It goes to .sow/project/context/memories.md, and 'sow status' shows it.",
+    ),
+    Command(
+        "project delete",
+        delete,
+        "Remove .sow/project, finished or not; a copy is kept under .sow/local/removed",
+        options=(Option("--yes", help="Do so although tasks are open"),),
+    ),
+)

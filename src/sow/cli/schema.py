@@ -1,0 +1,171 @@
+"""sow schema and sow validate: the rules of our files, and whether a file follows them."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.cli.spec import Argument, Command, Option
+from sow.domain.phase import ALIASES
+from sow.errors import SowError
+from sow.store import schema
+from sow.store.kinds import validate_file
+from sow.store.schema_diff import Change, changes
+from sow.system.terminal import err, harmless_line, out
+
+NAMES = tuple(schema.names())
+
+
+def listed(context: Context, *, json: bool) -> int:
+    known = [
+        {"version": version, "current": version == schema.VERSION, "schemas": schema.names(version)}
+        for version in schema.versions()
+    ]
+    if json:
+        emit({"versions": known})
+        return 0
+    for each in known:
+        out(f"{each['version']}{' (current)' if each['current'] else ''}: {', '.join(map(str, each['schemas']))}")  # type: ignore[call-overload]
+    return 0
+
+
+def show(context: Context, *, name: str, format: str, version: str) -> int:
+    document = schema.document(name, schema.check_version(version) if version else schema.VERSION)
+    if format == "cue":
+        from sow.store.cue import export
+
+        out(export(document).rstrip("\n"))
+    else:
+        emit(document)
+    return 0
+
+
+def diff(context: Context, *, older: str, newer: str, json: bool) -> int:
+    found = changes(schema.check_version(older), schema.check_version(newer))
+    if json:
+        emit(
+            {
+                "changes": [
+                    {
+                        "kind": each.kind,
+                        "schema": each.schema,
+                        "path": each.path,
+                        "old": each.old or None,
+                        "default": each.default,
+                    }
+                    for each in found
+                ]
+            }
+        )
+        return 0
+    if not found:
+        out("No changes.")
+        return 0
+    out("Changes detected:")
+    for number, change in enumerate(found, 1):
+        out(f"{number}. {_sentence(change)}")
+    out("\nSuggested migration:")
+    out("\n".join(f"  - {_advice(change)}" for change in found))
+    return 0
+
+
+def _sentence(change: Change) -> str:
+    parent = f"{change.parent}." if change.parent else ""
+    return {
+        "rename": f"{parent}{change.old} → {change.path} (rename)",
+        "add": f"{change.path} added (default: {change.default})",
+        "add optional": f"{change.path} added (optional)",
+        "add required": f"{change.path} added (required)",
+        "remove": f"{change.path} removed",
+        "schema added": f"schema {change.schema} added",
+        "schema removed": f"schema {change.schema} removed",
+    }[change.kind]
+
+
+def _advice(change: Change) -> str:
+    import json
+
+    return {
+        "rename": f"Rename field: {change.old} → {change.field}",
+        "add": f"Add field: {change.field} = {json.dumps(change.default)}",
+        "add required": f"Add field: {change.field}, by hand",
+        "remove": f"Remove field: {change.field}",
+    }.get(change.kind, f"Nothing for {change.path}")
+
+
+def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int:
+    if not file:
+        raise SowError("sow validate: which file?", "usage: sow validate FILE…")
+    findings = []
+    for name in file:
+        path = _resolve(context, name)
+        try:
+            findings.append({"file": name, "kind": validate_file(path, name, kind), "error": None, "hint": None})
+        except SowError as problem:
+            findings.append({"file": name, "kind": kind or None, "error": problem.message, "hint": problem.hint})
+    bad = [each for each in findings if each["error"]]
+    if json:
+        emit({"valid": not bad, "files": findings})
+        return 2 if bad else 0
+    for each in findings:
+        if not each["error"]:
+            out(f"{harmless_line(name_of(each))}: valid {each['kind']}")
+    for each in bad[:-1]:
+        err(f"error: {harmless_line(str(each['error']))}\nhint: {each['hint']}")
+    if bad:
+        raise SowError(str(bad[-1]["error"]), str(bad[-1]["hint"]))
+    return 0
+
+
+def name_of(finding: dict[str, str | None]) -> str:
+    return str(finding["file"])
+
+
+def _resolve(context: Context, name: str) -> str:
+    """A path from here, from the repository's root, or from .sow/project; `implement` is `implementation` there too."""
+    places = [context.cwd]
+    try:
+        home = context.home()
+        places += [home.root, home.project]
+    except SowError:  # a file outside of any project can be validated too
+        pass
+    spelled = "/".join(ALIASES.get(part, part) for part in name.split("/"))
+    for place in places:
+        for each in (name, spelled):
+            path = os.path.join(place, each)
+            if os.path.isfile(path):
+                return path
+    return os.path.join(places[0], name)
+
+
+COMMANDS = (
+    Command("schema list", listed, "List the schemas and their versions", json=True),
+    Command(
+        "schema show",
+        show,
+        "Print a schema",
+        arguments=(Argument("name", "Which schema", choices=NAMES),),
+        options=(
+            Option("--format", "FORMAT", "As what", choices=("json", "cue"), default="json"),
+            Option("--version", "VERSION", "Which version; without: the current one"),
+        ),
+    ),
+    Command(
+        "schema diff",
+        diff,
+        "Show what changed between two versions",
+        arguments=(Argument("older", "Such as v0.9.0"), Argument("newer", "Such as v1.0.0")),
+        json=True,
+    ),
+    Command(
+        "validate",
+        validate,
+        "Check files against their schemas",
+        arguments=(
+            Argument("file", "A path from here, from the root, or from .sow/project", repeat=True, completes="files"),
+        ),
+        options=(Option("--kind", "SCHEMA", "What it is, where the path does not tell", choices=NAMES),),
+        json=True,
+    ),
+)

@@ -1,0 +1,90 @@
+"""What a command looks like: the one table that parsing, help, completion and the reference are made from."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Option:
+    """`--name VALUE`, or a bare `--flag` when it has no metavar."""
+
+    __slots__ = ("choices", "completes", "default", "flag", "help", "metavar", "name", "repeat", "required")
+
+    def __init__(
+        self,
+        flag: str,
+        metavar: str = "",
+        help: str = "",
+        *,
+        required: bool = False,
+        repeat: bool = False,
+        choices: tuple[str, ...] = (),
+        default: str = "",
+        completes: str = "",
+    ) -> None:
+        self.flag = flag
+        self.name = flag.lstrip("-").replace("-", "_")
+        self.metavar = metavar
+        self.help = help
+        self.required = required
+        self.repeat = repeat
+        self.choices = choices
+        self.default = default
+        self.completes = completes
+
+
+class Argument:
+    """A value by its place."""
+
+    __slots__ = ("choices", "completes", "help", "metavar", "name", "optional", "repeat")
+
+    def __init__(
+        self,
+        name: str,
+        help: str = "",
+        *,
+        optional: bool = False,
+        repeat: bool = False,
+        choices: tuple[str, ...] = (),
+        completes: str = "",
+    ) -> None:
+        self.name = name
+        self.metavar = name.upper()
+        self.help = help
+        self.optional = optional
+        self.repeat = repeat
+        self.choices = choices
+        self.completes = completes
+
+
+class Command:
+    """One command: its words, its arguments, and the function that runs it."""
+
+    __slots__ = ("arguments", "details", "name", "options", "run", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[..., int],
+        summary: str,
+        *,
+        arguments: tuple[Argument, ...] = (),
+        options: tuple[Option, ...] = (),
+        json: bool = False,
+        details: str = "",
+    ) -> None:
+        self.name = name
+        self.run = run
+        self.summary = summary
+        self.arguments = arguments
+        self.options = (*options, JSON) if json else options
+        self.details = details
+
+
+JSON = Option("--json", help="Print a JSON document and nothing else")
+GLOBAL = (
+    Option("--root", "DIR", "Work in the checkout at DIR instead of the one around the current folder"),
+    Option("--debug", help="Show a traceback when something goes wrong"),
+)

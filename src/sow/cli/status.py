@@ -1,0 +1,109 @@
+"""sow status: what exists, what is done, what waits, and what to do next."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Command
+from sow.domain.advice import next_step
+from sow.domain.ids import agent_id
+from sow.domain.inbox import items
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.system.terminal import harmless, harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.store.home import Home
+
+RECENT = 5
+MOST_ROWS = 50
+
+
+def status(context: Context, *, json: bool) -> int:
+    home = context.home()
+    if not projects.exists(home):
+        return _no_project(home, json=json)
+    known = document(home)
+    if json:
+        emit(known)
+    else:
+        _show(known)
+    return 0
+
+
+def _no_project(home: Home, *, json: bool) -> int:
+    step = {"text": "there is no project on this branch: start one", "command": 'sow project new "NAME"'}
+    if json:
+        emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "next": step})
+    else:
+        out(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}")
+        out(f"next: {step['text']}: {step['command']}")
+    return 0
+
+
+def document(home: Home) -> dict[str, Any]:
+    """The whole project at a glance."""
+    from sow.store import log, memory
+
+    project = projects.load(home)
+    readable, broken = desks.load_all(home, project)
+    tasks = [task for _, task in readable]
+    waiting = items(tasks, project["phases"], broken)
+    counts: dict[str, int] = {}
+    for task in tasks:
+        counts[task["status"]] = counts.get(task["status"], 0) + 1
+    return {
+        "project": {
+            key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")
+        },
+        "root": home.root,
+        "phases": project["phases"],
+        "counts": counts,
+        "tasks": [{**task, "phase": desk.phase} for desk, task in readable],
+        "broken": broken,
+        "inbox": waiting,
+        "memories": memory.read(home),
+        "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
+        "next": next_step(tasks, {task["id"]: desk.phase for desk, task in readable}, project["phases"], waiting),
+    }
+
+
+def _show(known: dict[str, Any]) -> None:
+    project = known["project"]
+    out(paint(harmless_line(project["name"]), "bold") + f" on branch {project['branch']}")
+    if project["description"]:
+        out(harmless(project["description"]).strip())
+    out("phases: " + " → ".join(_phase(each) for each in known["phases"]))
+    out("tasks: " + (", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"))
+    rows = [
+        (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), t["name"])
+        for t in known["tasks"]
+    ]
+    rows += [(ident, "broken", "", "", problem) for ident, problem in known["broken"].items()]
+    if len(rows) > MOST_ROWS:
+        rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
+    if rows:
+        out("\n" + table(rows, indent="  "))
+    for title, lines in (
+        (
+            "Waits for you",
+            [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in known["inbox"]],
+        ),
+        ("Remember", [harmless(each) for each in known["memories"]]),
+        ("Lately", [f"{e['timestamp']} {e['agent']} {e['action']}: {harmless_line(e['text'])}" for e in known["log"]]),
+    ):
+        if lines:
+            out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
+    step = known["next"]
+    out(f"\n{paint('Next', 'bold')}\n  {harmless_line(step['text'])}\n  {paint(step['command'], 'cyan')}")
+
+
+def _phase(phase: dict[str, Any]) -> str:
+    mark = {"completed": "✓", "active": "●", "pending": "○", "proposed": "?"}[phase["status"]]
+    return f"{mark} {phase['name']}"
+
+
+COMMANDS = (Command("status", status, "Show the project: what is done, what waits, what to do next", json=True),)

@@ -1,0 +1,160 @@
+"""sow task: units of work, their states and their moves."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import ids, text
+from sow.domain.task import PRIORITIES, TASK
+from sow.errors import SowError
+from sow.store import task_acts
+from sow.system.terminal import err, harmless_line, out
+
+FIELDS = ("status", "name", "assigned_agent", "priority", "depends_on")
+ALIASES = {"agent": "assigned_agent"}
+
+
+def create(
+    context: Context,
+    *,
+    name: str,
+    agent: str,
+    phase: str,
+    description: str,
+    criterion: list[str],
+    reference: list[str],
+    depends_on: list[str],
+    after: str,
+    priority: str,
+    json: bool,
+) -> int:
+    home = context.home()
+    done = task_acts.create(
+        home,
+        name=text.line(name, "--name"),
+        agent=text.role(agent, "--agent"),
+        phase_name=phase,
+        description=text.text(context.text(description, "--description"), "--description") if description else "",
+        criteria=[text.line(each, "--criterion", 4000) for each in criterion],
+        references=[text.path(each, "--reference") for each in reference],
+        depends_on=list(
+            dict.fromkeys(ids.task_id(each) for value in depends_on for each in value.replace(",", " ").split())
+        ),
+        after=ids.task_id(after) if after else "",
+        priority=priority,
+    )
+    if json:
+        from sow.cli.output import emit
+
+        emit({**done.task, "phase": done.desk.phase, "path": home.relative(done.desk.folder)})
+        return 0
+    out(f"task {done.task['id']} in {done.desk.phase}: {home.relative(done.desk.folder)}")
+    return 0
+
+
+def set_value(context: Context, *, field: str, value: str, id: str, reason: str) -> int:
+    task = context.task(id)
+    field = ALIASES.get(field, field)
+    if field not in FIELDS:
+        raise SowError(f"task {task} has no field {field!r} to set", "the fields are: " + ", ".join(FIELDS))
+    home = context.home()
+    if field == "status":
+        actor = context.judge("complete a task") if value == "completed" else context.actor()
+        why = text.line(reason, "--reason", 2000) if reason else ""
+        done = task_acts.set_status(home, task, value, actor=actor, reason=why)
+    else:
+        checked = {"name": lambda: text.line(value, "the name"), "assigned_agent": lambda: text.role(value)}.get(
+            field, lambda: value
+        )()
+        if field == "priority" and value not in PRIORITIES:
+            raise SowError(f"unknown priority {value!r}", "a priority is one of: " + ", ".join(PRIORITIES))
+        done = task_acts.set_field(home, task, field, checked, actor=context.actor())
+    tell(done, field)
+    return 0
+
+
+def tell(done: task_acts.Changed, field: str = "status") -> None:
+    """Say what the task is now, and what had to be repaired on the way."""
+    for remark in done.remarks:
+        err(f"warning: {harmless_line(remark)}")
+    value = done.task[field]  # type: ignore[literal-required]
+    shown = ", ".join(value) or "nothing" if isinstance(value, list) else value
+    number = f" (question {done.task['question']['number']})" if field == "status" and "question" in done.task else ""
+    out(f"task {done.task['id']}: {field} is {harmless_line(shown)}{number}")
+
+
+def abandon(context: Context, *, task: str, reason: str) -> int:
+    actor = context.judge("abandon a task")
+    done = task_acts.set_status(
+        context.home(), ids.task_id(task), "abandoned", actor=actor, reason=text.line(reason, "--reason", 2000)
+    )
+    tell(done)
+    return 0
+
+
+def listed(context: Context, *, phase: str, status: str, json: bool) -> int:
+    from sow.cli.task_view import list_tasks
+
+    return list_tasks(context, phase=phase, status=status, json=json)
+
+
+def show(context: Context, *, task: str, json: bool) -> int:
+    from sow.cli.task_view import show_task
+
+    return show_task(context, context.task(task), json=json)
+
+
+CREATE_OPTIONS = (
+    Option("--name", "NAME", "What is to be done, in one line", required=True),
+    Option("--agent", "ROLE", "Which role works on it", default="implementer"),
+    Option("--phase", "PHASE", "Which phase it belongs to; without: the active one", completes="phases"),
+    Option("--description", "TEXT", "What is to be done, in full (TEXT, @FILE or -)"),
+    Option("--criterion", "TEXT", "When it is accepted", repeat=True),
+    Option("--reference", "PATH", "A file that the worker should read", repeat=True),
+    Option("--depends-on", "ID", "A task that must be completed first", repeat=True, completes="tasks"),
+    Option("--after", "ID", "Give it an id right behind this task's", completes="tasks"),
+    Option("--priority", "PRIORITY", "How urgent it is", choices=PRIORITIES, default="medium"),
+)
+
+COMMANDS = (
+    Command("task create", create, "Create a task", options=CREATE_OPTIONS, json=True),
+    Command("task add", create, "The same as task create", options=CREATE_OPTIONS, json=True),
+    Command(
+        "task list",
+        listed,
+        "List the tasks",
+        options=(
+            Option("--phase", "PHASE", "Only those of one phase", completes="phases"),
+            Option("--status", "STATUS", "Only those with one status", choices=TASK.statuses),
+        ),
+        json=True,
+    ),
+    Command(
+        "task show",
+        show,
+        "Show all that a worker with no history needs to go on with a task",
+        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        json=True,
+    ),
+    Command(
+        "task set",
+        set_value,
+        "Set a field of a task, most often its status",
+        arguments=(
+            Argument("field", "Which field", completes="fields"),
+            Argument("value", "Its new value", completes="statuses"),
+        ),
+        options=(
+            Option("--id", "ID", "Which task; without: SOW_TASK", completes="tasks"),
+            Option("--reason", "TEXT", "Why; for paused it is the question, and abandoned needs one"),
+        ),
+        details="Fields: " + ", ".join(FIELDS) + "\nStatuses: " + ", ".join(TASK.statuses),
+    ),
+    Command(
+        "task abandon",
+        abandon,
+        "Give a task up; it is kept, with the reason",
+        arguments=(Argument("task", "The task's id", completes="tasks"),),
+        options=(Option("--reason", "TEXT", "Why", required=True),),
+    ),
+)

@@ -1,0 +1,152 @@
+"""How tasks are shown: the list, and the one page that a worker with no history goes on from."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain import phase as phases
+from sow.domain.ids import agent_id
+from sow.store import desk as desks
+from sow.store import feedback, log, notes
+from sow.store import project as projects
+from sow.system.terminal import harmless, harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import Task
+    from sow.store.desk import Desk
+
+RECENT = 20
+
+
+def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
+    home = context.home()
+    project = projects.load(home)
+    only = phases.match(phase, project["phases"]) if phase else ""
+    readable, broken = desks.load_all(home, project)
+    shown = [(d, t) for d, t in readable if (not only or d.phase == only) and (not status or t["status"] == status)]
+    if json:
+        emit({"tasks": [{**task, "phase": desk.phase} for desk, task in shown], "broken": broken})
+        return 0
+    if not shown and not broken:
+        out("no tasks")
+        return 0
+    rows = [
+        (
+            t["id"],
+            t["status"],
+            d.phase,
+            agent_id(t["assigned_agent"], t["iteration"]),
+            ", ".join(t["depends_on"]),
+            t["name"],
+        )
+        for d, t in shown
+    ]
+    rows += [(each, "broken", "", "", "", problem) for each, problem in broken.items()]
+    out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
+    return 0
+
+
+def document(desk: Desk, task: Task) -> dict[str, Any]:
+    """All that is known about a task."""
+    home = desk.home
+    try:
+        description = home.read(desk.description_path)
+    except FileNotFoundError:
+        description = ""
+    return {
+        **task,
+        "phase": desk.phase,
+        "agent_id": agent_id(task["assigned_agent"], task["iteration"]),
+        "path": desk.folder,
+        "description": description,
+        "feedback": feedback.read(desk),
+        "notes": notes.listed(desk),
+        "log": log.read(home, desk.log_path),
+        "next": what_next(task, bool(notes.unresolved(desk))),
+    }
+
+
+def what_next(task: Task, gated: bool) -> str:
+    """One sentence for the worker, or for the one who looks after it."""
+    ident = task["id"]
+    if task["status"] == "in_progress" and gated:
+        return f"resolve or escalate the open notes: sow note list --task {ident}"
+    move = f"sow task set --id {ident} status"
+    return {
+        "pending": f"start: {move} in_progress",
+        "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
+        "needs_review": f'review it: sow approve {ident}, or sow feedback add {ident} "…" and {move} in_progress',
+        "paused": f'answer: sow answer {task["question"]["number"] if "question" in task else ident} "…"',
+        "failed": f"read the log, then retry: {move} in_progress",
+        "completed": "nothing: it is completed",
+        "abandoned": "nothing: it is abandoned",
+    }[task["status"]]
+
+
+def show_task(context: Context, ident: str, *, json: bool) -> int:
+    home = context.home()
+    desk = desks.find(home, projects.load(home), ident)
+    known = document(desk, desk.task())
+    if json:
+        emit(known)
+        return 0
+    out(paint(f"Task {ident}: {harmless_line(known['name'])}", "bold"))
+    out(table(_facts(known)))
+    _section("Description", known["description"])
+    _section("References", "\n".join(known["references"]))
+    _section(
+        "Feedback",
+        "\n\n".join(
+            f"[{each['number']}, by {each['by'] or 'hand'}, on iteration {each['iteration'] or '?'}]\n{each['text']}"
+            for each in known["feedback"]
+        ),
+    )
+    _section("Notes", "\n".join(_note(each) for each in known["notes"]))
+    _section(
+        "Questions answered",
+        "\n".join(f"{each['number']}. {each['text']}\n   → {each['answer']}" for each in known["questions"]),
+    )
+    if "question" in known:
+        _section("Question", f"{known['question']['number']}. {known['question']['text']}")
+    recent = known["log"][-RECENT:]
+    title = "Log" if len(recent) == len(known["log"]) else f"Log (the last {RECENT} of {len(known['log'])})"
+    _section(title, "\n".join(_entry(each) for each in recent))
+    _section("Next", known["next"])
+    return 0
+
+
+def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
+    facts = [
+        ("status", f"{known['status']}, iteration {known['iteration']}"),
+        ("agent", known["agent_id"]),
+        ("phase", known["phase"]),
+        ("priority", known["priority"]),
+        ("after", ", ".join(known["depends_on"])),
+        ("session", known.get("session_id", "")),
+        ("abandoned", known.get("abandoned_reason", "")),
+        ("folder", known["path"]),
+    ]
+    if "approval" in known:
+        approval = known["approval"]
+        facts.append(("approved", f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}"))
+    return [row for row in facts if row[1]]
+
+
+def _note(note: dict[str, Any]) -> str:
+    category = f", {note['category']}" if "category" in note else ""
+    ending = {"resolved": note.get("resolution"), "escalated": note.get("escalation_reason")}.get(note["status"])
+    return f"{note['note_id']} [{note['status']}{category}] {note['description']}" + (f" → {ending}" if ending else "")
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    files = f" ({', '.join(entry['files'])})" if entry["files"] else ""
+    return f"{entry['timestamp']} {entry['agent']} {entry['action']} {entry['result']}: {entry['text']}{files}"
+
+
+def _section(title: str, body: str) -> None:
+    """A heading and its text; an empty one is left out."""
+    if body.strip():
+        out(f"\n{paint(title, 'bold')}\n{harmless(body).strip()}")

@@ -1,0 +1,19 @@
+"""sow version."""
+
+from __future__ import annotations
+
+from sow import __version__
+from sow.cli.context import Context
+from sow.cli.spec import Command, Option
+from sow.store.schema import VERSION
+from sow.system.terminal import out
+
+
+def version(context: Context, *, schema: bool) -> int:
+    out(VERSION if schema else f"sow {__version__}")
+    return 0
+
+
+COMMANDS = (
+    Command("version", version, "Print the version", options=(Option("--schema", help="The version of the schemas"),)),
+)

@@ -1,0 +1,1 @@
+"""The rules, pure: no file, clock, random number, environment or process."""

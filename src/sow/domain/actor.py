@@ -1,0 +1,23 @@
+"""Who acts: a person, the orchestrator, or a worker on its one task."""
+
+from __future__ import annotations
+
+PERSON = "person"
+ORCHESTRATOR = "orchestrator"
+WORKER = "worker"
+
+
+class Actor:
+    """The one who calls; a worker also has the task that it was started for."""
+
+    __slots__ = ("kind", "name", "task")
+
+    def __init__(self, *, kind: str, name: str, task: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        self.task = task
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether a supervised agent acts here."""
+        return self.kind == WORKER

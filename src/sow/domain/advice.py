@@ -1,0 +1,66 @@
+"""What to do next: one sentence and one command, from the state alone."""
+
+from __future__ import annotations
+
+from sow.domain import phase as phases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from sow.domain.inbox import Item
+    from sow.domain.shapes import Phase, Task
+
+RANK = {"high": 0, "medium": 1, "low": 2}
+Step = dict[str, "Any"]
+
+
+def ready(tasks: Sequence[Task]) -> list[Task]:
+    """The pending tasks whose dependencies are completed, the most important first."""
+    status = {task["id"]: task["status"] for task in tasks}
+    free = [
+        task
+        for task in tasks
+        if task["status"] == "pending" and all(status.get(each) == "completed" for each in task["depends_on"])
+    ]
+    return sorted(free, key=lambda task: (RANK[task["priority"]], int(task["id"])))
+
+
+def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[Phase], inbox: Sequence[Item]) -> Step:
+    """What a person or an agent with no history should do now; `where` is the phase of each task."""
+    if inbox:
+        item = inbox[0]
+        subject = f"task {item['task']}" if item["task"] else "the project"
+        verb = {
+            "question": "answer",
+            "review": "review",
+            "failed": "look into",
+            "phase": "decide on",
+            "broken": "repair",
+        }[item["kind"]]
+        return _step(f"{verb} {subject}: {item['text']}", item["do"])
+    working = [task for task in tasks if task["status"] == "in_progress"]
+    if working:
+        task = working[0]
+        return _step(f"go on with task {task['id']}: {task['name']}", f"sow task show {task['id']}")
+    current = phases.active(stages)
+    if current is None:
+        return _step("all phases are completed: clean up and merge", "sow cleanup")
+    begun = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
+    startable = [task for task in ready(tasks) if where[task["id"]] in begun]
+    if startable:
+        task = startable[0]
+        return _step(f"start task {task['id']}: {task['name']}", f"sow task set --id {task['id']} status in_progress")
+    stuck = [task for task in tasks if task["status"] == "pending" and where[task["id"]] in begun]
+    if stuck:
+        return _step(
+            f"task {stuck[0]['id']} waits for {', '.join(stuck[0]['depends_on'])}", f"sow task show {stuck[0]['id']}"
+        )
+    if not tasks:
+        return _step("create the first task", 'sow task create --name "…" --agent implementer')
+    return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
+
+
+def _step(text: str, command: str) -> Step:
+    return {"text": text, "command": command}

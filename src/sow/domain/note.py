@@ -1,0 +1,70 @@
+"""The life of a note: an assumption that a worker met, which gates 'done' until it is resolved."""
+
+from __future__ import annotations
+
+from sow.domain import actor as actors
+from sow.domain.lifecycle import Lifecycle
+from sow.errors import IllegalMove, SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.domain.actor import Actor
+    from sow.domain.shapes import Note
+
+NOTE = Lifecycle(
+    "note",
+    start="open",
+    moves={
+        ("open", "resolved"): "resolve",
+        ("open", "escalated"): "escalate",
+        ("escalated", "resolved"): "answer",
+    },
+)
+
+# Who lacks the authority to decide a matter cannot close it: these go up.
+ESCALATED_CATEGORIES = ("technology", "architecture", "security", "requirements", "conflict")
+SELF_CATEGORIES = ("consistency", "bug", "detail", "documentation")
+CATEGORIES = ESCALATED_CATEGORIES + SELF_CATEGORIES
+
+RESOLVED_BY = {actors.WORKER: "agent_self", actors.ORCHESTRATOR: "workflow_executor", actors.PERSON: "user"}
+
+
+def unresolved(notes: Iterable[Note]) -> list[str]:
+    """The ids of the notes that close the gate."""
+    return [note["note_id"] for note in notes if note["status"] != "resolved"]
+
+
+def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
+    """The note with its answer; a worker closes only what is its own to decide."""
+    event = NOTE.move(note["note_id"], note["status"], "resolved")
+    if actor.is_worker and event == "answer":
+        raise IllegalMove(
+            f"{note['note_id']} is escalated: its own agent may not resolve it",
+            "set the task to paused and end your turn",
+        )
+    if actor.is_worker and note.get("category") in ESCALATED_CATEGORIES:
+        raise IllegalMove(
+            f"{note['note_id']} is a matter of {note.get('category')}: its own agent may not resolve it",
+            f'sow note escalate {int(note["note_id"][5:])} --reason "…"',
+        )
+    return {
+        **note,
+        "status": "resolved",
+        "resolution": resolution,
+        "resolved_by": RESOLVED_BY[actor.kind],
+        "resolution_timestamp": epoch,
+    }
+
+
+def escalate(note: Note, reason: str) -> Note:
+    """The note as a question for somebody else."""
+    NOTE.move(note["note_id"], note["status"], "escalated")
+    return {**note, "status": "escalated", "escalation_reason": reason}
+
+
+def check_category(category: str) -> None:
+    """Refuse a category that the rules do not know."""
+    if category not in CATEGORIES:
+        raise SowError(f"unknown category {category!r}", "a category is one of: " + ", ".join(CATEGORIES))

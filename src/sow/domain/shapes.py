@@ -1,0 +1,105 @@
+"""The shapes of the state files, for the type checker only: a test holds them to the schemas.
+
+Import this under TYPE_CHECKING: `typing` doubles the start of a hot verb.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+
+class Approval(TypedDict):
+    by: str
+    at: str
+    iteration: int
+
+
+class Question(TypedDict):
+    number: int
+    text: str
+    asked_at: str
+
+
+class Answered(TypedDict):
+    number: int
+    text: str
+    asked_at: str
+    answer: str
+    answered_at: str
+    answered_by: str
+
+
+class Task(TypedDict):
+    id: str
+    name: str
+    status: str
+    assigned_agent: str
+    iteration: int
+    priority: str
+    depends_on: list[str]
+    criteria: list[str]
+    references: list[str]
+    questions: list[Answered]
+    created_at: str
+    updated_at: str
+    session_id: NotRequired[str]
+    started_at: NotRequired[str]
+    completed_at: NotRequired[str]
+    approval: NotRequired[Approval]
+    abandoned_reason: NotRequired[str]
+    question: NotRequired[Question]
+
+
+class TaskState(TypedDict):
+    schema_version: str
+    revision: int
+    task: Task
+
+
+class Phase(TypedDict):
+    name: str
+    status: str
+    created_at: str
+    reason: NotRequired[str]
+    question: NotRequired[int]
+
+
+class ProjectState(TypedDict):
+    schema_version: str
+    revision: int
+    project_id: str
+    name: str
+    description: str
+    branch: str
+    phases: list[Phase]
+    questions: int
+    created_at: str
+    updated_at: str
+
+
+class Note(TypedDict):
+    note_id: str
+    timestamp: int
+    description: str
+    context: str
+    status: str
+    category: NotRequired[str]
+    resolution: NotRequired[str | None]
+    resolved_by: NotRequired[str | None]
+    resolution_timestamp: NotRequired[int | None]
+    escalation_reason: NotRequired[str | None]
+
+
+class NoteSession(TypedDict):
+    task_id: str
+    session_start: int
+    notes: list[Note]
+
+
+class LogEntry(TypedDict):
+    timestamp: str
+    agent: str
+    action: str
+    result: str
+    files: list[str]
+    text: str

@@ -1,0 +1,133 @@
+"""The life of a task: which moves there are, who may make them, and what each changes."""
+
+from __future__ import annotations
+
+from sow.domain import actor as actors
+from sow.domain.lifecycle import Lifecycle
+from sow.errors import IllegalMove, SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sow.domain.actor import Actor
+    from sow.domain.shapes import Task
+
+OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
+ENDED_STATUSES = ("completed", "abandoned")
+PRIORITIES = ("low", "medium", "high")
+
+TASK = Lifecycle(
+    "task",
+    start="pending",
+    moves={
+        ("pending", "in_progress"): "start",
+        ("in_progress", "needs_review"): "submit",
+        ("in_progress", "paused"): "ask",
+        ("in_progress", "failed"): "fail",
+        ("needs_review", "completed"): "approve",
+        ("needs_review", "in_progress"): "send_back",
+        ("paused", "in_progress"): "answer",
+        ("failed", "in_progress"): "retry",
+        **{(status, "abandoned"): "abandon" for status in OPEN_STATUSES},
+    },
+)
+
+# A worker works; judging, answering and giving up belong to those who gave it the work.
+WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})
+NEW_ITERATION = frozenset({"send_back", "answer", "retry"})
+
+
+def may_move(actor: Actor, task: Task, event: str) -> None:
+    """Refuse a move that this actor may not make."""
+    if actor.kind != actors.WORKER:
+        return
+    if actor.task != task["id"]:
+        raise IllegalMove(
+            f"a worker on task {actor.task} may not move task {task['id']}",
+            'a worker moves only its own task; write what you found to the log: sow agent log "…"',
+        )
+    if event not in WORKER_MOVES:
+        raise IllegalMove(
+            f"a worker may not {event.replace('_', ' ')} task {task['id']}",
+            "set it to needs_review, paused or failed; the orchestrator or a person decides the rest",
+        )
+
+
+def may_start(task: Task, statuses: Mapping[str, str]) -> None:
+    """Refuse to start a task whose dependencies are not completed."""
+    waiting = [
+        f"{each} ({statuses.get(each, 'missing')})" for each in task["depends_on"] if statuses.get(each) != "completed"
+    ]
+    if waiting:
+        raise IllegalMove(
+            f"task {task['id']} waits for {', '.join(waiting)}",
+            f'finish those first, or change them: sow task set --id {task["id"]} depends_on ""',
+        )
+
+
+def gate(task: Task, unresolved: Iterable[str]) -> None:
+    """Refuse 'done' while a note on the desk is open or escalated."""
+    waiting = list(unresolved)
+    if waiting:
+        raise IllegalMove(
+            f"task {task['id']} has unresolved notes: {', '.join(waiting)}",
+            "resolve each ('sow note resolve N --resolution …'), or escalate it and set the task to paused",
+        )
+
+
+def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tuple[Task, str]:
+    """The task after the move, and the move's name; the given task is not changed."""
+    event = TASK.move(f"task {task['id']}", task["status"], to)
+    may_move(actor, task, event)
+    changed: Task = {**task, "status": to, "updated_at": now}
+    if event == "start":
+        changed["started_at"] = now
+    if event in NEW_ITERATION:
+        changed["iteration"] = task["iteration"] + 1
+        changed.pop("approval", None)
+    if event == "approve":
+        changed["completed_at"] = now
+        changed["approval"] = {"by": actor.name, "at": now, "iteration": task["iteration"]}
+    if event == "abandon":
+        if not reason:
+            raise SowError(
+                f"task {task['id']} is abandoned only with a reason", f'sow task abandon {task["id"]} --reason "…"'
+            )
+        changed["abandoned_reason"] = reason
+    if to in ENDED_STATUSES:
+        changed.pop("session_id", None)
+        changed.pop("question", None)
+    return changed, event
+
+
+def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str, Iterable[str]]) -> None:
+    """Refuse a dependency that is unknown, on itself, or that closes a circle."""
+    for each in depends_on:
+        if each == task:
+            raise SowError(f"task {task} cannot depend on itself", "leave it out of --depends-on")
+        if each not in graph:
+            raise SowError(f"task {task} depends on {each}, which does not exist", "see 'sow task list' for the ids")
+        path = _path(each, task, graph)
+        if path:
+            raise SowError(
+                f"task {task} would wait for itself: {' → '.join([task, *path])}", "remove one of these dependencies"
+            )
+
+
+def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """A path of dependencies from start to goal, or nothing."""
+    came_from: dict[str, str] = {start: ""}
+    waiting = [start]
+    while waiting:
+        here = waiting.pop()
+        if here == goal:
+            path = [here]
+            while came_from[path[0]]:
+                path.insert(0, came_from[path[0]])
+            return path
+        for each in graph.get(here, ()):
+            if each not in came_from:
+                came_from[each] = here
+                waiting.append(each)
+    return []

@@ -1,0 +1,38 @@
+"""The errors that a person sees: what, where, and what to do next."""
+
+from __future__ import annotations
+
+
+class SowError(Exception):
+    """Bad input or a refused move: nothing was changed (exit 2)."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class IllegalMove(SowError):
+    """A status change that the table does not have."""
+
+
+class InvalidFile(SowError):
+    """A file that cannot be read as what it should be; `place` is the path of the bad field."""
+
+    def __init__(self, message: str, hint: str, *, place: str = "") -> None:
+        super().__init__(message, hint)
+        self.place = place
+
+
+class Failed(SowError):
+    """The machine said no: disk, permission, git (exit 1)."""
+
+    exit_code = 1
+
+
+class Waiting(SowError):
+    """Something else must happen first: a person's answer, a lock, a limit (exit 4)."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""The only writer under .sow/: atomic replace, append, locks, schemas, migrations."""

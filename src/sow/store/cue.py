@@ -1,0 +1,104 @@
+"""A schema as CUE, for those who keep their checks in it. The JSON Schema document stays the source."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Schema = dict[str, Any]
+KINDS = {"string": "string", "integer": "int", "boolean": "bool", "null": "null"}
+
+
+def export(schema: Schema) -> str:
+    """The CUE text of one schema document."""
+    title = schema["title"]
+    imports = [name for name in ("list", "strings") if _needs(schema, name)]
+    lines = [f"// {schema['description']}", f"// Schema {schema['$id'].removeprefix('sow:schema/')}", "package sow", ""]
+    if imports:
+        lines += ["import (", *(f'\t"{name}"' for name in imports), ")", ""]
+    for name, rule in schema.get("$defs", {}).items():
+        lines += [*_comment(rule, ""), f"#{_camel(name)}: {_value(rule, '')}", ""]
+    return "\n".join([*lines, f"#{title}: {_value(schema, '')}"]) + "\n"
+
+
+def _needs(rule: Any, package: str) -> bool:
+    keywords = {"list": ("minItems", "uniqueItems"), "strings": ("minLength", "maxLength")}[package]
+    if isinstance(rule, dict):
+        return any(key in rule for key in keywords) or any(_needs(value, package) for value in rule.values())
+    return isinstance(rule, list) and any(_needs(value, package) for value in rule)
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.replace("-", "_").split("_"))
+
+
+def _comment(rule: Schema, pad: str) -> list[str]:
+    return [f"{pad}// {rule['description']}"] if "description" in rule else []
+
+
+def _value(rule: Schema, pad: str) -> str:
+    if "$ref" in rule:
+        return f"#{_camel(rule['$ref'].rpartition('/')[2])}"
+    if "enum" in rule:
+        return _with_default(" | ".join(_literal(each) for each in rule["enum"]), rule)
+    kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
+    return _with_default(" | ".join(_one(kind, rule, pad) for kind in kinds), rule)
+
+
+def _with_default(value: str, rule: Schema) -> str:
+    """CUE marks the default with a star; a default that is one of the choices is one of them."""
+    if "default" not in rule:
+        return value
+    default = _literal(rule["default"])
+    choices = value.split(" | ")
+    if default in choices:
+        return " | ".join(f"*{each}" if each == default else each for each in choices)
+    return f"*{default} | {value}"
+
+
+def _one(kind: str, rule: Schema, pad: str) -> str:
+    if kind == "object":
+        return _struct(rule, pad)
+    if kind == "array":
+        parts = [f"[...{_value(rule['items'], pad)}]"]
+        parts += [f"list.MinItems({rule['minItems']})"] if "minItems" in rule else []
+        parts += ["list.UniqueItems()"] if rule.get("uniqueItems") else []
+        return " & ".join(parts)
+    parts = [KINDS[kind]]
+    if kind == "integer":
+        parts += [f">={rule['minimum']}"] if "minimum" in rule else []
+    if kind == "string":
+        parts += [f"=~{_literal(rule['pattern'])}"] if "pattern" in rule else []
+        parts += [f"strings.MinRunes({rule['minLength']})"] if rule.get("minLength") else []
+        parts += [f"strings.MaxRunes({rule['maxLength']})"] if "maxLength" in rule else []
+        parts += [f"!={_literal(each)}" for each in rule.get("not", {}).get("enum", ())]
+    return " & ".join(parts)
+
+
+def _struct(rule: Schema, pad: str) -> str:
+    inner = pad + "\t"
+    if isinstance(rule.get("additionalProperties"), dict):
+        return f"{{[string]: {_value(rule['additionalProperties'], pad)}}}"
+    lines = ["{"]
+    for name, field in rule.get("properties", {}).items():
+        optional = "" if name in rule.get("required", ()) or "default" in field else "?"
+        lines += [*_comment(field, inner), f"{inner}{name}{optional}: {_value(field, inner)}"]
+    for condition in rule.get("allOf", ()):
+        lines += _condition(rule, condition, inner)
+    return "\n".join([*lines, f"{pad}}}"])
+
+
+def _condition(rule: Schema, condition: Schema, pad: str) -> list[str]:
+    """`if` in a schema is `if` in CUE: what is needed then is a field without its question mark."""
+    ((key, test),) = condition["if"]["properties"].items()
+    wanted = " || ".join(f"{key} == {_literal(each)}" for each in test["enum"])
+    narrowed = condition["then"].get("properties", {})
+    needed = [
+        f"{pad}\t{name}: {_value({**rule['properties'][name], **narrowed.get(name, {})}, pad)}"
+        for name in condition["then"]["required"]
+    ]
+    return [f"{pad}if {wanted} {{", *(line.replace("\n", "\n\t") for line in needed), f"{pad}}}"]
+
+
+def _literal(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,114 @@
+"""A desk: the folder of one task, with its state, description, log, feedback, notes and outputs."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.ids import is_task_id
+from sow.errors import InvalidFile, SowError
+from sow.store import kept, state
+from sow.store.disk import failure
+from sow.store.validators.task import validate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import ProjectState, Task, TaskState
+    from sow.store.home import Home
+
+
+class Desk:
+    """Where one task's files are."""
+
+    __slots__ = ("folder", "home", "id", "phase")
+
+    def __init__(self, home: Home, phase: str, task: str) -> None:
+        self.home = home
+        self.phase = phase
+        self.id = task
+        self.folder = f"{home.project}/phases/{phase}/tasks/{task}"
+
+    @property
+    def state_path(self) -> str:
+        return f"{self.folder}/state.yaml"
+
+    @property
+    def description_path(self) -> str:
+        return f"{self.folder}/description.md"
+
+    @property
+    def log_path(self) -> str:
+        return f"{self.folder}/log.md"
+
+    @property
+    def notes_path(self) -> str:
+        return f"{self.folder}/completion_drive/session_current.json"
+
+    @property
+    def feedback_folder(self) -> str:
+        return f"{self.folder}/feedback"
+
+    def load(self) -> TaskState:
+        """The task's state; what is wrong with it is said with its path."""
+        shown = self.home.relative(self.state_path)
+        try:
+            loaded: TaskState = state.read(self.home, self.state_path, validate)  # type: ignore[assignment]
+        except FileNotFoundError:
+            raise InvalidFile(f"{shown} is missing", f"restore it: git checkout -- {shown}") from None
+        if loaded["task"]["id"] != self.id:
+            raise InvalidFile(
+                f"{shown}: task.id: is {loaded['task']['id']}, but the folder is {self.id}",
+                "restore the file from git",
+                place="task.id",
+            )
+        return loaded
+
+    def task(self) -> Task:
+        """The task itself."""
+        return self.load()["task"]
+
+    def save(self, loaded: TaskState, task: Task, project_id: str) -> None:
+        """Replace the task by its next state, and keep a copy."""
+        changed: TaskState = {**loaded, "task": task}
+        text = state.write(self.home, self.state_path, changed, validate)  # type: ignore[arg-type]
+        kept.keep(self.home, project_id, self.id, text)
+
+
+def desks(home: Home, project: ProjectState) -> list[Desk]:
+    """All desks of the project, in the order of their ids."""
+    found = []
+    for phase in project["phases"]:
+        try:
+            names = os.listdir(f"{home.project}/phases/{phase['name']}/tasks")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise failure("read", f"{home.project}/phases/{phase['name']}", error) from None
+        found += [Desk(home, phase["name"], name) for name in names if is_task_id(name)]
+    return sorted(found, key=lambda desk: int(desk.id))
+
+
+def find(home: Home, project: ProjectState, task: str) -> Desk:
+    """The desk of one task."""
+    for phase in project["phases"]:
+        desk = Desk(home, phase["name"], task)
+        if os.path.isdir(desk.folder):
+            return desk
+    ids = [desk.id for desk in desks(home, project)]
+    hint = (
+        f"the tasks are: {', '.join(ids[:12])}{', …' if len(ids) > 12 else ''}"
+        if ids
+        else 'create one: sow task create --name "…" --agent implementer'
+    )
+    raise SowError(f"there is no task {task}", hint)
+
+
+def load_all(home: Home, project: ProjectState) -> tuple[list[tuple[Desk, Task]], dict[str, str]]:
+    """Every task that can be read, and what is wrong with each of the others: one broken file hurts nobody else."""
+    readable = []
+    broken = {}
+    for desk in desks(home, project):
+        try:
+            readable.append((desk, desk.task()))
+        except SowError as error:
+            broken[desk.id] = error.message
+    return readable, broken

@@ -1,0 +1,198 @@
+"""The door to the disk: each method is one call to the system, so that a test can fail or die at every one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from sow.errors import Failed, InvalidFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_READ = 4 << 20
+FILE_MODE = 0o644
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EMFILE: "too many open files",
+    errno.ENFILE: "too many open files on this machine",
+    errno.ELOOP: "it is a symbolic link",
+    errno.EIO: "the disk reports an error",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "it is a folder",
+}
+
+
+def failure(action: str, path: str, error: OSError) -> Failed:
+    """What the system said, with the place and the next step."""
+    reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
+    return Failed(f"cannot {action} {path}: {reason}", "nothing was changed; mend that and run the command again")
+
+
+class Disk:
+    """The real disk."""
+
+    def open(self, path: str, flags: int) -> int:
+        """Open without following a link at the end of the path."""
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        return os.write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def replace(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        os.mkdir(path, 0o755)
+
+    def read(self, path: str, limit: int = MAX_READ) -> bytes:
+        """The bytes of a regular file that is no larger than the limit."""
+        descriptor = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise InvalidFile(f"{path} is not a regular file", "put a regular file there, or restore it from git")
+            if facts.st_size > limit:
+                raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
+            # One read is enough for nearly every file; the loop is for the rest.
+            data = os.read(descriptor, limit + 1)
+            while (
+                len(data) <= limit
+                and len(data) < facts.st_size
+                and (more := os.read(descriptor, limit + 1 - len(data)))
+            ):
+                data += more
+        finally:
+            os.close(descriptor)
+        return data
+
+
+def read_text(disk: Disk, path: str, limit: int = MAX_READ) -> str:
+    """The file as text; a missing file stays FileNotFoundError for the caller to name."""
+    try:
+        data = disk.read(path, limit)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise failure("read", path, error) from None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidFile(f"{path}:{line}: not UTF-8", "save it as UTF-8, or restore it from git") from None
+    return text.removeprefix("\ufeff")
+
+
+def sync_folder(disk: Disk, folder: str) -> None:
+    """Make the names in a folder durable."""
+    descriptor = disk.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
+    """Make root/part/part/… durably; a part that is a link or a file is refused."""
+    folder = root
+    for part in parts:
+        parent, folder = folder, f"{folder}/{part}"
+        try:
+            disk.make_folder(folder)
+            sync_folder(disk, parent)
+        except FileExistsError:
+            refuse_link(folder)
+        except OSError as error:
+            raise failure("make", folder, error) from None
+    return folder
+
+
+def refuse_link(folder: str) -> None:
+    """Refuse a folder that is a link or no folder: we would write outside our root."""
+    try:
+        mode = os.lstat(folder).st_mode
+    except OSError as error:
+        raise failure("reach", folder, error) from None
+    if not stat.S_ISDIR(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a folder"
+        raise InvalidFile(f"{folder} is {kind}", "sow writes only to real folders: remove it and run 'sow init'")
+
+
+def _temporary(path: str) -> str:
+    folder, name = os.path.split(path)
+    return f"{folder}/.{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+
+
+def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
+    """The whole old file or the whole new one, whatever happens: write aside, sync, rename, sync the folder."""
+    temporary = _temporary(path)
+    try:
+        descriptor = disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except OSError as error:
+        raise failure("write", path, error) from None
+    try:
+        try:
+            write_all(disk, descriptor, text.encode("utf-8"))
+            if durable:
+                disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+        disk.replace(temporary, path)
+        if durable:
+            sync_folder(disk, os.path.dirname(path))
+    except OSError as error:
+        remove_quietly(temporary)
+        raise failure("write", path, error) from None
+
+
+def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
+    """Write it all: the system may take a part at a time."""
+    while data:
+        data = data[disk.write(descriptor, data) :]
+
+
+def append_file(disk: Disk, path: str, text: str) -> None:
+    """Add a text in one write, so that entries of parallel writers never mix."""
+    try:
+        new = not os.path.lexists(path)
+        descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            write_all(disk, descriptor, text.encode("utf-8"))
+            disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+        if new:
+            sync_folder(disk, os.path.dirname(path))
+    except OSError as error:
+        raise failure("append to", path, error) from None
+
+
+def create_file(disk: Disk, path: str, text: str) -> bool:
+    """Write a file that must not exist yet; False, and nothing changed, where it does."""
+    if os.path.lexists(path):
+        return False
+    replace_file(disk, path, text)
+    return True
+
+
+def remove_quietly(path: str) -> None:
+    """Remove a left-over; it is no loss if it stays."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,64 @@
+"""Feedback on a task: numbered Markdown files on its desk, which the next iteration reads."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store.disk import make_folders
+from sow.system.terminal import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.desk import Desk
+
+
+def numbers(desk: Desk) -> list[int]:
+    """The numbers of the feedback files, in order."""
+    try:
+        names = os.listdir(desk.feedback_folder)
+    except FileNotFoundError:
+        return []
+    return sorted(
+        int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isascii() and name[:-3].isdigit()
+    )
+
+
+def path(desk: Desk, number: int) -> str:
+    return f"{desk.feedback_folder}/{number:03d}.md"
+
+
+def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
+    """Write the next feedback file, and say where it is."""
+    number = max(numbers(desk), default=0) + 1
+    make_folders(desk.home.disk, desk.folder, ("feedback",))
+    head = f"# Feedback {number:03d}\n\n- by: {harmless(by)}\n- at: {now}\n- on iteration: {iteration}\n"
+    desk.home.replace(path(desk, number), f"{head}\n{harmless(text).strip()}\n")
+    return desk.home.relative(path(desk, number))
+
+
+def read(desk: Desk) -> list[dict[str, str]]:
+    """Every feedback with its number, head and text."""
+    found = []
+    for number in numbers(desk):
+        facts, text = _split(desk.home.read(path(desk, number)))
+        found.append(
+            {
+                "number": f"{number:03d}",
+                "by": facts.get("by", ""),
+                "at": facts.get("at", ""),
+                "iteration": facts.get("on iteration", ""),
+                "text": text,
+            }
+        )
+    return found
+
+
+def _split(text: str) -> tuple[dict[str, str], str]:
+    """The facts in the head and the text below; a file that a person wrote by hand is all text."""
+    head, _, body = text.partition("\n\n")
+    facts_block, _, rest = body.partition("\n\n")
+    lines = facts_block.splitlines()
+    if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
+        return {}, text.strip()
+    facts = dict(line[2:].split(": ", 1) for line in lines)
+    return facts, rest.strip()

@@ -1,0 +1,104 @@
+"""The string formats of the schemas as plain code: `re` would cost a hot verb half its time.
+
+Each schema also carries the pattern, and a test proves that the two agree.
+"""
+
+from __future__ import annotations
+
+from sow.domain.ids import is_task_id
+
+HEX = frozenset("0123456789abcdef")
+LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-")
+BREAKS = "\u2028\u2029"
+
+
+def _digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def is_timestamp(text: str) -> bool:
+    """2026-01-31T09:00:00Z"""
+    return (
+        len(text) == 20
+        and text[4] == text[7] == "-"
+        and text[10] == "T"
+        and text[13] == text[16] == ":"
+        and text[19] == "Z"
+        and _digits(text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19])
+    )
+
+
+def is_version(text: str) -> bool:
+    """1.0.0"""
+    parts = text.split(".")
+    return len(parts) == 3 and all(_digits(part) for part in parts)
+
+
+def is_uuid4(text: str) -> bool:
+    """A random UUID in lower case."""
+    parts = text.split("-")
+    return (
+        [len(part) for part in parts] == [8, 4, 4, 4, 12]
+        and all(HEX.issuperset(part) for part in parts)
+        and parts[2][0] == "4"
+        and parts[3][0] in "89ab"
+    )
+
+
+def _lower_name(text: str, limit: int) -> bool:
+    return 0 < len(text) <= limit and LOWER.issuperset(text) and text[0] not in "_-"
+
+
+def is_phase(text: str) -> bool:
+    """A phase's name, fit for a folder."""
+    return _lower_name(text, 40)
+
+
+def is_agent(text: str) -> bool:
+    """The name of a role."""
+    return _lower_name(text, 64)
+
+
+def is_line(text: str) -> bool:
+    """One line without control characters."""
+    return text.isprintable() or not any(
+        letter < " " or "\x7f" <= letter <= "\x9f" or letter in BREAKS for letter in text
+    )
+
+
+def is_word(text: str) -> bool:
+    """An action or a result: one word."""
+    return 0 < len(text) <= 64 and WORD.issuperset(text) and text[0] not in "_.:-"
+
+
+def is_note_id(text: str) -> bool:
+    """note_001"""
+    return text.startswith("note_") and 3 <= len(text) - 5 <= 6 and _digits(text[5:])
+
+
+def is_session_task(text: str) -> bool:
+    """{slug}_{unix_epoch_timestamp}"""
+    slug, _, epoch = text.rpartition("_")
+    return bool(slug) and LOWER.issuperset(slug) and "-" not in slug and 6 <= len(epoch) <= 12 and _digits(epoch)
+
+
+def is_digest(text: str) -> bool:
+    """A git object id."""
+    return 40 <= len(text) <= 64 and HEX.issuperset(text)
+
+
+# format → (test, what it should have been)
+FORMATS = {
+    "sow-agent": (is_agent, "a lower-case name such as implementer"),
+    "sow-digest": (is_digest, "a git object id"),
+    "sow-line": (is_line, "one line without control characters"),
+    "sow-note-id": (is_note_id, "a note id such as note_001"),
+    "sow-phase": (is_phase, "a phase such as implementation"),
+    "sow-session-task": (is_session_task, "an id such as add_login_1727539200"),
+    "sow-task-id": (is_task_id, "a task id such as 010, quoted"),
+    "sow-timestamp": (is_timestamp, "a UTC time such as 2026-01-31T09:00:00Z"),
+    "sow-uuid4": (is_uuid4, "a UUID v4 in lower case"),
+    "sow-version": (is_version, "a version such as 1.0.0"),
+    "sow-word": (is_word, "one word of letters, digits and _ . : -"),
+}

@@ -1,0 +1,157 @@
+"""A look at everything that work depends on; each finding is a fact with the next step."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import notes
+from sow.store import project as projects
+from sow.store.home import Home, find
+from sow.store.kinds import validate_file
+from sow.system import git
+
+Finding = dict[str, str]
+OLDEST_PYTHON = (3, 11)
+OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`, which merging stands on
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs")
+
+
+def _finding(state: str, what: str, hint: str = "") -> Finding:
+    return {"state": state, "what": what, "hint": hint}
+
+
+def examine(named: str, cwd: str) -> list[Finding]:
+    """Every finding, from the machine to the last task."""
+    findings = list(_machine(cwd))
+    try:
+        home = find(option=named, environment={}, cwd=cwd)
+    except SowError as error:
+        return [*findings, _finding("problem", error.message, error.hint)]
+    findings += _repository(home)
+    if not projects.exists(home):
+        return [*findings, _finding("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
+    return findings + list(_project(home))
+
+
+def _machine(cwd: str) -> Iterator[Finding]:
+    shown = ".".join(map(str, sys.version_info[:3]))
+    yield _finding("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {shown}")
+    try:
+        words = git.run(["--version"], cwd=cwd).split()
+        version = tuple(int(part) for part in words[2].split(".")[:2])
+        good = version >= OLDEST_GIT
+        yield _finding("ok" if good else "problem", f"git {words[2]}", "" if good else "sow needs git 2.38 or newer")
+    except SowError as error:
+        yield _finding("problem", error.message, error.hint)
+    system = platform.system()
+    if system not in ("Linux", "Darwin"):
+        yield _finding("problem", f"{system} is not supported", "use Linux or macOS; on Windows, WSL")
+    if not os.path.isdir("/proc/self"):
+        yield _finding(
+            "warning", "no /proc: a worker that takes off its marks is not recognised", "this is so on macOS"
+        )
+
+
+def _repository(home: Home) -> Iterator[Finding]:
+    yield _finding("ok", f"repository {home.root}")
+    kind = _file_system(home.root)
+    if kind in NETWORK:
+        yield _finding(
+            "warning",
+            f"{home.root} is on a network file system ({kind})",
+            "locks are not promised there: use a local disk",
+        )
+    if not os.access(home.sow, os.W_OK):
+        yield _finding("problem", f"{home.sow} is not writable", "change its owner or its permissions")
+    for name in (".gitignore", "config.yaml"):
+        if not os.path.isfile(f"{home.sow}/{name}"):
+            yield _finding("warning", f".sow/{name} is missing", "run 'sow init' again: it adds what is missing")
+    if os.path.isfile(f"{home.sow}/config.yaml"):
+        yield _valid(f"{home.sow}/config.yaml", ".sow/config.yaml")
+    if git.run(["check-ignore", "--", ".sow/project/state.yaml"], cwd=home.root, check=False).strip():
+        yield _finding(
+            "warning",
+            ".sow/project is ignored by git",
+            "take it out of .gitignore: a project is committed on its branch",
+        )
+    left = [
+        name
+        for folder, _, names in os.walk(home.sow)
+        for name in names
+        if name.endswith(".tmp") and name.startswith(".")
+    ]
+    if left:
+        yield _finding(
+            "warning",
+            f"{len(left)} left-overs of interrupted writes below .sow",
+            "they are harmless; remove them with: find .sow -name '.*.tmp' -delete",
+        )
+
+
+def _file_system(path: str) -> str:
+    """The type of the file system that holds the path, where /proc tells."""
+    try:
+        with open("/proc/mounts", encoding="utf-8", errors="replace") as file:
+            mounts = [line.split()[1:3] for line in file]
+    except OSError:
+        return ""
+    fitting = [(place, kind) for place, kind in mounts if f"{path}/".startswith(place.rstrip("/") + "/")]
+    return max(fitting, key=lambda pair: len(pair[0]))[1] if fitting else ""
+
+
+def _valid(path: str, shown: str) -> Finding:
+    try:
+        validate_file(path, shown, "")
+    except SowError as error:
+        return _finding("problem", error.message, error.hint)
+    return _finding("ok", f"{shown} is valid")
+
+
+def _project(home: Home) -> Iterator[Finding]:
+    try:
+        project = projects.load(home)
+    except SowError as error:
+        yield _finding("problem", error.message, error.hint)
+        return
+    yield _finding("ok", f"project {project['name']} on branch {project['branch']}")
+    good = 0
+    for desk in desks.desks(home, project):
+        try:
+            desk.load()
+            notes.listed(desk)
+            good += 1
+        except SowError as error:
+            yield _finding("problem", error.message, error.hint)
+        if not os.path.isfile(desk.description_path):
+            yield _finding(
+                "warning",
+                f"{home.relative(desk.description_path)} is missing",
+                "write what the task is about, or restore it from git",
+            )
+        yield from (
+            _finding(
+                "warning",
+                f"a broken state was set aside: {home.relative(desk.folder)}/{name}",
+                "look at it, then remove it",
+            )
+            for name in _aside(desk.folder)
+        )
+    yield _finding("ok", f"{good} task{'' if good == 1 else 's'} can be read")
+    known = {phase["name"] for phase in project["phases"]}
+    phases = f"{home.project}/phases"
+    for name in sorted(os.listdir(phases)) if os.path.isdir(phases) else ():
+        if name not in known:
+            yield _finding(
+                "warning",
+                f".sow/project/phases/{name} is not a phase of the project",
+                f"add it (sow phase add {name} --reason …), or remove the folder",
+            )
+
+
+def _aside(folder: str) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.startswith("state.broken-"))

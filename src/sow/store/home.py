@@ -1,0 +1,118 @@
+"""The home of a project: the checkout in which sow was called, and where everything lies below its .sow/."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store.claim import Claim
+from sow.store.disk import MAX_READ, Disk, append_file, make_folders, read_text, refuse_link, replace_file
+from sow.store.lock import Lock
+from sow.system import checkout
+from sow.system.checkout import Checkout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORBIDDEN_BRANCHES = ("main", "master")
+
+
+class Home:
+    """One checkout with its .sow/ folder; every path of ours comes from here."""
+
+    __slots__ = ("checkout", "disk", "root")
+
+    def __init__(self, where: Checkout, disk: Disk | None = None) -> None:
+        self.checkout = where
+        self.root = where.root
+        self.disk = disk or Disk()
+
+    @property
+    def sow(self) -> str:
+        return f"{self.root}/.sow"
+
+    @property
+    def project(self) -> str:
+        return f"{self.root}/.sow/project"
+
+    def relative(self, path: str) -> str:
+        """A path as a person wants to see it."""
+        return path.removeprefix(f"{self.root}/")
+
+    def folder(self, *parts: str) -> str:
+        """A folder below .sow/, made when it is missing; a link on the way is refused."""
+        return make_folders(self.disk, self.root, (".sow", *parts))
+
+    def read(self, path: str, limit: int = MAX_READ) -> str:
+        """The text of a file; a missing one is FileNotFoundError."""
+        return read_text(self.disk, path, limit)
+
+    def replace(self, path: str, text: str) -> None:
+        """Replace a file of ours, whole and durably."""
+        self._guard(path)
+        replace_file(self.disk, path, text)
+
+    def append(self, path: str, text: str) -> None:
+        """Add to a file of ours in one write."""
+        self._guard(path)
+        append_file(self.disk, path, text)
+
+    def _guard(self, path: str) -> None:
+        """Refuse to write through a link: it could lead anywhere."""
+        folder = os.path.dirname(path)
+        while len(folder) > len(self.root):
+            refuse_link(folder)
+            folder = os.path.dirname(folder)
+
+    def kept(self, *parts: str) -> str:
+        """A folder for what git cannot switch, stash or clean away."""
+        return make_folders(self.disk, self.checkout.common, ("sow", *parts))
+
+    def lock(self) -> Lock:
+        """The short lock on every state file of this checkout."""
+        path = f"{self.sow}/local/locks"
+        if not os.path.isdir(path) or os.path.islink(self.sow):
+            self.folder("local", "locks")
+        return Lock(f"{path}/state.lock")
+
+    def claim(self, name: str, *, purpose: str) -> Claim:
+        """The long lock on a project, task or session."""
+        return Claim(self.folder("local", "locks"), name, purpose=purpose)
+
+
+def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
+    """The home: --root, else SOW_ROOT, else the nearest checkout above the current folder."""
+    named = option or environment.get("SOW_ROOT", "")
+    if named:
+        root = os.path.abspath(os.path.join(cwd, named))
+        where = checkout.at(root)
+        if where is None:
+            source = "--root" if option else "SOW_ROOT"
+            raise SowError(
+                f"{source} is {root}, which is not the root of a git repository", "give the folder that holds .git"
+            )
+    else:
+        where = enclosing(cwd)
+    home = Home(where)
+    if not os.path.lexists(home.sow):
+        raise SowError(f"{where.root} has no .sow folder", "run 'sow init' there first")
+    refuse_link(home.sow)
+    return home
+
+
+def enclosing(folder: str) -> Checkout:
+    """The checkout that the folder lies in."""
+    here = os.path.abspath(folder)
+    while True:
+        where = checkout.at(here)
+        if where is not None:
+            return where
+        if os.path.isfile(f"{here}/HEAD") and os.path.isdir(f"{here}/objects") and os.path.isdir(f"{here}/refs"):
+            raise SowError(
+                f"{here} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
+            )
+        parent = os.path.dirname(here)
+        if parent == here:
+            raise SowError(f"{folder} is not in a git repository", "go to a repository, or make one: git init")
+        here = parent

@@ -1,0 +1,85 @@
+"""Which schema a file follows, told by where it lies or by what it holds, and whether it does."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+from sow.errors import InvalidFile, SowError
+from sow.store import json_text, log, schema, state, yaml_text
+from sow.store.disk import Disk, read_text
+
+BY_NAME = {
+    "log.md": "log-entry",
+    "description.md": "task-description",
+    "session_current.json": "notes",
+    "sinks/index.json": "sink-index",
+    "repos/index.json": "repo-index",
+    ".sow/config.yaml": "repo-config",
+    "sow/config.yaml": "user-config",
+    "project/state.yaml": "project",
+}
+BY_FIELD = {
+    "task": "task",
+    "project_id": "project",
+    "sinks": "sink-index",
+    "repos": "repo-index",
+    "notes": "notes",
+    "agents": "user-config",
+}
+
+
+def kind_by_name(path: str) -> str:
+    """The kind of file that lies at such a path, if the path tells."""
+    whole = f"/{path.replace(os.sep, '/')}"
+    for ending, kind in BY_NAME.items():
+        if whole.endswith(f"/{ending}"):
+            return kind
+    return "task" if "/tasks/" in whole and whole.endswith("/state.yaml") else ""
+
+
+def kind_by_content(data: Any) -> str:
+    """The kind of a document that has such fields."""
+    fields = data if isinstance(data, dict) else {}
+    return next((kind for field, kind in BY_FIELD.items() if field in fields), "")
+
+
+def validate_file(path: str, shown: str, kind: str) -> str:
+    """Complain about the first thing that is wrong in a file; returns its kind."""
+    try:
+        text = read_text(Disk(), path)
+    except FileNotFoundError:
+        raise SowError(f"there is no file {shown}", "give the path of an existing file") from None
+    kind = kind or kind_by_name(path)
+    if kind == "log-entry":
+        log.validate_text(text, shown)
+        return kind
+    if kind == "task-description":
+        state.check(_description(text), shown, _validator(kind))
+        return kind
+    data = json_text.load(text, shown) if path.endswith(".json") else yaml_text.load(text, shown)
+    kind = kind or kind_by_content(data)
+    if not kind:
+        raise SowError(
+            f"{shown}: cannot tell what kind of file this is", "say it with --kind: " + ", ".join(schema.names())
+        )
+    if kind in ("task", "project"):
+        state.parse(text, shown, _validator(kind))
+    else:
+        state.check(data, shown, _validator(kind))
+    return kind
+
+
+def _validator(kind: str) -> Any:
+    if kind not in schema.names():
+        raise SowError(f"there is no schema {kind!r}", "the schemas are: " + ", ".join(schema.names()))
+    return import_module(f"sow.store.validators.{kind.replace('-', '_')}").validate
+
+
+def _description(text: str) -> dict[str, str]:
+    """A description as its title and its text."""
+    lines = text.lstrip().split("\n")
+    if not lines[0].startswith("# "):
+        raise InvalidFile("description.md has no title", "begin it with '# ' and the task's name")
+    return {"title": lines[0][2:].strip(), "text": "\n".join(lines[1:]).strip()}

@@ -1,0 +1,52 @@
+"""The .sow/ folder of a repository: what `sow init` makes and keeps as it is when it is there."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import InvalidFile, SowError
+from sow.store import yaml_text
+from sow.store.disk import create_file, refuse_link
+from sow.store.home import Home, enclosing
+from sow.store.schema import VERSION
+from sow.system import checkout
+
+ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
+IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/sinks/\n/repos/\n*.tmp\n"
+KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
+
+
+def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
+    """Make what is missing below .sow/; returns the home and what was made."""
+    if named:
+        root = os.path.abspath(os.path.join(cwd, named))
+        where = checkout.at(root)
+        if where is None:
+            raise SowError(f"{root} is not the root of a git repository", "make one first: git init")
+    else:
+        where = enclosing(cwd)
+    home = Home(where)
+    if os.path.lexists(home.sow):
+        refuse_link(home.sow)
+    made: list[str] = []
+    for folder in ("knowledge/adrs", "knowledge/designs", "local/locks"):
+        if not os.path.isdir(f"{home.sow}/{folder}"):
+            home.folder(*folder.split("/"))
+            made.append(f".sow/{folder}/")
+    files = {
+        ".gitignore": IGNORED,
+        "config.yaml": yaml_text.dump({"schema_version": VERSION, "artifacts": ARTIFACTS}),
+        "knowledge/adrs/README.md": f"# Decision records\n\n{KEEP}",
+        "knowledge/designs/README.md": f"# Designs\n\n{KEEP}",
+    }
+    for name, text in files.items():
+        _refuse_odd(f"{home.sow}/{name}")
+        if create_file(home.disk, f"{home.sow}/{name}", text):
+            made.append(f".sow/{name}")
+    return home, made
+
+
+def _refuse_odd(path: str) -> None:
+    """A folder or a link where a file belongs is somebody's: say so instead of working around it."""
+    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+        raise InvalidFile(f"{path} is not a regular file", "move it away and run 'sow init' again")

@@ -1,0 +1,33 @@
+"""Memories of a project: decisions that every later agent should know, in .sow/project/context/."""
+
+from __future__ import annotations
+
+from sow.system.terminal import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.home import Home
+
+HEAD = "## "
+
+
+def path(home: Home) -> str:
+    return f"{home.project}/context/memories.md"
+
+
+def add(home: Home, text: str, *, by: str, now: str) -> str:
+    """Append one memory, and say where it is."""
+    home.folder("project", "context")
+    body = "\n".join(f"\\{line}" if line.startswith(HEAD) else line for line in harmless(text).strip().split("\n"))
+    home.append(path(home), f"\n{HEAD}{now} · {harmless(by)}\n\n{body}\n")
+    return home.relative(path(home))
+
+
+def read(home: Home) -> list[str]:
+    """Every memory, oldest first."""
+    try:
+        text = home.read(path(home))
+    except FileNotFoundError:
+        return []
+    parts = f"\n{text}".split(f"\n{HEAD}")[1:]
+    return [part.partition("\n")[2].strip().replace(f"\\{HEAD}", HEAD) for part in parts]

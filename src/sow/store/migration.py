@@ -1,0 +1,120 @@
+"""Bringing an older project to the current schema: a preview, a backup, then one file after the other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+from sow.errors import Failed, SowError
+from sow.store import schema, state, yaml_text
+from sow.store.formats import is_version
+from sow.store.home import Home
+from sow.store.schema_diff import Change, changes
+from sow.system import clock
+
+
+class Step:
+    """One file with the changes that it needs."""
+
+    __slots__ = ("data", "lines", "name", "path", "version")
+
+    def __init__(self, *, path: str, name: str, version: str, data: dict[str, Any], lines: list[str]) -> None:
+        self.path = path
+        self.name = name
+        self.version = version
+        self.data = data
+        self.lines = lines
+
+
+def plan(home: Home) -> list[Step]:
+    """The files that are older than this sow, each with its new content; nothing is written."""
+    steps = []
+    for path, name in _state_files(home):
+        shown = home.relative(path)
+        data = yaml_text.load(home.read(path), shown)
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if not isinstance(version, str) or not is_version(version) or version not in schema.versions():
+            _refuse(version, shown)
+        if version == schema.VERSION:
+            continue
+        lines = _migrate(data, name, str(version))
+        state.check(data, f"{shown}, migrated", import_module(f"sow.store.validators.{name}").validate)
+        steps.append(Step(path=path, name=name, version=str(version), data=data, lines=lines))
+    return steps
+
+
+def _refuse(version: object, shown: str) -> None:
+    if isinstance(version, str) and is_version(version) and schema.parts(version) > schema.parts(schema.VERSION):
+        raise SowError(
+            f"schema version mismatch: project={version} cli={schema.VERSION} ({shown})",
+            "a newer sow wrote this: upgrade sow and try again",
+        )
+    raise SowError(
+        f"{shown}: schema_version: no migration starts from {version!r}",
+        "the versions are: " + ", ".join(schema.versions()),
+    )
+
+
+def apply(home: Home, steps: list[Step]) -> str:
+    """Write the migrated files, after a copy of the whole project; returns where the copy is."""
+    with home.claim("project", purpose="migrating"), home.lock():
+        backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
+        try:
+            shutil.copytree(home.project, backup, symlinks=True)
+        except (OSError, shutil.Error) as error:
+            raise Failed(
+                f"cannot copy {home.project} to {backup}: {error}",
+                "nothing was changed; make room and run 'sow migrate' again",
+            ) from None
+        # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
+        for step in sorted(steps, key=lambda each: each.name == "project"):
+            home.replace(step.path, yaml_text.dump(step.data))
+    return home.relative(backup)
+
+
+def _state_files(home: Home) -> list[tuple[str, str]]:
+    found = [(f"{home.project}/state.yaml", "project")]
+    if not os.path.isfile(found[0][0]):
+        raise SowError(f"{home.root} has no project", "there is nothing to migrate")
+    phases = f"{home.project}/phases"
+    for phase in sorted(os.listdir(phases)) if os.path.isdir(phases) else ():
+        tasks = f"{phases}/{phase}/tasks"
+        for task in sorted(os.listdir(tasks)) if os.path.isdir(tasks) else ():
+            if os.path.isfile(f"{tasks}/{task}/state.yaml") and not task.startswith("."):
+                found.append((f"{tasks}/{task}/state.yaml", "task"))
+    return found
+
+
+def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
+    """Change the data in place, version by version; returns what was done."""
+    lines: list[str] = []
+    path = [each for each in schema.versions() if schema.parts(each) >= schema.parts(version)]
+    for older, newer in pairwise(path):
+        for change in changes(older, newer):
+            if change.schema == name:
+                lines += _apply(data, change)
+        data["schema_version"] = newer
+    return lines or ["Updating field: schema_version"]
+
+
+def _apply(data: dict[str, Any], change: Change) -> list[str]:
+    holder: Any = data
+    for key in change.parent.split(".") if change.parent else ():
+        holder = holder.get(key) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict):
+        return []
+    if change.kind == "rename" and change.old in holder:
+        items = [(change.field if key == change.old else key, value) for key, value in holder.items()]
+        holder.clear()
+        holder.update(items)
+        return [f"Renaming field: {change.old} → {change.field}"]
+    if change.kind == "add" and change.field not in holder:
+        holder[change.field] = change.default
+        return [f"Adding field: {change.field} (default: {change.default})"]
+    if change.kind == "remove" and change.field in holder:
+        del holder[change.field]
+        return [f"Removing field: {change.field}"]
+    return []

@@ -1,0 +1,98 @@
+"""What is done to the phases of a project."""
+
+from __future__ import annotations
+
+from sow.domain import phase
+from sow.domain.task import OPEN_STATUSES
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store.task_acts import record
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.actor import Actor
+    from sow.domain.shapes import Phase, ProjectState
+    from sow.store.home import Home
+
+
+def _save(home: Home, project: ProjectState, phases: list[Phase], actor: Actor, action: str, text: str) -> list[Phase]:
+    now = clock.now()
+    for each in phases:
+        projects.add_phase_folder(home, each["name"])
+    projects.save(home, {**project, "phases": phases, "updated_at": now})
+    record(home, actor, action=action, text=text, now=now)
+    return phases
+
+
+def add(home: Home, name: str, *, reason: str, before: str, after: str, approved: bool, actor: Actor) -> Phase:
+    """Propose a phase, or take it in at once where a person said yes."""
+    now = clock.now()
+    with home.lock():
+        project = projects.load(home)
+        phase.propose(project["phases"], name, reason=reason, before=before, after=after, question=1, now=now)
+        number = 0 if approved else projects.next_question(home, project, now)
+        phases = phase.propose(
+            project["phases"], name, reason=reason, before=before, after=after, question=max(number, 1), now=now
+        )
+        name = phase.check_name(name)
+        if approved:
+            phases = phase.approve(phases, name)
+        verb = "added" if approved else "proposed"
+        _save(home, project, phases, actor, "phase_add", f"{verb} phase {name}: {reason}")
+    return next(each for each in phases if each["name"] == name)
+
+
+def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
+    """A person's word on a proposed phase; returns the phase's name."""
+    with home.lock():
+        project = projects.load(home)
+        found = phase.match(name, project["phases"])
+        status = next(each["status"] for each in project["phases"] if each["name"] == found)
+        if status != "proposed":
+            raise SowError(f"phase {found} is {status}: it needs no approval", "see 'sow phase list'")
+        phases = phase.approve(project["phases"], found) if yes else phase.reject(project["phases"], found)
+        _save(
+            home,
+            project,
+            phases,
+            actor,
+            "phase_approve" if yes else "phase_reject",
+            f"{'approved' if yes else 'rejected'} phase {found}",
+        )
+    return found
+
+
+def advance(home: Home, *, actor: Actor) -> list[Phase]:
+    """On to the next phase, when no task up to here is open."""
+    with home.lock():
+        project = projects.load(home)
+        readable, broken = desks.load_all(home, project)
+        if broken:
+            raise SowError(
+                f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it first; see 'sow doctor'"
+            )
+        open_tasks: dict[str, list[str]] = {}
+        for desk, task in readable:
+            if task["status"] in OPEN_STATUSES:
+                open_tasks.setdefault(desk.phase, []).append(task["id"])
+        phases = phase.advance(project["phases"], open_tasks)
+        current = phase.active(phases)
+        return _save(
+            home,
+            project,
+            phases,
+            actor,
+            "phase_advance",
+            f"advanced to {current['name'] if current else 'the end: all phases are completed'}",
+        )
+
+
+def back(home: Home, name: str, *, actor: Actor) -> list[Phase]:
+    """Back to an earlier phase."""
+    with home.lock():
+        project = projects.load(home)
+        phases = phase.back(project["phases"], name)
+        current = phase.active(phases)
+        return _save(home, project, phases, actor, "phase_back", f"went back to {current['name'] if current else ''}")

@@ -1,0 +1,104 @@
+"""The project of a branch: .sow/project/state.yaml and its folders."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store import kept, state
+from sow.store.disk import make_folders
+from sow.store.home import FORBIDDEN_BRANCHES
+from sow.store.schema import VERSION
+from sow.store.validators.project import validate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import Phase, ProjectState
+    from sow.store.home import Home
+
+
+def path(home: Home) -> str:
+    return f"{home.project}/state.yaml"
+
+
+def branch_for_project(home: Home) -> str:
+    """The current branch, if a project may live on it."""
+    branch = home.checkout.branch()
+    if not branch:
+        raise SowError(f"HEAD is detached in {home.root}: a project lives on a branch", "git switch -c feature/NAME")
+    if branch in FORBIDDEN_BRANCHES:
+        raise SowError(f"no project on {branch}: a project lives on a feature branch", "git switch -c feature/NAME")
+    return branch
+
+
+def exists(home: Home) -> bool:
+    return os.path.lexists(path(home))
+
+
+def load(home: Home) -> ProjectState:
+    """The project, if it belongs to the branch that is checked out."""
+    project = load_anywhere(home)
+    branch = home.checkout.branch()
+    if branch != project["branch"]:
+        here = branch or "a detached HEAD"
+        raise SowError(
+            f"{home.relative(path(home))} belongs to branch {project['branch']}, but {here} is checked out",
+            f"git switch {project['branch']}, or remove the project of another branch: sow project delete",
+        )
+    return project
+
+
+def load_anywhere(home: Home) -> ProjectState:
+    """The project, whatever branch is checked out."""
+    try:
+        project: ProjectState = state.read(home, path(home), validate)  # type: ignore[assignment]
+    except FileNotFoundError:
+        raise SowError(f"{home.root} has no project", 'start one: sow project new "NAME"') from None
+    return project
+
+
+def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
+    """A new project on the current branch; refused where there is one."""
+    branch = branch_for_project(home)
+    if exists(home):
+        raise SowError(
+            f"{home.relative(path(home))} exists: one project per branch",
+            "see 'sow status', or remove it: sow project delete",
+        )
+    project: ProjectState = {
+        "schema_version": VERSION,
+        "revision": 0,
+        "project_id": project_id,
+        "name": name,
+        "description": description,
+        "branch": branch,
+        "phases": phases,
+        "questions": 0,
+        "created_at": now,
+        "updated_at": now,
+    }
+    state.check(dict(project), "project", validate)
+    for phase in phases:
+        home.folder("project", "phases", phase["name"], "tasks")
+    home.folder("project", "context")
+    save(home, project)
+    return project
+
+
+def save(home: Home, project: ProjectState) -> None:
+    """Write the project and keep a copy."""
+    text = state.write(home, path(home), project, validate)  # type: ignore[arg-type]
+    kept.keep(home, project["project_id"], "project", text)
+
+
+def next_question(home: Home, project: ProjectState, now: str) -> int:
+    """A number for the inbox that was never given before."""
+    project["questions"] += 1
+    project["updated_at"] = now
+    save(home, project)
+    return project["questions"]
+
+
+def add_phase_folder(home: Home, name: str) -> None:
+    """The folder of a phase's tasks."""
+    make_folders(home.disk, home.project, ("phases", name, "tasks"))

@@ -1,0 +1,48 @@
+"""Taking a project out of the branch: never while somebody runs it, and never without a copy."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.task import OPEN_STATUSES
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store.disk import failure, sync_folder
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.home import Home
+
+
+def remove(home: Home, *, force: bool, any_branch: bool) -> str:
+    """Move .sow/project away, and say where the copy is; refused while tasks are open, unless forced."""
+    if not os.path.lexists(home.project):
+        raise SowError(f"{home.root} has no project", "there is nothing to remove")
+    with home.claim("project", purpose="removing the project"), home.lock():
+        if not force:
+            _refuse_open(home, any_branch=any_branch)
+        folder = home.folder("local", "removed")
+        target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
+        try:
+            home.disk.replace(home.project, target)
+            sync_folder(home.disk, home.sow)
+        except OSError as error:
+            raise failure("move", home.project, error) from None
+    return home.relative(target)
+
+
+def _refuse_open(home: Home, *, any_branch: bool) -> None:
+    project = projects.load_anywhere(home) if any_branch else projects.load(home)
+    readable, broken = desks.load_all(home, project)
+    waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
+    if broken:
+        raise SowError(
+            f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it, or remove all the same with --yes"
+        )
+    if waiting:
+        shown = ", ".join(waiting[:8]) + (", …" if len(waiting) > 8 else "")
+        raise SowError(
+            f"{len(waiting)} tasks are open: {shown}", "complete or abandon them, or remove all the same with --yes"
+        )

@@ -1,0 +1,48 @@
+"""The schemas that ship with the package: one frozen folder of JSON Schema documents per version."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = "1.0.0"
+FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
+
+
+def versions() -> list[str]:
+    """Every version that was ever shipped, oldest first."""
+    return sorted((name[1:] for name in os.listdir(FOLDER)), key=parts)
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """A version as numbers, to compare with."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def names(version: str = VERSION) -> list[str]:
+    """The kinds of files that have a schema in this version."""
+    return sorted(name.removesuffix(".json") for name in os.listdir(os.path.join(FOLDER, f"v{version}")))
+
+
+def check_version(text: str) -> str:
+    """The version that a person meant: `v1.0.0` is 1.0.0."""
+    version = text.removeprefix("v")
+    if version not in versions():
+        raise SowError(f"there is no schema version {text!r}", "the versions are: " + ", ".join(versions()))
+    return version
+
+
+def document(name: str, version: str = VERSION) -> dict[str, Any]:
+    """One schema as a document."""
+    if name not in names(version):
+        raise SowError(f"there is no schema {name!r} in {version}", "the schemas are: " + ", ".join(names(version)))
+    import json
+
+    with open(os.path.join(FOLDER, f"v{version}", f"{name}.json"), encoding="utf-8") as file:
+        loaded: dict[str, Any] = json.load(file)
+    return loaded

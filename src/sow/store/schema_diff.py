@@ -1,0 +1,61 @@
+"""What changed between two versions of the schemas; a migration does exactly this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sow.store import schema
+
+
+class Change:
+    """One field that came, went, or got another name."""
+
+    __slots__ = ("default", "field", "kind", "old", "parent", "schema")
+
+    def __init__(self, kind: str, *, schema: str, parent: str, field: str, old: str = "", default: Any = None) -> None:
+        self.kind = kind
+        self.schema = schema
+        self.parent = parent
+        self.field = field
+        self.old = old
+        self.default = default
+
+    @property
+    def path(self) -> str:
+        return f"{self.parent}.{self.field}" if self.parent else self.field
+
+
+def changes(older: str, newer: str) -> list[Change]:
+    """Every change of every schema, in the order of the schemas' names."""
+    found: list[Change] = []
+    before, after = schema.names(older), schema.names(newer)
+    for name in before:
+        if name in after:
+            found += _compare(name, schema.document(name, older), schema.document(name, newer), "")
+        else:
+            found.append(Change("schema removed", schema=name, parent="", field=name))
+    found += [Change("schema added", schema=name, parent="", field=name) for name in after if name not in before]
+    return found
+
+
+def _compare(name: str, old: dict[str, Any], new: dict[str, Any], parent: str) -> list[Change]:
+    before: dict[str, Any] = old.get("properties", {})
+    after: dict[str, Any] = new.get("properties", {})
+    found = []
+    renamed = {}
+    for field, rule in after.items():
+        source = rule.get("x-renamed-from")
+        if field not in before and source in before:
+            renamed[source] = field
+            found.append(Change("rename", schema=name, parent=parent, field=field, old=source))
+    for field, rule in after.items():
+        if field not in before and field not in renamed.values():
+            required = field in new.get("required", ())
+            kind = "add" if "default" in rule else "add required" if required else "add optional"
+            found.append(Change(kind, schema=name, parent=parent, field=field, default=rule.get("default")))
+    for field, rule in before.items():
+        if field in after:
+            found += _compare(name, rule, after[field], f"{parent}.{field}" if parent else field)
+        elif field not in renamed:
+            found.append(Change("remove", schema=name, parent=parent, field=field))
+    return found

@@ -1,0 +1,231 @@
+"""What is done to a task: each act is one decision under the lock, and the state file is written last."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import ids, note, phase
+from sow.domain import task as rules
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import feedback, kept, log, notes, state
+from sow.store import project as projects
+from sow.store.desk import Desk
+from sow.store.disk import failure, sync_folder
+from sow.store.repair import load_or_repair
+from sow.store.schema import VERSION
+from sow.store.validators.task import validate
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.actor import Actor
+    from sow.domain.shapes import ProjectState, Task, TaskState
+    from sow.store.home import Home
+
+
+class Changed:
+    """The outcome of an act: where, what the task is now, and what there is to say about it."""
+
+    __slots__ = ("desk", "remarks", "task")
+
+    def __init__(self, desk: Desk, task: Task, remarks: list[str]) -> None:
+        self.desk = desk
+        self.task = task
+        self.remarks = remarks
+
+
+class _Opened:
+    """A task under the lock, ready to be changed."""
+
+    __slots__ = ("desk", "loaded", "project", "remarks")
+
+    def __init__(self, home: Home, task: str) -> None:
+        self.project: ProjectState = projects.load(home)
+        self.desk = desks.find(home, self.project, task)
+        self.loaded: TaskState
+        self.loaded, repaired = load_or_repair(self.desk, self.project["project_id"])
+        self.remarks = [repaired] if repaired else []
+
+    @property
+    def task(self) -> Task:
+        return self.loaded["task"]
+
+    def save(self, task: Task) -> Changed:
+        self.desk.save(self.loaded, task, self.project["project_id"])
+        return Changed(self.desk, task, self.remarks)
+
+
+def create(
+    home: Home,
+    *,
+    name: str,
+    agent: str,
+    phase_name: str,
+    description: str,
+    criteria: list[str],
+    references: list[str],
+    depends_on: list[str],
+    after: str,
+    priority: str,
+) -> Changed:
+    """A new pending task; its folder appears complete or not at all."""
+    now = clock.now()
+    with home.lock():
+        project = projects.load(home)
+        current = phase.active(project["phases"])
+        wanted = phase_name or (current["name"] if current else project["phases"][-1]["name"])
+        where = phase.match(wanted, project["phases"])
+        taken = desks.desks(home, project)
+        ident = ids.id_after(after, [each.id for each in taken]) if after else ids.next_id(each.id for each in taken)
+        for each in depends_on:
+            desks.find(home, project, each)
+        task: Task = {
+            "id": ident,
+            "name": name,
+            "status": "pending",
+            "assigned_agent": agent,
+            "iteration": 1,
+            "priority": priority,
+            "depends_on": depends_on,
+            "criteria": criteria,
+            "references": references,
+            "questions": [],
+            "created_at": now,
+            "updated_at": now,
+        }
+        desk = Desk(home, where, ident)
+        _lay_out(desk, task, describe(name, description, criteria), project["project_id"])
+    return Changed(desk, task, [])
+
+
+def describe(name: str, description: str, criteria: list[str]) -> str:
+    """The text of description.md."""
+    text = description.strip()
+    if not text.startswith("# "):
+        text = f"# {name}\n\n{text or name}"
+    if criteria:
+        text += "\n\n## Acceptance criteria\n\n" + "\n".join(f"- {each}" for each in criteria)
+    return f"{text}\n"
+
+
+def _lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
+    """Write the desk in a folder aside, then give it its name."""
+    home = desk.home
+    parent = home.folder("project", "phases", desk.phase, "tasks")
+    aside = Desk(home, desk.phase, f".new-{os.urandom(4).hex()}")
+    loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
+    state.check({**loaded}, f"task {task['id']}", validate)
+    home.folder("project", "phases", desk.phase, "tasks", aside.id)
+    home.replace(aside.description_path, description)
+    text = state.write(home, aside.state_path, {**loaded}, validate)
+    try:
+        home.disk.replace(aside.folder, desk.folder)
+        sync_folder(home.disk, parent)
+    except OSError as error:
+        raise failure("make", desk.folder, error) from None
+    kept.keep(home, project_id, desk.id, text)
+
+
+def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
+    """Move a task, if the tables, the gate, the phase and the dependencies allow it."""
+    now = clock.now()
+    with home.lock():
+        opened = _Opened(home, task)
+        before = opened.task
+        changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
+        if event in ("submit", "approve"):
+            rules.gate(before, notes.unresolved(opened.desk))
+        if event == "start":
+            phase.may_start_in(opened.project["phases"], opened.desk.phase)
+            if before["depends_on"]:
+                rules.may_start(before, statuses(home, opened.project))
+        if event == "ask":
+            _ask(opened, changed, reason, now)
+        if event == "answer" and "question" in changed:
+            raise SowError(
+                f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"'
+            )
+        done = opened.save(changed)
+        if event in ("approve", "abandon", "send_back", "retry"):
+            text = f"{event.replace('_', ' ')}: task {task} ({before['name']}), iteration {before['iteration']}"
+            record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
+    return done
+
+
+def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> None:
+    """Give the question of a paused task its number and its words."""
+    if "question" in changed:
+        return
+    escalated = [each["description"] for each in notes.listed(opened.desk) if each["status"] == "escalated"]
+    said = [entry["text"] for entry in log.read(opened.desk.home, opened.desk.log_path)[-1:]]
+    text = reason or "\n".join(escalated) or "\n".join(said) or "The worker paused without a question."
+    number = projects.next_question(opened.desk.home, opened.project, now)
+    changed["question"] = {"number": number, "text": text, "asked_at": now}
+
+
+def statuses(home: Home, project: ProjectState) -> dict[str, str]:
+    """The status of every readable task."""
+    return {task["id"]: task["status"] for _, task in desks.load_all(home, project)[0]}
+
+
+def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) -> Changed:
+    """Change a field that is not the status."""
+    with home.lock():
+        opened = _Opened(home, task)
+        if actor.is_worker:
+            raise SowError(f"a worker may not set {field}", "a worker sets only the status of its own task")
+        changed: Task = {**opened.task, "updated_at": clock.now()}
+        if field == "depends_on":
+            wanted = [ids.task_id(each) for each in value.replace(",", " ").split()]
+            known, _ = desks.load_all(home, opened.project)
+            rules.check_dependencies(task, wanted, {each["id"]: each["depends_on"] for _, each in known})
+            changed["depends_on"] = list(dict.fromkeys(wanted))
+        elif field == "name":
+            changed["name"] = value
+        elif field == "priority":
+            changed["priority"] = value
+        elif field == "assigned_agent":
+            changed["assigned_agent"] = value
+        return opened.save(changed)
+
+
+def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Changed, str]:
+    """Write feedback for the next iteration; returns where it is."""
+    now = clock.now()
+    with home.lock():
+        opened = _Opened(home, task)
+        if opened.task["status"] in rules.ENDED_STATUSES:
+            raise SowError(
+                f"task {task} is {opened.task['status']}", "create a new task for more work on it: sow task create …"
+            )
+        where = feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
+    return Changed(opened.desk, opened.task, opened.remarks), where
+
+
+def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
+    """Answer what a task asked: its escalated notes are resolved, the answer is its feedback, and it goes on."""
+    now = clock.now()
+    with home.lock():
+        opened = _Opened(home, task)
+        escalated = [each for each in notes.listed(opened.desk) if each["status"] == "escalated"]
+        if opened.task["status"] != "paused" and not escalated:
+            raise SowError(f"task {task} asks nothing: it is {opened.task['status']}", "see 'sow inbox' for what waits")
+        changed: Task = {**opened.task, "updated_at": now}
+        if opened.task["status"] == "paused":
+            changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
+        feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
+        notes.replace(opened.desk, [note.resolve(each, text, actor=actor, epoch=clock.epoch()) for each in escalated])
+        question = changed.pop("question", None)
+        if question:
+            answered = {**question, "answer": text, "answered_at": now, "answered_by": actor.name}
+            changed["questions"] = [*changed["questions"], answered]  # type: ignore[list-item]
+        done = opened.save(changed)
+        record(home, actor, action="answer", text=f"answer to task {task}: {text}", now=now)
+    return done
+
+
+def record(home: Home, actor: Actor, *, action: str, text: str, now: str) -> None:
+    """Note an act of the orchestrator or a person in the project's log."""
+    entry = {"timestamp": now, "agent": actor.name, "action": action, "result": "done", "files": [], "text": text}
+    log.append(home, f"{home.project}/log.md", entry)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Validators, written by `make generate` from the schemas beside them."""

@@ -1,0 +1,358 @@
+"""Written by `make generate` from schemas/v1.0.0/task.json: change the schema, not this file."""
+
+from sow.store.complaint import missing, unknown, wrong
+from sow.store.formats import FORMATS
+
+agent, agent_wanted = FORMATS['sow-agent']
+line, line_wanted = FORMATS['sow-line']
+task_id, task_id_wanted = FORMATS['sow-task-id']
+timestamp, timestamp_wanted = FORMATS['sow-timestamp']
+version, version_wanted = FORMATS['sow-version']
+
+def validate(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'schema_version' in data:
+        seen += 1
+        value = data['schema_version']
+        if type(value) is not str:
+            wrong(f'{at}.schema_version' if at else 'schema_version', 'a text', value)
+        if not version(value):
+            wrong(f'{at}.schema_version' if at else 'schema_version', version_wanted, value)
+    else:
+        missing(at, 'schema_version')
+    if 'revision' in data:
+        seen += 1
+        value = data['revision']
+        if type(value) is not int:
+            wrong(f'{at}.revision' if at else 'revision', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.revision' if at else 'revision', 'at least 0', value)
+    else:
+        seen += 1
+        data['revision'] = 0
+    if 'task' in data:
+        seen += 1
+        value = data['task']
+        validate_task(value, f'{at}.task' if at else 'task')
+    else:
+        missing(at, 'task')
+    if seen != len(data):
+        unknown(data, at, ('schema_version', 'revision', 'task'))
+
+
+def validate_task(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'id' in data:
+        seen += 1
+        value = data['id']
+        if type(value) is not str:
+            wrong(f'{at}.id' if at else 'id', 'a text', value)
+        if not task_id(value):
+            wrong(f'{at}.id' if at else 'id', task_id_wanted, value)
+    else:
+        missing(at, 'id')
+    if 'name' in data:
+        seen += 1
+        value = data['name']
+        if type(value) is not str:
+            wrong(f'{at}.name' if at else 'name', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.name' if at else 'name', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.name' if at else 'name', line_wanted, value)
+    else:
+        missing(at, 'name')
+    if 'status' in data:
+        seen += 1
+        value = data['status']
+        if type(value) not in (str, type(None)) or value not in ('pending', 'in_progress', 'needs_review', 'completed', 'paused', 'failed', 'abandoned'):
+            wrong(f'{at}.status' if at else 'status', 'one of pending, in_progress, needs_review, completed, paused, failed, abandoned', value)
+    else:
+        seen += 1
+        data['status'] = 'pending'
+    if 'assigned_agent' in data:
+        seen += 1
+        value = data['assigned_agent']
+        if type(value) is not str:
+            wrong(f'{at}.assigned_agent' if at else 'assigned_agent', 'a text', value)
+        if not agent(value):
+            wrong(f'{at}.assigned_agent' if at else 'assigned_agent', agent_wanted, value)
+    else:
+        missing(at, 'assigned_agent')
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        seen += 1
+        data['iteration'] = 1
+    if 'priority' in data:
+        seen += 1
+        value = data['priority']
+        if type(value) not in (str, type(None)) or value not in ('low', 'medium', 'high'):
+            wrong(f'{at}.priority' if at else 'priority', 'one of low, medium, high', value)
+    else:
+        seen += 1
+        data['priority'] = 'medium'
+    if 'depends_on' in data:
+        seen += 1
+        value = data['depends_on']
+        if type(value) is not list:
+            wrong(f'{at}.depends_on' if at else 'depends_on', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.depends_on' if at else 'depends_on') + f'[{index}]', 'a text', item)
+            if not task_id(item):
+                wrong((f'{at}.depends_on' if at else 'depends_on') + f'[{index}]', task_id_wanted, item)
+        if len(set(value)) != len(value):
+            wrong(f'{at}.depends_on' if at else 'depends_on', 'a list without repeats', value)
+    else:
+        seen += 1
+        data['depends_on'] = []
+    if 'criteria' in data:
+        seen += 1
+        value = data['criteria']
+        if type(value) is not list:
+            wrong(f'{at}.criteria' if at else 'criteria', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.criteria' if at else 'criteria') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 4000:
+                wrong((f'{at}.criteria' if at else 'criteria') + f'[{index}]', '1 to 4000 characters long', item)
+    else:
+        seen += 1
+        data['criteria'] = []
+    if 'references' in data:
+        seen += 1
+        value = data['references']
+        if type(value) is not list:
+            wrong(f'{at}.references' if at else 'references', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.references' if at else 'references') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.references' if at else 'references') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.references' if at else 'references') + f'[{index}]', line_wanted, item)
+    else:
+        seen += 1
+        data['references'] = []
+    if 'session_id' in data:
+        seen += 1
+        value = data['session_id']
+        if type(value) is not str:
+            wrong(f'{at}.session_id' if at else 'session_id', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.session_id' if at else 'session_id', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.session_id' if at else 'session_id', line_wanted, value)
+    if 'question' in data:
+        seen += 1
+        value = data['question']
+        validate_task_question(value, f'{at}.question' if at else 'question')
+    if 'questions' in data:
+        seen += 1
+        value = data['questions']
+        if type(value) is not list:
+            wrong(f'{at}.questions' if at else 'questions', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_questions_item(item, (f'{at}.questions' if at else 'questions') + f'[{index}]')
+    else:
+        seen += 1
+        data['questions'] = []
+    if 'approval' in data:
+        seen += 1
+        value = data['approval']
+        validate_task_approval(value, f'{at}.approval' if at else 'approval')
+    if 'abandoned_reason' in data:
+        seen += 1
+        value = data['abandoned_reason']
+        if type(value) is not str:
+            wrong(f'{at}.abandoned_reason' if at else 'abandoned_reason', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.abandoned_reason' if at else 'abandoned_reason', '1 to 2000 characters long', value)
+    if 'created_at' in data:
+        seen += 1
+        value = data['created_at']
+        if type(value) is not str:
+            wrong(f'{at}.created_at' if at else 'created_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.created_at' if at else 'created_at', timestamp_wanted, value)
+    else:
+        missing(at, 'created_at')
+    if 'updated_at' in data:
+        seen += 1
+        value = data['updated_at']
+        if type(value) is not str:
+            wrong(f'{at}.updated_at' if at else 'updated_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.updated_at' if at else 'updated_at', timestamp_wanted, value)
+    else:
+        missing(at, 'updated_at')
+    if 'started_at' in data:
+        seen += 1
+        value = data['started_at']
+        if type(value) is not str:
+            wrong(f'{at}.started_at' if at else 'started_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.started_at' if at else 'started_at', timestamp_wanted, value)
+    if 'completed_at' in data:
+        seen += 1
+        value = data['completed_at']
+        if type(value) is not str:
+            wrong(f'{at}.completed_at' if at else 'completed_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.completed_at' if at else 'completed_at', timestamp_wanted, value)
+    if seen != len(data):
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at'))
+    if data.get('status') in ('completed',):
+        if 'completed_at' not in data:
+            missing(at, 'completed_at')
+        if 'approval' not in data:
+            missing(at, 'approval')
+    if data.get('status') in ('abandoned',):
+        if 'abandoned_reason' not in data:
+            missing(at, 'abandoned_reason')
+
+
+def validate_task_question(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'number' in data:
+        seen += 1
+        value = data['number']
+        if type(value) is not int:
+            wrong(f'{at}.number' if at else 'number', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.number' if at else 'number', 'at least 1', value)
+    else:
+        missing(at, 'number')
+    if 'text' in data:
+        seen += 1
+        value = data['text']
+        if type(value) is not str:
+            wrong(f'{at}.text' if at else 'text', 'a text', value)
+        if not 1 <= len(value) <= 100000:
+            wrong(f'{at}.text' if at else 'text', '1 to 100000 characters long', value)
+    else:
+        missing(at, 'text')
+    if 'asked_at' in data:
+        seen += 1
+        value = data['asked_at']
+        if type(value) is not str:
+            wrong(f'{at}.asked_at' if at else 'asked_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.asked_at' if at else 'asked_at', timestamp_wanted, value)
+    else:
+        missing(at, 'asked_at')
+    if seen != len(data):
+        unknown(data, at, ('number', 'text', 'asked_at'))
+
+
+def validate_task_questions_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'number' in data:
+        seen += 1
+        value = data['number']
+        if type(value) is not int:
+            wrong(f'{at}.number' if at else 'number', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.number' if at else 'number', 'at least 1', value)
+    else:
+        missing(at, 'number')
+    if 'text' in data:
+        seen += 1
+        value = data['text']
+        if type(value) is not str:
+            wrong(f'{at}.text' if at else 'text', 'a text', value)
+        if not 1 <= len(value) <= 100000:
+            wrong(f'{at}.text' if at else 'text', '1 to 100000 characters long', value)
+    else:
+        missing(at, 'text')
+    if 'asked_at' in data:
+        seen += 1
+        value = data['asked_at']
+        if type(value) is not str:
+            wrong(f'{at}.asked_at' if at else 'asked_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.asked_at' if at else 'asked_at', timestamp_wanted, value)
+    else:
+        missing(at, 'asked_at')
+    if 'answer' in data:
+        seen += 1
+        value = data['answer']
+        if type(value) is not str:
+            wrong(f'{at}.answer' if at else 'answer', 'a text', value)
+        if not 1 <= len(value) <= 100000:
+            wrong(f'{at}.answer' if at else 'answer', '1 to 100000 characters long', value)
+    else:
+        missing(at, 'answer')
+    if 'answered_at' in data:
+        seen += 1
+        value = data['answered_at']
+        if type(value) is not str:
+            wrong(f'{at}.answered_at' if at else 'answered_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.answered_at' if at else 'answered_at', timestamp_wanted, value)
+    else:
+        missing(at, 'answered_at')
+    if 'answered_by' in data:
+        seen += 1
+        value = data['answered_by']
+        if type(value) is not str:
+            wrong(f'{at}.answered_by' if at else 'answered_by', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.answered_by' if at else 'answered_by', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.answered_by' if at else 'answered_by', line_wanted, value)
+    else:
+        missing(at, 'answered_by')
+    if seen != len(data):
+        unknown(data, at, ('number', 'text', 'asked_at', 'answer', 'answered_at', 'answered_by'))
+
+
+def validate_task_approval(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'by' in data:
+        seen += 1
+        value = data['by']
+        if type(value) is not str:
+            wrong(f'{at}.by' if at else 'by', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.by' if at else 'by', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.by' if at else 'by', line_wanted, value)
+    else:
+        missing(at, 'by')
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if seen != len(data):
+        unknown(data, at, ('by', 'at', 'iteration'))

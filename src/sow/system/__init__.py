@@ -1,0 +1,1 @@
+"""The only room that meets the outside: processes, git, clock, terminal, environment."""

@@ -1,0 +1,51 @@
+"""What git says about a folder, read from its files: a hot verb cannot afford to start the git program."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import Failed, SowError
+
+
+class Checkout:
+    """One working tree: its root, its own git folder, and the folder that all worktrees share."""
+
+    __slots__ = ("common", "git", "root")
+
+    def __init__(self, *, root: str, git: str, common: str) -> None:
+        self.root = root
+        self.git = git
+        self.common = common
+
+    def branch(self) -> str:
+        """The branch that is checked out; empty when HEAD is detached."""
+        head = _first_line(f"{self.git}/HEAD")
+        if head == "ref: refs/heads/.invalid":  # the reftable format keeps HEAD elsewhere
+            from sow.system import git
+
+            return git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], cwd=self.root, check=False).strip()
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def at(root: str) -> Checkout | None:
+    """The checkout whose root is this folder, if it is one."""
+    dot_git = f"{root}/.git"
+    if os.path.isdir(dot_git):
+        return Checkout(root=root, git=dot_git, common=dot_git)
+    if not os.path.isfile(dot_git):
+        return None
+    pointer = _first_line(dot_git)
+    if not pointer.startswith("gitdir: "):
+        raise SowError(f"{dot_git} is not a pointer to a git folder", "repair the worktree: git worktree repair")
+    git = os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir: ")))
+    common = f"{git}/commondir"
+    shared = os.path.normpath(os.path.join(git, _first_line(common))) if os.path.exists(common) else git
+    return Checkout(root=root, git=git, common=shared)
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).rstrip("\n")
+    except OSError as error:
+        raise Failed(f"cannot read {path}: {error.strerror}", "repair the repository: git fsck") from None

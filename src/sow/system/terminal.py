@@ -1,0 +1,67 @@
+"""The door to the terminal: nothing that an agent wrote can move the cursor or change a colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+# Control characters become their pictures (␛), and what turns text around or breaks lines is dropped.
+HARMLESS: dict[int, int | str | None] = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
+HARMLESS |= {0x7F: 0x2421}
+HARMLESS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")
+HARMLESS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0xFEFF), None)
+HARMLESS |= dict.fromkeys((0x2028, 0x2029), "\n")
+HARMLESS |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1, "dim": 2}
+
+
+def harmless(text: str) -> str:
+    """The text with every control byte made visible or taken out; line ends and tabs stay."""
+    return text if text.isascii() and text.isprintable() else text.translate(HARMLESS)
+
+
+def harmless_line(text: str) -> str:
+    """The same, on one line."""
+    return " ".join(harmless(text).split())
+
+
+def coloured(stream: TextIO) -> bool:
+    """Colour only on a terminal, and never against NO_COLOR."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """The text in a colour, where the stream shows colours."""
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if coloured(stream or sys.stdout) else text
+
+
+def out(text: str) -> None:
+    """One line, or several, for the person or the program that called."""
+    sys.stdout.write(f"{text}\n")
+
+
+def err(text: str) -> None:
+    """One line beside the output."""
+    sys.stderr.write(f"{text}\n")
+
+
+def is_interactive() -> bool:
+    """Whether a person can see a question and answer it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str) -> bool:
+    """Ask for a yes on the terminal; no answer is no."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def read_input() -> str:
+    """All of standard input, as the text of an argument given as `-`."""
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")

@@ -1,0 +1,1 @@
+"""What writes files of this repository: validators, diagrams, the command reference."""

@@ -1,0 +1,61 @@
+"""`make generate` writes what follows from something else; `--check` fails if a file is not current."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from sow.domain.note import NOTE
+from sow.domain.phase import PHASE
+from sow.domain.task import TASK
+from sow.domain.workflow_agent import WORKFLOW_AGENT
+from sow.store.schema import VERSION
+from tools import validators
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "sow"
+
+
+def validator_files() -> dict[Path, str]:
+    """One module per schema of the current version."""
+    folder = PACKAGE / "store" / "validators"
+    files = {folder / "__init__.py": '"""Validators, written by `make generate` from the schemas beside them."""\n'}
+    for path in sorted((PACKAGE / "store" / "schemas" / f"v{VERSION}").glob("*.json")):
+        text = validators.write(path.stem, f"v{VERSION}", json.loads(path.read_text()))
+        files[folder / f"{path.stem.replace('-', '_')}.py"] = text
+    return files
+
+
+def lifecycles() -> str:
+    """The diagrams of docs/lifecycles.md, drawn from the tables."""
+    parts = ["# Lifecycles\n\nDrawn by `make generate` from the tables in `src/sow/domain`: change those.\n"]
+    for lifecycle in (TASK, PHASE, NOTE, WORKFLOW_AGENT):
+        parts.append(f"## {lifecycle.noun.capitalize()}\n\n```mermaid\n{lifecycle.diagram()}```\n")
+    return "\n".join(parts)
+
+
+def docs() -> dict[Path, str]:
+    """The pages that follow from tables; they are imported late, since the command line needs the validators."""
+    from tools.reference import reference
+
+    return {ROOT / "docs" / "lifecycles.md": lifecycles(), ROOT / "docs" / "commands.md": reference()}
+
+
+def main() -> int:
+    stale = 0
+    for make in (validator_files, docs):
+        for path, text in make().items():
+            if path.exists() and path.read_text() == text:
+                continue
+            stale += 1
+            if "--check" in sys.argv:
+                print(f"{path.relative_to(ROOT)} is not current: run make generate", file=sys.stderr)
+            else:
+                path.write_text(text)
+                print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+"""The command reference of the docs, from the same table that parses the command line."""
+
+from __future__ import annotations
+
+from sow.cli.help import command_help
+from sow.cli.registry import GROUPS, commands
+
+
+def reference() -> str:
+    """Every command with its help text."""
+    parts = ["# Commands\n\nWritten by `make generate` from the table that parses the command line.\n"]
+    for group in GROUPS:
+        for command in commands(group):
+            parts.append(f"## `sow {command.name}`\n\n```text\n{command_help(command)}```\n")
+    return "\n".join(parts)
