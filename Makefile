@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)  ## The life of a project from the command line, in a scratch repository
+	@$(BIN)/python -m compileall -q src
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: $(STAMP)  ## The ordinary tests
@@ -29,6 +30,7 @@ test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part
 	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
+	@$(BIN)/python -m compileall -q src bench
 	@$(BIN)/python -m bench
 
 check: $(STAMP)  ## Format, lint, types, generated files

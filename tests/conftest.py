@@ -1,0 +1,147 @@
+"""Real repositories, the real command and a home of their own for every test; nothing is patched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOW = str(Path(sys.executable).parent / "sow")
+FULL = bool(os.environ.get("SOW_TEST_FULL"))
+
+
+class Result:
+    """What one call of sow did."""
+
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.code = done.returncode
+        self.out = done.stdout.decode("utf-8", "replace")
+        self.err = done.stderr.decode("utf-8", "replace")
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def __repr__(self) -> str:
+        return f"exit {self.code}\n{self.out}{self.err}"
+
+
+class Repo:
+    """A git repository in a folder of its own, and the sow command in it."""
+
+    def __init__(self, root: Path, environment: dict[str, str]) -> None:
+        self.root = root
+        self.environment = environment
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=self.root, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def sow(self, *words: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Result:
+        """Call the real command; environment variables are keyword arguments."""
+        done = subprocess.run(
+            [SOW, *words],
+            cwd=cwd or self.root,
+            env={**self.environment, **environment},
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+        )
+        return Result(done)
+
+    def ok(self, *words: str, **more: Any) -> Result:
+        """Call it, and insist that it worked."""
+        result = self.sow(*words, **more)
+        assert result.code == 0, result
+        return result
+
+    @property
+    def project(self) -> Path:
+        return self.root / ".sow" / "project"
+
+    def desk(self, task: str, phase: str = "implementation") -> Path:
+        return self.project / "phases" / phase / "tasks" / task
+
+    def state(self, task: str, phase: str = "implementation") -> str:
+        return (self.desk(task, phase) / "state.yaml").read_text()
+
+    def task(self, task: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.ok("task", "show", task, "--json").json
+        return found
+
+    def snapshot(self) -> dict[str, bytes]:
+        """Every file below .sow, to prove that nothing was changed; locks are no state."""
+        files = (path for path in sorted((self.root / ".sow").rglob("*")) if path.is_file() and not path.is_symlink())
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in files if "/locks/" not in str(path)}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A fresh home, an identity for git, and no mark of any other session."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "USER": "ada",
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.org",
+    }
+
+
+@pytest.fixture
+def bare_repo(tmp_path: Path, environment: dict[str, str]) -> Repo:
+    """A repository on main with one commit, and nothing of ours."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    repo = Repo(root, environment)
+    repo.git("init", "-q", "-b", "main")
+    repo.git("commit", "-q", "--allow-empty", "-m", "first")
+    return repo
+
+
+@pytest.fixture(scope="session")
+def _project_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One repository with a project, made once and copied for each test that asks for one."""
+    folder = tmp_path_factory.mktemp("template")
+    home = folder / "home"
+    home.mkdir()
+    root = folder / "repo"
+    root.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "USER": "ada", "GIT_CONFIG_NOSYSTEM": "1"}
+    environment |= {
+        f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    repo = Repo(root, environment)
+    repo.git("init", "-q", "-b", "main")
+    repo.git("commit", "-q", "--allow-empty", "-m", "first")
+    repo.git("switch", "-q", "-c", "feat/auth")
+    repo.ok("init", "--project", "Add authentication")
+    return root
+
+
+@pytest.fixture
+def repo(tmp_path: Path, environment: dict[str, str], _project_template: Path) -> Repo:
+    """A repository on branch feat/auth with a project and no tasks."""
+    root = tmp_path / "repo"
+    shutil.copytree(_project_template, root, symlinks=True)
+    return Repo(root, environment)
+
+
+@pytest.fixture
+def task_repo(repo: Repo) -> Repo:
+    """The same with one task, 010, in progress."""
+    repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    return repo
