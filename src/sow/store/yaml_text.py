@@ -21,6 +21,7 @@ MAX_DEPTH = 64
 MAX_MARKERS = 500  # dashes and question marks open a level each: fewer than this cannot overflow the parser's stack
 
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./ -")
+SCALARS = (str, int, bool, float, type(None))
 RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 ESCAPES |= {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
@@ -97,10 +98,10 @@ def load(text: str, path: str) -> Any:
 
 def _lines(data: Any) -> int:
     """How many lines our writer takes for this: a repeated key makes the file longer than that."""
-    if isinstance(data, dict):
-        return sum((1 if value and isinstance(value, (dict, list)) else 0) + _lines(value) for value in data.values())
+    if data and isinstance(data, dict):
+        return sum(1 if not value or type(value) in SCALARS else 1 + _lines(value) for value in data.values())
     if data and isinstance(data, list):
-        return sum(_lines(item) for item in data)
+        return sum(1 if not item or type(item) in SCALARS else _lines(item) for item in data)
     return 1
 
 

@@ -1,0 +1,30 @@
+"""`make bench`: print a table of ratios; it reports and never fails on a number."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import command_line
+from bench.timing import best_times
+
+ROUNDS = 30
+
+
+def main() -> int:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with tempfile.TemporaryDirectory() as folder:
+        cases = command_line.cases(Path(folder))
+        times = best_times(cases, rounds)
+    print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
+    print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
+    for case, (mine, bare) in zip(cases, times, strict=True):
+        ratio = mine / bare
+        mark = "" if ratio <= case.limit else "  over"
+        print(f"{case.name:<34} {mine * 1000:7.1f} {bare * 1000:7.1f} {ratio:6.2f} {case.limit:6.1f}{mark}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

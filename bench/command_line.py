@@ -1,0 +1,93 @@
+"""The verbs that agents call hundreds of times, and the status of a large project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from bench.timing import SOW, SYNCED, Case
+
+TASKS = 1000
+
+
+def _repository(root: Path) -> Path:
+    root.mkdir()
+    identity = {
+        f"GIT_{who}_{what}": "bench@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    environment = {**os.environ, **identity, "HOME": str(root.parent)}
+    for words in (
+        ["git", "init", "-q", "-b", "feat/bench"],
+        ["git", "commit", "-q", "--allow-empty", "-m", "first"],
+        [SOW, "init", "--project", "Bench"],
+        [SOW, "task", "create", "--name", "A task of an ordinary length"],
+        [SOW, "task", "set", "--id", "010", "status", "in_progress"],
+    ):
+        subprocess.run(words, cwd=root, env=environment, check=True, capture_output=True)
+    return root
+
+
+def _large(root: Path) -> Path:
+    """The same with a thousand tasks: copies of the first with other ids."""
+    home = _repository(root)
+    tasks = home / ".sow/project/phases/implementation/tasks"
+    state = (tasks / "010/state.yaml").read_text()
+    for number in range(2, TASKS + 1):
+        ident = str(number * 10).zfill(3)
+        (tasks / ident).mkdir()
+        (tasks / ident / "state.yaml").write_text(state.replace('"010"', f'"{ident}"'))
+        (tasks / ident / "description.md").write_text("# A task\n")
+    return home
+
+
+def cases(scratch: Path) -> list[Case]:
+    """What is measured, and against what."""
+    small = _repository(scratch / "small")
+    large = _large(scratch / "large")
+    notes = small / ".sow/project/phases/implementation/tasks/010/completion_drive"
+    return [
+        Case(name="sow --version", command=[SOW, "--version"], limit=3, cwd=small),
+        Case(
+            name="sow log …",
+            command=[
+                SOW,
+                "log",
+                "--task",
+                "010",
+                "--file",
+                "a.py",
+                "--action",
+                "edit",
+                "--result",
+                "success",
+                "did it",
+            ],
+            baseline=f"{SYNCED}\nappend(1)",
+            limit=3,
+            cwd=small,
+        ),
+        Case(
+            name="sow task set … status …",
+            command=[SOW, "task", "set", "--id", "010", "status", "failed"],
+            before=[[SOW, "task", "set", "--id", "010", "priority", "low"], ["sh", "-c", _reset(small)]],
+            baseline=f"{SYNCED}\nreplace(1)",
+            limit=3,
+            cwd=small,
+        ),
+        Case(
+            name="sow note add …",
+            command=[SOW, "note", "add", "--task", "010", "--description", "an assumption", "--context", "the work"],
+            before=[["rm", "-rf", str(notes)], ["mkdir", str(notes)]],
+            baseline=f"{SYNCED}\nreplace(1)",
+            limit=3,
+            cwd=small,
+        ),
+        Case(name=f"sow status --json, {TASKS} tasks", command=[SOW, "status", "--json"], limit=10, cwd=large),
+    ]
+
+
+def _reset(home: Path) -> str:
+    """Put the task back to in_progress without a sow call of its own."""
+    state = home / ".sow/project/phases/implementation/tasks/010/state.yaml"
+    return f"sed -i 's/status: failed/status: in_progress/' {state}"

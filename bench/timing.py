@@ -1,0 +1,56 @@
+"""How long a command takes: the best of many rounds, with all commands interleaved so that noise hits each alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PYTHON = sys.executable
+SOW = str(Path(PYTHON).parent / "sow")
+
+# One durable replacement of a file, or one durable append, with nothing but os: what every writing verb has to pay.
+SYNCED = """
+import os
+def replace(n):
+    f = os.open(f'{n}.tmp', os.O_WRONLY | os.O_CREAT | os.O_TRUNC); os.write(f, b'x' * 700); os.fsync(f); os.close(f)
+    os.replace(f'{n}.tmp', f'{n}.bench'); d = os.open('.', os.O_RDONLY); os.fsync(d); os.close(d)
+def append(n):
+    f = os.open(f'{n}.bench', os.O_WRONLY | os.O_CREAT | os.O_APPEND); os.write(f, b'x' * 200); os.fsync(f); os.close(f)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One command, what it is measured against, and the ratio that it should stay under."""
+
+    name: str
+    command: list[str]
+    limit: float
+    baseline: str = "pass"
+    cwd: Path = Path()
+    before: list[list[str]] = field(default_factory=list)
+
+
+def best_times(cases: list[Case], rounds: int) -> list[tuple[float, float]]:
+    """For each case the best time of its command and of its baseline, in seconds."""
+    best = [(float("inf"), float("inf")) for _ in cases]
+    for _ in range(rounds):
+        for index, case in enumerate(cases):
+            for words in case.before:
+                _run(words, case.cwd)
+            mine = _run(case.command, case.cwd)
+            bare = _run([PYTHON, "-c", case.baseline], case.cwd)
+            best[index] = (min(best[index][0], mine), min(best[index][1], bare))
+    return best
+
+
+def _run(words: list[str], cwd: Path) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(words, cwd=cwd, capture_output=True, check=False)
+    taken = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
+    return taken
