@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready
 .PHONY: help demo test test-full bench check generate format clean
 
 help:  ## Show the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@command -v git >/dev/null || { echo "error: git is not installed" >&2; exit 1; }
@@ -24,9 +24,11 @@ demo: $(STAMP)  ## The life of a project from the command line, in a scratch rep
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: $(STAMP)  ## The ordinary tests
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full"
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part)
+	@$(BIN)/python -m compileall -q src
 	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run

@@ -11,9 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SOW = str(Path(sys.executable).parent / "sow")
 FULL = bool(os.environ.get("SOW_TEST_FULL"))
+PYTHONPATH = os.environ.get("PYTHONPATH", "")  # where test_sabotage puts a damaged copy of the package
+
+# A busy machine is no failure, and nothing is kept between runs.
+settings.register_profile(
+    "sow",
+    deadline=None,
+    database=None,
+    max_examples=2000 if FULL else 100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("sow")
 
 
 class Result:
@@ -82,22 +94,27 @@ class Repo:
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files if "/locks/" not in str(path)}
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def fresh_environment(home: Path) -> dict[str, str]:
     """A fresh home, an identity for git, and no mark of any other session."""
-    home = tmp_path / "home"
     home.mkdir()
     return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(home),
         "USER": "ada",
         "LANG": "C.UTF-8",
+        "PYTHONPATH": PYTHONPATH,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "Ada",
         "GIT_AUTHOR_EMAIL": "ada@example.org",
         "GIT_COMMITTER_NAME": "Ada",
         "GIT_COMMITTER_EMAIL": "ada@example.org",
     }
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The surroundings of one test."""
+    return fresh_environment(tmp_path / "home")
 
 
 @pytest.fixture
@@ -115,15 +132,9 @@ def bare_repo(tmp_path: Path, environment: dict[str, str]) -> Repo:
 def _project_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One repository with a project, made once and copied for each test that asks for one."""
     folder = tmp_path_factory.mktemp("template")
-    home = folder / "home"
-    home.mkdir()
     root = folder / "repo"
     root.mkdir()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "USER": "ada", "GIT_CONFIG_NOSYSTEM": "1"}
-    environment |= {
-        f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    repo = Repo(root, environment)
+    repo = Repo(root, fresh_environment(folder / "home"))
     repo.git("init", "-q", "-b", "main")
     repo.git("commit", "-q", "--allow-empty", "-m", "first")
     repo.git("switch", "-q", "-c", "feat/auth")

@@ -26,6 +26,10 @@ class InvalidFile(SowError):
         self.place = place
 
 
+class MergeConflict(InvalidFile):
+    """A file in which git left a conflict: a person is at work there."""
+
+
 class Failed(SowError):
     """The machine said no: disk, permission, git (exit 1)."""
 

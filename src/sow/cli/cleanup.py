@@ -25,9 +25,10 @@ def cleanup(context: Context, *, yes: bool) -> int:
 
 def check(context: Context, *, json: bool) -> int:
     """Without a .sow folder there is nothing to find fault with: CI runs this on every branch."""
-    where = checkout.at(os.path.abspath(context.root)) if context.root else homes.enclosing(context.cwd)
+    named = context.root or context.environment.get("SOW_ROOT", "")
+    where = checkout.at(os.path.join(context.cwd, named)) if named else homes.enclosing(context.cwd)
     if where is None:
-        raise SowError(f"{context.root} is not the root of a git repository", "give the folder that holds .git")
+        raise SowError(f"{named} is not the root of a git repository", "give the folder that holds .git")
     found = [path for path in (".sow/project",) if os.path.lexists(f"{where.root}/{path}")]
     if json:
         emit({"clean": not found, "found": found})

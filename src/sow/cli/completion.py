@@ -31,7 +31,7 @@ function __sow_words
     set -l tokens (commandline --tokenize --cut-at-cursor --current-process)
     sow completion words -- $tokens[2..-1] (commandline --current-token --cut-at-cursor) 2>/dev/null
 end
-complete --command sow --no-files --arguments '(__sow_words)'
+complete --command sow --no-files --condition 'string length -q -- (__sow_words)' --arguments '(__sow_words)'
 """,
 }
 

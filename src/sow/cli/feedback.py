@@ -32,7 +32,8 @@ def listed(context: Context, *, task: str, json: bool) -> int:
         emit({"task": desk.id, "feedback": found})
         return 0
     for each in found:
-        out(f"{each['number']}  {each['at']}  by {harmless_line(each['by'])}, on iteration {each['iteration']}")
+        signed = harmless_line(f"by {each['by']}, on iteration {each['iteration']}")
+        out(f"{each['number']}  {harmless_line(each['at'])}  {signed}")
         out(f"{harmless(each['text'])}\n")
     if not found:
         out("no feedback")

@@ -71,7 +71,7 @@ def _find(home: Home, question: str) -> Item:
     found = [item for item in waiting(home) if item["kind"] in ("question", "phase")]
     digits = question.removeprefix("#")
     for item in found:
-        if digits.isascii() and digits.isdigit() and not digits.startswith("0") and item["number"] == int(digits):
+        if item["number"] and digits == str(item["number"]):
             return item
     for item in found:
         if item["task"] and item["task"] == digits:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 
 from sow.cli.context import Context
-from sow.cli.project import create_project
+from sow.cli.project import plan_project
 from sow.cli.spec import Command, Option
 from sow.errors import SowError
-from sow.store.layout import lay_out
+from sow.store.layout import lay_out, place
 from sow.system.terminal import harmless_line, out
 
 
 def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:
     if not project and (description or phase):
         raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
-    home, made = lay_out(context.root or context.environment.get("SOW_ROOT", ""), context.cwd)
+    named = context.root or context.environment.get("SOW_ROOT", "")
+    home = place(named, context.cwd)
+    make = plan_project(context, home, name=project, description=description, phases=phase) if project else None
+    _, made = lay_out(named, context.cwd)
     for path in made:
         out(f"made {path}")
     if not made:
-        out(f"{os.path.join(home.root, '.sow')} is complete already")
-    if project:
-        created = create_project(context, home, name=project, description=description, phases=phase)
-        out(f"project {harmless_line(created['name'])} on branch {created['branch']}")
+        out(harmless_line(f"{os.path.join(home.root, '.sow')} is complete already"))
+    if make:
+        created = make()
+        out(harmless_line(f"project {created['name']} on branch {created['branch']}"))
     return 0
 
 

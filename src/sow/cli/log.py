@@ -26,9 +26,11 @@ def log(
     project = projects.load(home)
     named = task or context.environment.get("SOW_TASK", "")
     desk = desks.find(home, project, ids.task_id(named)) if named else None
+    if list and log_text:
+        raise SowError(f"sow log --list takes no text, but {log_text!r} is given", "leave out one of the two")
     if list:
         return _show(home, desk, json=json)
-    return _write(context, home, desk, log_text, file, action, result)
+    return _write(context, home, desk, log_text, file, action, result, json=json)
 
 
 def agent_log(context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str) -> int:
@@ -48,7 +50,15 @@ def _only_task_in_progress(home: Home, project: ProjectState) -> Desk:
 
 
 def _write(
-    context: Context, home: Home, desk: Desk | None, log_text: str, file: list[str], action: str, result: str
+    context: Context,
+    home: Home,
+    desk: Desk | None,
+    log_text: str,
+    file: list[str],
+    action: str,
+    result: str,
+    *,
+    json: bool = False,
 ) -> int:
     if not log_text:
         raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
@@ -70,6 +80,11 @@ def _write(
     }
     path = desk.log_path if desk else f"{home.project}/log.md"
     logs.append(home, path, entry)
+    if json:
+        from sow.cli.output import emit
+
+        emit({"task": desk.id if desk else None, "path": home.relative(path), "entry": entry})
+        return 0
     out(f"logged to {home.relative(path)}")
     return 0
 

@@ -7,6 +7,10 @@ import sys
 
 from sow.errors import SowError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
 OUR_FAULT = 3
 INTERRUPTED = 130
 
@@ -21,39 +25,35 @@ def main(words: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except SowError as error:
-        if debug:
-            raise
-        return _complain(error.message, error.hint, error.exit_code)
+        return _complain(error.message, error.hint, error.exit_code, debug=debug)
     except KeyboardInterrupt:
         return _complain("interrupted", "nothing is half done: run the command again", INTERRUPTED)
     except BrokenPipeError:
-        # The reader went away (`sow status | head`): that is its right, and Python must not flush into the pipe again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _send(sys.stdout)  # the reader went away (`sow status | head`): that is its right
         return 0
     except OSError as error:
-        if debug:
-            raise
         place = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{place}{error.strerror or error}", "mend that and run the command again", 1)
+        return _complain(f"{place}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
     except Exception as error:  # the edge: whatever is left is a bug of ours, and says so
-        if debug:
-            raise
         return _complain(
             f"sow itself failed: {type(error).__name__}: {error}",
             "please report this with the output of --debug",
             OUR_FAULT,
+            debug=debug,
         )
 
 
 def _dispatch(words: list[str]) -> int:
+    words, leading = _leading(words)
     if words == ["--version"]:
         from sow import __version__
 
         sys.stdout.write(f"sow {__version__}\n")
         return 0
-    words, leading = _leading(words)
     if not words or words[0] in ("--help", "-h", "help"):
         return _help(words[1:])
+    if words[0] == "--version":
+        raise SowError("--version takes no more words", "usage: sow --version")
     if words[0].startswith("-"):
         raise SowError(f"unknown option {words[0]}", "see 'sow --help'")
     return _run(words, leading)
@@ -63,6 +63,8 @@ def _leading(words: list[str]) -> tuple[list[str], list[str]]:
     """Global options may stand before the command too: they are moved behind it."""
     leading: list[str] = []
     while words and words[0].partition("=")[0] in ("--root", "--debug"):
+        if words == ["--root"]:
+            raise SowError("--root needs a value", "usage: sow --root DIR COMMAND …")
         count = 2 if words[0] == "--root" else 1
         leading += words[:count]
         words = words[count:]
@@ -99,7 +101,7 @@ def _help(words: list[str]) -> int:
     return 0
 
 
-def _complain(message: str, hint: str, code: int) -> int:
+def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int:
     """`error:` one line with the place, `hint:` one line with the next step; more lines of a hint are indented."""
     from sow.system.terminal import harmless, harmless_line, paint
 
@@ -108,9 +110,22 @@ def _complain(message: str, hint: str, code: int) -> int:
         f"{paint('error:', 'red', sys.stderr)} {harmless_line(message)}",
         f"{paint('hint:', 'cyan', sys.stderr)} {first}",
     ]
-    sys.stdout.flush()
-    sys.stderr.write("\n".join([*lines, *(f"      {line}" for line in more)]) + "\n")
+    if debug:
+        import traceback
+
+        lines.insert(0, harmless(traceback.format_exc().rstrip()))
+    _send(sys.stdout)
+    _send(sys.stderr, "\n".join([*lines, *(f"      {line}" for line in more)]) + "\n")
     return code
+
+
+def _send(stream: TextIO, text: str = "") -> None:
+    """Write and flush; where nobody takes it, what is left goes nowhere, so that Python does not stumble at its end."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _tolerant_streams() -> None:

@@ -7,7 +7,7 @@ from sow.cli.spec import Command, Option
 from sow.errors import Waiting
 from sow.store.migration import apply, plan
 from sow.store.schema import VERSION
-from sow.system.terminal import confirm, is_interactive, out
+from sow.system.terminal import confirm, harmless_line, is_interactive, out
 
 
 def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
@@ -21,7 +21,7 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
         shown = (
             home.relative(step.path).removeprefix(".sow/project/") if step.name == "task" else home.relative(step.path)
         )
-        out(f"Migrating {shown}: v{step.version} → v{VERSION}")
+        out(f"Migrating {harmless_line(shown)}: v{step.version} → v{VERSION}")
         out("".join(f"  - {line}\n" for line in step.lines))
     if dry_run:
         out(f"Dry run: {_files(len(steps))} would be updated.")

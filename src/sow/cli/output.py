@@ -20,7 +20,8 @@ def emit(document: Any) -> None:
     import json
 
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    narrow = sys.stdout.encoding.lower() != "utf-8"  # what the stream cannot show is escaped as JSON has it
+    text = json.dumps(document, indent=indent, ensure_ascii=narrow)
     out(text.translate(ESCAPED))
 
 

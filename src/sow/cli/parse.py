@@ -31,8 +31,8 @@ def parse(command: Command, words: list[str]) -> tuple[dict[str, Any], dict[str,
         if word.startswith("--") and " " not in flag:
             option = _option(command, options, flag)
             _store(command, option, values, equals, attached, waiting)
-        elif len(word) == 2 and word[0] == "-" and word[1].isalpha():
-            raise usage(command, f"unknown option {word}")
+        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:
+            raise usage(command, f"unknown option {word} (a text that starts with - comes after --)")
         else:
             places.append(word)
     own = _own(command, values)
@@ -67,6 +67,8 @@ def _store(
     if not equals and (not waiting or waiting[0].startswith("--")):
         raise usage(command, f"{option.flag} needs a value (one that starts with -- is given as {option.flag}=…)")
     value = attached if equals else waiting.pop(0)
+    if not value:
+        raise usage(command, f"{option.flag} is empty")
     if option.choices and value not in option.choices:
         raise SowError(
             f"sow {command.name}: {option.flag} cannot be {value!r}",
@@ -101,7 +103,8 @@ def _places(command: Command, places: list[str]) -> dict[str, Any]:
             own[argument.name] = ""
         else:
             raise usage(command, f"{argument.metavar} is missing")
-        if argument.choices and own[argument.name] and own[argument.name] not in argument.choices:
+        given = own[argument.name] or not argument.optional
+        if argument.choices and given and own[argument.name] not in argument.choices:
             raise SowError(
                 f"sow {command.name}: {argument.metavar} cannot be {own[argument.name]!r}",
                 f"it is one of: {', '.join(argument.choices)}",

@@ -18,29 +18,39 @@ from sow.system.terminal import harmless_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sow.domain.shapes import ProjectState
 
 
-def create_project(context: Context, home: Home, *, name: str, description: str, phases: list[str]) -> ProjectState:
-    """A project on the current branch, from words that a person typed."""
+def plan_project(
+    context: Context, home: Home, *, name: str, description: str, phases: list[str]
+) -> Callable[[], ProjectState]:
+    """How to make a project on the current branch; all that a person typed is checked before anything is made."""
     now = clock.now()
     actor = context.judge("start a project")
     checked = text.line(name, "the project's name", 100)
     about = text.text(context.text(description, "--description"), "the description", 20_000) if description else ""
     stages = new_phases(phases, now=now)
-    with home.lock():
-        project = projects.create(
-            home, project_id=identity.uuid4(), name=checked, description=about, phases=stages, now=now
-        )
-        record(home, actor, action="project_new", text=f"started project {checked} on {project['branch']}", now=now)
-    return project
+    projects.may_begin(home)
+
+    def make() -> ProjectState:
+        with home.lock():
+            branch = projects.may_begin(home)
+            home.folder("project")
+            record(home, actor, action="project_new", text=f"started project {checked} on {branch}", now=now)
+            return projects.create(
+                home, project_id=identity.uuid4(), name=checked, description=about, phases=stages, now=now
+            )
+
+    return make
 
 
 def new(context: Context, *, name: str, description: str, phase: list[str]) -> int:
     home = context.home()
-    project = create_project(context, home, name=name, description=description, phases=phase)
+    project = plan_project(context, home, name=name, description=description, phases=phase)()
     phases = ", ".join(each["name"] for each in project["phases"])
-    out(f"project {harmless_line(project['name'])} on branch {project['branch']}: {phases}")
+    out(harmless_line(f"project {project['name']} on branch {project['branch']}: {phases}"))
     return 0
 
 

@@ -39,7 +39,7 @@ def _no_project(home: Home, *, json: bool) -> int:
     if json:
         emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "next": step})
     else:
-        out(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}")
+        out(harmless_line(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}"))
         out(f"next: {step['text']}: {step['command']}")
     return 0
 
@@ -73,7 +73,7 @@ def document(home: Home) -> dict[str, Any]:
 
 def _show(known: dict[str, Any]) -> None:
     project = known["project"]
-    out(paint(harmless_line(project["name"]), "bold") + f" on branch {project['branch']}")
+    out(paint(harmless_line(project["name"]), "bold") + " " + harmless_line(f"on branch {project['branch']}"))
     if project["description"]:
         out(harmless(project["description"]).strip())
     out("phases: " + " → ".join(_phase(each) for each in known["phases"]))
@@ -93,7 +93,7 @@ def _show(known: dict[str, Any]) -> None:
             [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in known["inbox"]],
         ),
         ("Remember", [harmless(each) for each in known["memories"]]),
-        ("Lately", [f"{e['timestamp']} {e['agent']} {e['action']}: {harmless_line(e['text'])}" for e in known["log"]]),
+        ("Lately", [harmless_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in known["log"]]),
     ):
         if lines:
             out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import phase as phases
+from sow.domain.task import waits_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +19,8 @@ Step = dict[str, "Any"]
 
 def ready(tasks: Sequence[Task]) -> list[Task]:
     """The pending tasks whose dependencies are completed, the most important first."""
-    status = {task["id"]: task["status"] for task in tasks}
-    free = [
-        task
-        for task in tasks
-        if task["status"] == "pending" and all(status.get(each) == "completed" for each in task["depends_on"])
-    ]
+    statuses = {task["id"]: task["status"] for task in tasks}
+    free = [task for task in tasks if task["status"] == "pending" and not waits_for(task, statuses)]
     return sorted(free, key=lambda task: (RANK[task["priority"]], int(task["id"])))
 
 
@@ -44,9 +41,6 @@ def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[
     if working:
         task = working[0]
         return _step(f"go on with task {task['id']}: {task['name']}", f"sow task show {task['id']}")
-    current = phases.active(stages)
-    if current is None:
-        return _step("all phases are completed: clean up and merge", "sow cleanup")
     begun = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
     startable = [task for task in ready(tasks) if where[task["id"]] in begun]
     if startable:
@@ -54,11 +48,17 @@ def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[
         return _step(f"start task {task['id']}: {task['name']}", f"sow task set --id {task['id']} status in_progress")
     stuck = [task for task in tasks if task["status"] == "pending" and where[task["id"]] in begun]
     if stuck:
+        ident = stuck[0]["id"]
+        waiting = waits_for(stuck[0], {task["id"]: task["status"] for task in tasks})
+        return _step(f"task {ident} waits for {', '.join(waiting)}", f"sow task show {ident}")
+    current = phases.active(stages)
+    if current is None:
+        return _step("all phases are completed: clean up and merge", "sow cleanup")
+    planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
+    if not planned and current["name"] not in where.values():
         return _step(
-            f"task {stuck[0]['id']} waits for {', '.join(stuck[0]['depends_on'])}", f"sow task show {stuck[0]['id']}"
+            f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
-    if not tasks:
-        return _step("create the first task", 'sow task create --name "…" --agent implementer')
     return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
 
 

@@ -36,7 +36,10 @@ def task_id(text: str) -> str:
 def next_id(taken: Iterable[str]) -> str:
     """The id for a new last task: the next multiple of ten."""
     last = max((int(each) for each in taken), default=0)
-    return str((last // GAP + 1) * GAP).zfill(WIDTH)
+    following = str((last // GAP + 1) * GAP).zfill(WIDTH)
+    if not is_task_id(following):
+        raise SowError(f"no id is free behind {last}", "put the task behind another one: sow task create --after ID …")
+    return following
 
 
 def id_after(anchor: str, taken: Iterable[str]) -> str:

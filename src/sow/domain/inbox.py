@@ -14,14 +14,16 @@ Item = dict[str, "Any"]
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
     """Questions, proposals, reviews and failures, ranked by how many tasks each holds up."""
-    held = blocked_by(tasks)
+    held = blocked_by(tasks, broken)
     waiting = [
         _of_task(task, held[task["id"]])
         for task in tasks
         if task["status"] in ("paused", "needs_review", "failed") or "question" in task
     ]
     waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
-    waiting += [_item("broken", task=each, text=text, do="sow doctor") for each, text in broken.items()]
+    waiting += [
+        _item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
+    ]
     return sorted(waiting, key=lambda item: (-item["blocks"], item["since"], item["task"] or ""))
 
 
@@ -86,11 +88,10 @@ def _of_phase(phase: Phase) -> Item:
     )
 
 
-def blocked_by(tasks: Iterable[Task]) -> dict[str, int]:
-    """For each task, how many open tasks wait for it, near or far."""
-    known = list(tasks)
-    dependents: dict[str, list[str]] = {task["id"]: [] for task in known}
-    for task in known:
+def blocked_by(tasks: Sequence[Task], broken: Iterable[str] = ()) -> dict[str, int]:
+    """For each task, how many open tasks wait for it, near or far; a broken one holds others up too."""
+    dependents: dict[str, list[str]] = {each: [] for each in (*(task["id"] for task in tasks), *broken)}
+    for task in tasks:
         for each in task["depends_on"]:
             if each in dependents and task["status"] not in ("completed", "abandoned"):
                 dependents[each].append(task["id"])

@@ -90,6 +90,8 @@ def propose(
     names = [phase["name"] for phase in phases]
     if name in names:
         raise SowError(f"there is a phase {name!r} already", "see 'sow phase list'")
+    if before and after:
+        raise SowError(f"phase {name!r}: both --before and --after are given", "give one place")
     current = active(phases)
     anchor = match(before or after, phases) if before or after else current["name"] if current else names[-1]
     place = names.index(anchor) + (0 if before else 1)
@@ -143,16 +145,21 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
     return _arrange(phases, target)
 
 
+def may_plan_in(phases: Sequence[Phase], name: str) -> None:
+    """Refuse to put a task into a phase that is only proposed: a rejection would take the task with it."""
+    if _status(phases, name) == "proposed":
+        raise IllegalMove(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
+
+
 def may_start_in(phases: Sequence[Phase], name: str) -> None:
     """Refuse to start a task in a phase that has not begun."""
-    status = next(phase["status"] for phase in phases if phase["name"] == name)
-    if status in ("pending", "proposed"):
-        raise IllegalMove(
-            f"phase {name} has not begun",
-            "finish the current phase and run: sow phase advance"
-            if status == "pending"
-            else f"approve it first: sow phase approve {name}",
-        )
+    may_plan_in(phases, name)
+    if _status(phases, name) == "pending":
+        raise IllegalMove(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")
+
+
+def _status(phases: Sequence[Phase], name: str) -> str:
+    return next(phase["status"] for phase in phases if phase["name"] == name)
 
 
 def _index(phases: Sequence[Phase], phase: Phase | None) -> int:

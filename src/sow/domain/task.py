@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import Answered, Task
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -54,11 +54,16 @@ def may_move(actor: Actor, task: Task, event: str) -> None:
         )
 
 
-def may_start(task: Task, statuses: Mapping[str, str]) -> None:
-    """Refuse to start a task whose dependencies are not completed."""
-    waiting = [
+def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
+    """The dependencies that are not completed, each with its status."""
+    return [
         f"{each} ({statuses.get(each, 'missing')})" for each in task["depends_on"] if statuses.get(each) != "completed"
     ]
+
+
+def may_start(task: Task, statuses: Mapping[str, str]) -> None:
+    """Refuse to start a task whose dependencies are not completed."""
+    waiting = waits_for(task, statuses)
     if waiting:
         raise IllegalMove(
             f"task {task['id']} waits for {', '.join(waiting)}",
@@ -99,6 +104,16 @@ def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tu
         changed.pop("session_id", None)
         changed.pop("question", None)
     return changed, event
+
+
+def settle(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
+    """The task with its question answered and kept among those that were."""
+    settled: Task = {**task, "updated_at": now}
+    question = settled.pop("question", None)
+    if question is not None:
+        answered: Answered = {**question, "answer": answer, "answered_at": now, "answered_by": actor.name}
+        settled["questions"] = [*settled["questions"], answered]
+    return settled
 
 
 def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str, Iterable[str]]) -> None:

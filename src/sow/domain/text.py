@@ -43,17 +43,13 @@ def role(value: str, what: str = "agent") -> str:
 def path(value: str, what: str) -> str:
     """A path below the repository's root."""
     checked = line(value, what, 1000)
-    parts = checked.split("/")
-    if (
-        checked.startswith(("/", "~", "-"))
-        or ".." in parts
-        or "\\" in checked
-        or (len(checked) > 1 and checked[1] == ":")
-    ):
+    parts = [part for part in checked.split("/") if part not in ("", ".")] or ["."]
+    # The plain path is looked at, not the typed one: ./-x would come out as a flag.
+    if checked[0] == "/" or parts[0][0] in "~-" or parts[0][1:2] == ":" or ".." in parts or "\\" in checked:
         raise SowError(
             f"{what} {value!r} leaves the repository", "give a path below the repository's root, such as docs/api.md"
         )
-    return "/".join(part for part in parts if part not in ("", ".")) or "."
+    return "/".join(parts)
 
 
 def word(value: str, what: str) -> str:

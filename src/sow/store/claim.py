@@ -6,6 +6,7 @@ import os
 import time
 
 from sow.errors import Waiting
+from sow.store.disk import failure
 from sow.store.lock import open_lock, try_lock
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ class Claim:
         self.descriptor = -1
 
     def __enter__(self) -> Claim:
-        descriptor = open_lock(self.path)
+        descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
         if not try_lock(descriptor, self.path):
             holder = (
                 os.pread(descriptor, 500, 0).decode("utf-8", "replace").strip() or "a process that is just starting"
@@ -34,11 +35,14 @@ class Claim:
             raise Waiting(
                 f"{self.name} is claimed by {holder}", "wait for it to end, or stop it, then run the command again"
             )
-        os.ftruncate(descriptor, 0)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        os.pwrite(
-            descriptor, f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n".encode(), 0
-        )
+        holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n"
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder.encode(), 0)
+        except OSError as error:
+            os.close(descriptor)
+            raise failure("claim", self.path, error) from None
         self.descriptor = descriptor
         return self
 

@@ -7,11 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NoReturn
 
+MAX_PLACE = 200  # a key can be as long as the file, a message cannot
+
 
 class Complaint(Exception):
     """One field that does not follow the schema."""
 
     def __init__(self, place: str, message: str) -> None:
+        place = place if len(place) <= MAX_PLACE else place[: MAX_PLACE - 1] + "…"
         super().__init__(f"{place}: {message}" if place else message)
         self.place = place
         self.message = message

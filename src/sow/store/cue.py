@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 Schema = dict[str, Any]
@@ -22,7 +23,7 @@ def export(schema: Schema) -> str:
 
 
 def _needs(rule: Any, package: str) -> bool:
-    keywords = {"list": ("minItems", "uniqueItems"), "strings": ("minLength", "maxLength")}[package]
+    keywords = {"list": ("uniqueItems",), "strings": ("minLength", "maxLength")}[package]
     if isinstance(rule, dict):
         return any(key in rule for key in keywords) or any(_needs(value, package) for value in rule.values())
     return isinstance(rule, list) and any(_needs(value, package) for value in rule)
@@ -40,14 +41,16 @@ def _value(rule: Schema, pad: str) -> str:
     if "$ref" in rule:
         return f"#{_camel(rule['$ref'].rpartition('/')[2])}"
     if "enum" in rule:
-        return _with_default(" | ".join(_literal(each) for each in rule["enum"]), rule)
+        # A condition may narrow the choices to texts: null is not one of them then.
+        choices = [each for each in rule["enum"] if each is not None or rule.get("type") != "string"]
+        return _with_default(" | ".join(_literal(each) for each in choices), rule)
     kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
     return _with_default(" | ".join(_one(kind, rule, pad) for kind in kinds), rule)
 
 
 def _with_default(value: str, rule: Schema) -> str:
     """CUE marks the default with a star; a default that is one of the choices is one of them."""
-    if "default" not in rule:
+    if "default" not in rule or rule["default"] == {}:  # a struct stands by itself, with the defaults of its fields
         return value
     default = _literal(rule["default"])
     choices = value.split(" | ")
@@ -61,14 +64,14 @@ def _one(kind: str, rule: Schema, pad: str) -> str:
         return _struct(rule, pad)
     if kind == "array":
         parts = [f"[...{_value(rule['items'], pad)}]"]
-        parts += [f"list.MinItems({rule['minItems']})"] if "minItems" in rule else []
+        parts += [f"[{'_, ' * rule['minItems']}...]"] if "minItems" in rule else []
         parts += ["list.UniqueItems()"] if rule.get("uniqueItems") else []
         return " & ".join(parts)
     parts = [KINDS[kind]]
     if kind == "integer":
         parts += [f">={rule['minimum']}"] if "minimum" in rule else []
     if kind == "string":
-        parts += [f"=~{_literal(rule['pattern'])}"] if "pattern" in rule else []
+        parts += [f"=~{_literal(_pattern(rule['pattern']))}"] if "pattern" in rule else []
         parts += [f"strings.MinRunes({rule['minLength']})"] if rule.get("minLength") else []
         parts += [f"strings.MaxRunes({rule['maxLength']})"] if "maxLength" in rule else []
         parts += [f"!={_literal(each)}" for each in rule.get("not", {}).get("enum", ())]
@@ -98,6 +101,11 @@ def _condition(rule: Schema, condition: Schema, pad: str) -> list[str]:
         for name in condition["then"]["required"]
     ]
     return [f"{pad}if {wanted} {{", *(line.replace("\n", "\n\t") for line in needed), f"{pad}}}"]
+
+
+def _pattern(pattern: str) -> str:
+    """The regular expression as RE2 writes it, which knows no \\u escape."""
+    return re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
 
 
 def _literal(value: Any) -> str:

@@ -7,7 +7,7 @@ import os
 from sow.domain.ids import is_task_id
 from sow.errors import InvalidFile, SowError
 from sow.store import kept, state
-from sow.store.disk import failure
+from sow.store.disk import list_folder
 from sow.store.validators.task import validate
 
 TYPE_CHECKING = False
@@ -77,12 +77,7 @@ def desks(home: Home, project: ProjectState) -> list[Desk]:
     """All desks of the project, in the order of their ids."""
     found = []
     for phase in project["phases"]:
-        try:
-            names = os.listdir(f"{home.project}/phases/{phase['name']}/tasks")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise failure("read", f"{home.project}/phases/{phase['name']}", error) from None
+        names = list_folder(f"{home.project}/phases/{phase['name']}/tasks")
         found += [Desk(home, phase["name"], name) for name in names if is_task_id(name)]
     return sorted(found, key=lambda desk: int(desk.id))
 

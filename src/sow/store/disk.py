@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MAX_READ = 4 << 20
 FILE_MODE = 0o644
+IRREGULAR = "put a regular file there, or restore it from git"
 REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -32,7 +33,7 @@ REASONS = {
 def failure(action: str, path: str, error: OSError) -> Failed:
     """What the system said, with the place and the next step."""
     reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
-    return Failed(f"cannot {action} {path}: {reason}", "nothing was changed; mend that and run the command again")
+    return Failed(f"cannot {action} {path}: {reason}", "mend that and run the command again")
 
 
 class Disk:
@@ -66,7 +67,7 @@ class Disk:
         try:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
-                raise InvalidFile(f"{path} is not a regular file", "put a regular file there, or restore it from git")
+                raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
             if facts.st_size > limit:
                 raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
             # Asking for what is there, and not for the limit, saves the buffer; a file that grows meanwhile is cut.
@@ -78,29 +79,58 @@ class Disk:
         return data
 
 
-def read_text(disk: Disk, path: str, limit: int = MAX_READ) -> str:
-    """The file as text; a missing file stays FileNotFoundError for the caller to name."""
+def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
+    """The file as text; a missing file stays FileNotFoundError for the caller to name.
+
+    A file that grows by appending may be torn: half a character of an interrupted writer does not hide the rest.
+    """
     try:
         data = disk.read(path, limit)
     except FileNotFoundError:
         raise
     except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            raise InvalidFile(f"{path} is not a regular file", IRREGULAR) from None
         raise failure("read", path, error) from None
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8", "replace" if torn else "strict")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InvalidFile(f"{path}:{line}: not UTF-8", "save it as UTF-8, or restore it from git") from None
     return text.removeprefix("\ufeff")
 
 
+def list_folder(folder: str) -> list[str]:
+    """The names in a folder, in order; a missing one has none."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise failure("read", folder, error) from None
+
+
 def sync_folder(disk: Disk, folder: str) -> None:
     """Make the names in a folder durable."""
-    descriptor = disk.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(disk, folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(disk: Disk, path: str, flags: int) -> None:
+    descriptor = disk.open(path, flags)
     try:
         disk.sync(descriptor)
     finally:
         disk.close(descriptor)
+
+
+def sync_tree(disk: Disk, folder: str) -> None:
+    """Make all files and all names below a folder durable."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if not os.path.islink(f"{place}/{name}"):
+                _sync(disk, f"{place}/{name}", os.O_RDONLY)
+        sync_folder(disk, place)
+    sync_folder(disk, os.path.dirname(folder))
 
 
 def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
@@ -109,13 +139,22 @@ def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
     for part in parts:
         parent, folder = folder, f"{folder}/{part}"
         try:
-            disk.make_folder(folder)
-            sync_folder(disk, parent)
-        except FileExistsError:
-            refuse_link(folder)
+            if _make_folder(disk, folder):
+                sync_folder(disk, parent)
         except OSError as error:
             raise failure("make", folder, error) from None
     return folder
+
+
+def _make_folder(disk: Disk, folder: str) -> bool:
+    """Make a folder; whether its name may not be durable yet: it is new, or somebody died before anything was in it."""
+    try:
+        disk.make_folder(folder)
+    except FileExistsError:
+        refuse_link(folder)
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    return True
 
 
 def refuse_link(folder: str) -> None:
@@ -165,15 +204,14 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 def append_file(disk: Disk, path: str, text: str) -> None:
     """Add a text in one write, so that entries of parallel writers never mix."""
     try:
-        new = not os.path.lexists(path)
         descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
+            if not os.fstat(descriptor).st_size:  # new, or left by somebody who died here: its name may not be durable
+                sync_folder(disk, os.path.dirname(path))
             write_all(disk, descriptor, text.encode("utf-8"))
             disk.sync(descriptor)
         finally:
             disk.close(descriptor)
-        if new:
-            sync_folder(disk, os.path.dirname(path))
     except OSError as error:
         raise failure("append to", path, error) from None
 

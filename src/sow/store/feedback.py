@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from sow.store.disk import make_folders
+from sow.store.disk import list_folder, make_folders
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
@@ -14,10 +12,7 @@ if TYPE_CHECKING:
 
 def numbers(desk: Desk) -> list[int]:
     """The numbers of the feedback files, in order."""
-    try:
-        names = os.listdir(desk.feedback_folder)
-    except FileNotFoundError:
-        return []
+    names = list_folder(desk.feedback_folder)
     return sorted(
         int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isascii() and name[:-3].isdigit()
     )

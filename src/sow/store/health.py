@@ -73,7 +73,7 @@ def _repository(home: Home) -> Iterator[Finding]:
             yield _finding("warning", f".sow/{name} is missing", "run 'sow init' again: it adds what is missing")
     if os.path.isfile(f"{home.sow}/config.yaml"):
         yield _valid(f"{home.sow}/config.yaml", ".sow/config.yaml")
-    if git.run(["check-ignore", "--", ".sow/project/state.yaml"], cwd=home.root, check=False).strip():
+    if _ignored(home):
         yield _finding(
             "warning",
             ".sow/project is ignored by git",
@@ -91,6 +91,13 @@ def _repository(home: Home) -> Iterator[Finding]:
             f"{len(left)} left-overs of interrupted writes below .sow",
             "they are harmless; remove them with: find .sow -name '.*.tmp' -delete",
         )
+
+
+def _ignored(home: Home) -> bool:
+    try:
+        return bool(git.run(["check-ignore", "--", ".sow/project/state.yaml"], cwd=home.root, check=False).strip())
+    except SowError:  # no git: that is a finding of its own
+        return False
 
 
 def _file_system(path: str) -> str:

@@ -6,7 +6,7 @@ import os
 
 from sow.errors import SowError
 from sow.store.claim import Claim
-from sow.store.disk import MAX_READ, Disk, append_file, make_folders, read_text, refuse_link, replace_file
+from sow.store.disk import MAX_READ, Disk, append_file, make_folders, read_text, refuse_link, replace_file, sync_folder
 from sow.store.lock import Lock
 from sow.system import checkout
 from sow.system.checkout import Checkout
@@ -21,12 +21,13 @@ FORBIDDEN_BRANCHES = ("main", "master")
 class Home:
     """One checkout with its .sow/ folder; every path of ours comes from here."""
 
-    __slots__ = ("checkout", "disk", "root")
+    __slots__ = ("checkout", "disk", "real", "root")
 
     def __init__(self, where: Checkout, disk: Disk | None = None) -> None:
         self.checkout = where
         self.root = where.root
         self.disk = disk or Disk()
+        self.real: set[str] = set()  # folders that were looked at before reading: no link among them
 
     @property
     def sow(self) -> str:
@@ -44,9 +45,17 @@ class Home:
         """A folder below .sow/, made when it is missing; a link on the way is refused."""
         return make_folders(self.disk, self.root, (".sow", *parts))
 
-    def read(self, path: str, limit: int = MAX_READ) -> str:
-        """The text of a file; a missing one is FileNotFoundError."""
-        return read_text(self.disk, path, limit)
+    def read(self, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
+        """The text of a file of ours; a missing one is FileNotFoundError, one behind a link is refused."""
+        self._refuse_linked(os.path.dirname(path))
+        return read_text(self.disk, path, limit, torn=torn)
+
+    def _refuse_linked(self, folder: str) -> None:
+        if len(folder) > len(self.root) and folder not in self.real:
+            self._refuse_linked(os.path.dirname(folder))
+            if os.path.islink(folder):
+                refuse_link(folder)
+            self.real.add(folder)
 
     def replace(self, path: str, text: str) -> None:
         """Replace a file of ours, whole and durably."""
@@ -57,6 +66,12 @@ class Home:
         """Add to a file of ours in one write."""
         self._guard(path)
         append_file(self.disk, path, text)
+
+    def move(self, path: str, target: str) -> None:
+        """Give a file of ours another name in the same folder, durably."""
+        self._guard(path)
+        self.disk.replace(path, target)
+        sync_folder(self.disk, os.path.dirname(path))
 
     def _guard(self, path: str) -> None:
         """Refuse to write through a link: it could lead anywhere."""
@@ -70,15 +85,12 @@ class Home:
         return make_folders(self.disk, self.checkout.common, ("sow", *parts))
 
     def lock(self) -> Lock:
-        """The short lock on every state file of this checkout."""
-        path = f"{self.sow}/local/locks"
-        if not os.path.isdir(path) or os.path.islink(self.sow):
-            self.folder("local", "locks")
-        return Lock(f"{path}/state.lock")
+        """The short lock on every state file of this checkout: on the folder that holds them all."""
+        return Lock(self.folder())
 
     def claim(self, name: str, *, purpose: str) -> Claim:
-        """The long lock on a project, task or session."""
-        return Claim(self.folder("local", "locks"), name, purpose=purpose)
+        """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
+        return Claim(make_folders(self.disk, self.checkout.git, ("sow", "claims")), name, purpose=purpose)
 
 
 def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 MAX_BYTES = 4 << 20
+MAX_DEPTH = 64
+SMALL = 1 << 18  # beyond this the strict reader is the faster one, whoever wrote the file
+ENDLESS = (float("inf"), float("-inf"))
 ESCAPES = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
 }
@@ -35,6 +38,8 @@ def _value(value: Any, pad: str) -> str:
         return str(value)
     inner = f"{pad}  "
     if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("a key of a JSON file is a text")
         items = [f"{inner}{_value(key, '')}: {_value(each, inner)}" for key, each in value.items()]
         return "{\n" + ",\n".join(items) + f"\n{pad}}}" if items else "{}"
     if isinstance(value, list):
@@ -47,7 +52,7 @@ def load(text: str, path: str) -> Any:
     """The document in the text."""
     if len(text) > MAX_BYTES:
         raise InvalidFile(f"{path}: larger than {MAX_BYTES >> 20} MiB", "keep the file small, or restore it from git")
-    if text.startswith("{\n") and not any(mark in text for mark in "&*!"):
+    if len(text) < SMALL and text.startswith("{\n") and not any(mark in text for mark in "&*!"):
         try:
             data = parse_yaml(text)
             if dump(data) == text:
@@ -62,13 +67,32 @@ def _strict(text: str, path: str) -> Any:
 
     hint = "mend the file, or restore it from git"
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        _check(data, 0)
     except json.JSONDecodeError as error:
         raise InvalidFile(f"{path}:{error.lineno}: {error.msg}", hint) from None
     except RecursionError:
         raise InvalidFile(f"{path}: nested too deeply", hint) from None
     except ValueError as error:
         raise InvalidFile(f"{path}: {error}", hint) from None
+    return data
+
+
+def _check(value: Any, depth: int) -> None:
+    """Refuse what could not be written or shown again."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key in value:
+            _check(key, depth)
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            _check(each, depth + 1)
+    elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError("half a character: an escape such as \\ud83d has no second half")
+    elif isinstance(value, float) and value in ENDLESS:
+        raise ValueError("a number without an end")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -76,7 +100,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) != len(pairs):
         seen: set[str] = set()
         repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {repeated!r} is there twice")
+        raise ValueError(f"the key {repeated!r:.60} is there twice")
     return data
 
 

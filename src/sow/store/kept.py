@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
-from sow.errors import Failed
-from sow.store.disk import replace_file
+from sow.errors import SowError
+from sow.store.disk import read_text, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,18 +12,15 @@ if TYPE_CHECKING:
 
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
     """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
-    folder = f"{home.checkout.common}/sow/{project_id}"
     try:
-        if not os.path.isdir(folder):
-            home.kept(project_id)
-        replace_file(home.disk, f"{folder}/{name}.yaml", text, durable=False)
-    except Failed:
+        replace_file(home.disk, f"{home.kept(project_id)}/{name}.yaml", text, durable=False)
+    except SowError:
         return
 
 
 def recall(home: Home, project_id: str, name: str) -> str | None:
     """The last good text, if there is one."""
     try:
-        return home.read(f"{home.checkout.common}/sow/{project_id}/{name}.yaml")
+        return read_text(home.disk, f"{home.checkout.common}/sow/{project_id}/{name}.yaml")
     except FileNotFoundError:
         return None

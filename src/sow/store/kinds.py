@@ -56,7 +56,7 @@ def validate_file(path: str, shown: str, kind: str) -> str:
         log.validate_text(text, shown)
         return kind
     if kind == "task-description":
-        state.check(_description(text), shown, _validator(kind))
+        state.check(_description(text, shown), shown, _validator(kind))
         return kind
     data = json_text.load(text, shown) if path.endswith(".json") else yaml_text.load(text, shown)
     kind = kind or kind_by_content(data)
@@ -77,9 +77,9 @@ def _validator(kind: str) -> Any:
     return import_module(f"sow.store.validators.{kind.replace('-', '_')}").validate
 
 
-def _description(text: str) -> dict[str, str]:
+def _description(text: str, shown: str) -> dict[str, str]:
     """A description as its title and its text."""
     lines = text.lstrip().split("\n")
     if not lines[0].startswith("# "):
-        raise InvalidFile("description.md has no title", "begin it with '# ' and the task's name")
+        raise InvalidFile(f"{shown}:1: no title", "begin it with '# ' and the task's name")
     return {"title": lines[0][2:].strip(), "text": "\n".join(lines[1:]).strip()}

@@ -16,8 +16,8 @@ IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/
 KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
 
 
-def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
-    """Make what is missing below .sow/; returns the home and what was made."""
+def place(named: str, cwd: str) -> Home:
+    """The checkout whose .sow/ is meant; nothing is made yet."""
     if named:
         root = os.path.abspath(os.path.join(cwd, named))
         where = checkout.at(root)
@@ -28,10 +28,17 @@ def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
     home = Home(where)
     if os.path.lexists(home.sow):
         refuse_link(home.sow)
+    return home
+
+
+def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
+    """Make what is missing below .sow/; returns the home and what was made."""
+    home = place(named, cwd)
     made: list[str] = []
-    for folder in ("knowledge/adrs", "knowledge/designs", "local/locks"):
-        if not os.path.isdir(f"{home.sow}/{folder}"):
-            home.folder(*folder.split("/"))
+    for folder in ("knowledge/adrs", "knowledge/designs", "local"):
+        missing = not os.path.lexists(f"{home.sow}/{folder}")
+        home.folder(*folder.split("/"))
+        if missing:
             made.append(f".sow/{folder}/")
     files = {
         ".gitignore": IGNORED,

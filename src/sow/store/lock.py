@@ -1,4 +1,8 @@
-"""The short lock: one writer at a time in a checkout, for the milliseconds of one change. It dies with its holder."""
+"""The short lock: one writer at a time in a checkout, for the milliseconds of one change. It dies with its holder.
+
+It is a lock on a folder, so that there is no file that somebody could delete under its holder: a second one would be
+made, and two would write at once.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +22,23 @@ PAUSE = 0.001
 LONGEST_PAUSE = 0.02
 
 
-def open_lock(path: str) -> int:
-    """A descriptor of the lock's file, which is made when it is missing and never removed."""
+def open_lock(path: str, flags: int) -> int:
+    """A descriptor of the folder or file that is locked."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise failure("lock", path, error) from None
 
 
 def try_lock(descriptor: int, path: str) -> bool:
-    """Take the lock if nobody has it, and if the file is still the one at that path."""
+    """Take the lock if nobody has it, and if what is locked is still at that path."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        os.close(descriptor)
+        raise failure("lock", path, error) from None
     try:
         return os.fstat(descriptor).st_ino == os.stat(path).st_ino
     except FileNotFoundError:
@@ -39,7 +46,7 @@ def try_lock(descriptor: int, path: str) -> bool:
 
 
 class Lock:
-    """`with Lock(path):` holds it; a second writer waits."""
+    """`with Lock(folder):` holds it; a second writer waits."""
 
     __slots__ = ("descriptor", "path", "patience")
 
@@ -52,7 +59,7 @@ class Lock:
         give_up = time.monotonic() + self.patience
         pause = PAUSE
         while True:
-            self.descriptor = open_lock(self.path)
+            self.descriptor = open_lock(self.path, os.O_RDONLY | os.O_DIRECTORY)
             if try_lock(self.descriptor, self.path):
                 return self
             os.close(self.descriptor)

@@ -22,21 +22,21 @@ def render(entry: LogEntry) -> str:
     """One entry as text. It starts with an empty line, so that a torn entry before it stays alone."""
     head = DOT.join((entry["timestamp"], entry["agent"], entry["action"], entry["result"]))
     files = "".join(f"- {file}\n" for file in entry["files"]) + ("\n" if entry["files"] else "")
-    lines = harmless(entry["text"]).split("\n")
+    lines = harmless(entry["text"]).strip("\n").split("\n")
     body = "\n".join(_escape(line, first=not (files or index)) for index, line in enumerate(lines))
     return f"\n{HEAD}{head}\n\n{files}{body}\n"
 
 
 def append(home: Home, path: str, entry: LogEntry) -> None:
     """Add one entry; entries of parallel writers never mix."""
-    state.check(entry, "log entry", validate)
+    state.check({**entry, "text": harmless(entry["text"]).strip("\n")}, "log entry", validate)
     home.append(path, render(entry))
 
 
 def read(home: Home, path: str) -> list[LogEntry]:
     """All entries, oldest first; no log yet is an empty one."""
     try:
-        return parse(home.read(path, MAX_BYTES))
+        return parse(home.read(path, MAX_BYTES, torn=True))
     except FileNotFoundError:
         return []
 
@@ -46,9 +46,9 @@ def parse(text: str) -> list[LogEntry]:
     entries: list[LogEntry] = []
     lines = text.split("\n")
     starts = [index for index, line in enumerate(lines) if _head(line)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
         timestamp, agent, action, result = _head(lines[start])
-        body = lines[start + 1 : end]
+        body = lines[start + 1 : end - 1 if _torn_head(lines[end - 1]) else end]
         entries.append(_entry(timestamp, agent, action, result, body))
     return entries
 
@@ -68,23 +68,35 @@ def validate_text(text: str, path: str) -> None:
 
 
 def _entry(timestamp: str, agent: str, action: str, result: str, body: list[str]) -> LogEntry:
-    while body and not body[0]:
-        body = body[1:]
+    body = _trim(body)
     files = []
     if body and body[0].startswith("- "):
         listed = body.index("") if "" in body else len(body)
         if all(line.startswith("- ") for line in body[:listed]) and any(body[listed:]):
             files = [line[2:] for line in body[:listed]]
-            body = body[listed + 1 :]
-    while body and not body[-1]:
-        body = body[:-1]
+            body = _trim(body[listed + 1 :])
     text = "\n".join(_unescape(line, first=not (files or index)) for index, line in enumerate(body))
     return {"timestamp": timestamp, "agent": agent, "action": action, "result": result, "files": files, "text": text}
+
+
+def _trim(lines: list[str]) -> list[str]:
+    """The lines without the empty ones before and behind."""
+    start, end = 0, len(lines)
+    while start < end and not lines[start]:
+        start += 1
+    while start < end and not lines[end - 1]:
+        end -= 1
+    return lines[start:end]
 
 
 def _head(line: str) -> list[str]:
     parts = line.removeprefix(HEAD).split(DOT)
     return parts if line.startswith(HEAD) and len(parts) == 4 and is_timestamp(parts[0]) else []
+
+
+def _torn_head(line: str) -> bool:
+    """Whether an interrupted writer left this behind a whole entry, which ends with an empty line."""
+    return bool(line) and (HEAD.startswith(line) or line.startswith(HEAD))
 
 
 def _marked(line: str, first: bool) -> bool:

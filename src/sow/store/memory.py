@@ -18,7 +18,7 @@ def path(home: Home) -> str:
 def add(home: Home, text: str, *, by: str, now: str) -> str:
     """Append one memory, and say where it is."""
     home.folder("project", "context")
-    body = "\n".join(f"\\{line}" if line.startswith(HEAD) else line for line in harmless(text).strip().split("\n"))
+    body = "\n".join(f"\\{line}" if _marked(line) else line for line in harmless(text).strip().split("\n"))
     home.append(path(home), f"\n{HEAD}{now} · {harmless(by)}\n\n{body}\n")
     return home.relative(path(home))
 
@@ -26,8 +26,17 @@ def add(home: Home, text: str, *, by: str, now: str) -> str:
 def read(home: Home) -> list[str]:
     """Every memory, oldest first."""
     try:
-        text = home.read(path(home))
+        text = home.read(path(home), torn=True)
     except FileNotFoundError:
         return []
     parts = f"\n{text}".split(f"\n{HEAD}")[1:]
-    return [part.partition("\n")[2].strip().replace(f"\\{HEAD}", HEAD) for part in parts]
+    return ["\n".join(_plain(line) for line in part.split("\n")[1:]).strip() for part in parts]
+
+
+def _marked(line: str) -> bool:
+    """Whether a line of the text looks like a head, with or without backslashes before it."""
+    return line.lstrip("\\").startswith(HEAD)
+
+
+def _plain(line: str) -> str:
+    return line[1:] if line.startswith("\\") and _marked(line) else line

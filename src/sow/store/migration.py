@@ -8,8 +8,10 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from sow.errors import Failed, SowError
-from sow.store import schema, state, yaml_text
+from sow.errors import Failed, SowError, Waiting
+from sow.store import kept, schema, state, yaml_text
+from sow.store import project as projects
+from sow.store.disk import failure, list_folder, sync_tree
 from sow.store.formats import is_version
 from sow.store.home import Home
 from sow.store.schema_diff import Change, changes
@@ -41,7 +43,9 @@ def plan(home: Home) -> list[Step]:
         if version == schema.VERSION:
             continue
         lines = _migrate(data, name, str(version))
-        state.check(data, f"{shown}, migrated", import_module(f"sow.store.validators.{name}").validate)
+        state.check(data, f"{shown}, migrated", _validator(name))
+        if name == "project":
+            projects.check_branch(home, data["branch"])
         steps.append(Step(path=path, name=name, version=str(version), data=data, lines=lines))
     return steps
 
@@ -61,18 +65,35 @@ def _refuse(version: object, shown: str) -> None:
 def apply(home: Home, steps: list[Step]) -> str:
     """Write the migrated files, after a copy of the whole project; returns where the copy is."""
     with home.claim("project", purpose="migrating"), home.lock():
+        if [(each.path, each.data) for each in plan(home)] != [(each.path, each.data) for each in steps]:
+            raise Waiting("the project was changed meanwhile", "look at what there is to do now: sow migrate")
+        old = [each.data["project_id"] for each in steps if each.name == "project"]
+        project_id = old[0] if old else projects.load_anywhere(home)["project_id"]
         backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
         try:
             shutil.copytree(home.project, backup, symlinks=True)
-        except (OSError, shutil.Error) as error:
-            raise Failed(
-                f"cannot copy {home.project} to {backup}: {error}",
-                "nothing was changed; make room and run 'sow migrate' again",
-            ) from None
+            sync_tree(home.disk, backup)
+        except OSError as error:
+            shutil.rmtree(backup, ignore_errors=True)
+            raise _not_copied(home.project, error) from None
         # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
         for step in sorted(steps, key=lambda each: each.name == "project"):
-            home.replace(step.path, yaml_text.dump(step.data))
+            text = state.write(home, step.path, step.data, _validator(step.name))
+            kept.keep(home, project_id, "project" if step.name == "project" else step.data["task"]["id"], text)
     return home.relative(backup)
+
+
+def _not_copied(project: str, error: OSError) -> Failed:
+    """What went wrong with the copy; the library lists every file that it could not copy, and the first is enough."""
+    if not isinstance(error, shutil.Error):
+        return failure("copy", project, error)
+    place, _, reason = error.args[0][0]
+    return Failed(f"cannot copy {place}: {reason}", "nothing was changed; make room and run 'sow migrate' again")
+
+
+def _validator(name: str) -> state.Validate:
+    validate: state.Validate = import_module(f"sow.store.validators.{name}").validate
+    return validate
 
 
 def _state_files(home: Home) -> list[tuple[str, str]]:
@@ -80,9 +101,9 @@ def _state_files(home: Home) -> list[tuple[str, str]]:
     if not os.path.isfile(found[0][0]):
         raise SowError(f"{home.root} has no project", "there is nothing to migrate")
     phases = f"{home.project}/phases"
-    for phase in sorted(os.listdir(phases)) if os.path.isdir(phases) else ():
+    for phase in list_folder(phases) if os.path.isdir(phases) else ():
         tasks = f"{phases}/{phase}/tasks"
-        for task in sorted(os.listdir(tasks)) if os.path.isdir(tasks) else ():
+        for task in list_folder(tasks) if os.path.isdir(tasks) else ():
             if os.path.isfile(f"{tasks}/{task}/state.yaml") and not task.startswith("."):
                 found.append((f"{tasks}/{task}/state.yaml", "task"))
     return found

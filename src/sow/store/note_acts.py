@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import note as rules
+from sow.domain import task as rules_of_task
 from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
@@ -13,7 +14,7 @@ from sow.system import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Note
+    from sow.domain.shapes import Note, Task
     from sow.store.desk import Desk
     from sow.store.home import Home
 
@@ -25,6 +26,14 @@ def _own(actor: Actor, task: str) -> None:
         )
 
 
+def _refuse_ended(task: Task) -> None:
+    """A note on a task that has ended gates nothing, and its question would wait for ever."""
+    if task["status"] in ENDED_STATUSES:
+        raise SowError(
+            f"task {task['id']} is {task['status']}: it takes no more notes", "create a new task for what is left"
+        )
+
+
 def add(home: Home, task: str, *, description: str, context: str, category: str, actor: Actor) -> Note:
     """Write down an assumption; from here on it gates 'done'."""
     _own(actor, task)
@@ -33,22 +42,25 @@ def add(home: Home, task: str, *, description: str, context: str, category: str,
     with home.lock():
         desk = desks.find(home, projects.load(home), task)
         current = desk.task()
-        if current["status"] in ENDED_STATUSES:
-            raise SowError(
-                f"task {task} is {current['status']}: it takes no more notes", "create a new task for what is left"
-            )
+        _refuse_ended(current)
         return notes.add(
             desk, current, description=description, context=context, category=category, epoch=clock.epoch()
         )
 
 
 def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor) -> Note:
-    """Close a note with what was decided."""
+    """Close a note with what was decided; the question of a task that is not paused ends with its last such note."""
     _own(actor, task)
     with home.lock():
-        desk = desks.find(home, projects.load(home), task)
+        project = projects.load(home)
+        desk = desks.find(home, project, task)
         changed = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
         notes.replace(desk, [changed])
+        loaded = desk.load()
+        waiting = any(each["status"] == "escalated" for each in notes.listed(desk))
+        if "question" in loaded["task"] and loaded["task"]["status"] != "paused" and not waiting:
+            settled = rules_of_task.settle(loaded["task"], resolution, actor=actor, now=clock.now())
+            desk.save(loaded, settled, project["project_id"])
     return changed
 
 
@@ -60,12 +72,15 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
         project = projects.load(home)
         desk = desks.find(home, project, task)
         loaded = desk.load()
+        _refuse_ended(loaded["task"])
         changed = rules.escalate(notes.find(desk, number), reason)
-        notes.replace(desk, [changed])
-        if "question" not in loaded["task"]:
+        question = loaded["task"].get("question")
+        if question is None:
             given = projects.next_question(home, project, now)
             question = {"number": given, "text": changed["description"], "asked_at": now}
-            desk.save(loaded, {**loaded["task"], "question": question, "updated_at": now}, project["project_id"])  # type: ignore[typeddict-item]
+        desk.save(loaded, {**loaded["task"], "question": question, "updated_at": now}, project["project_id"])
+        # The note is last: as long as it is open, an interrupted call can be made again.
+        notes.replace(desk, [changed])
     return changed
 
 

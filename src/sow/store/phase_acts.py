@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def _save(home: Home, project: ProjectState, phases: list[Phase], actor: Actor, action: str, text: str) -> list[Phase]:
     now = clock.now()
     for each in phases:
-        projects.add_phase_folder(home, each["name"])
-    projects.save(home, {**project, "phases": phases, "updated_at": now})
+        if each["status"] != "proposed":
+            projects.add_phase_folder(home, each["name"])
     record(home, actor, action=action, text=text, now=now)
+    projects.save(home, {**project, "phases": phases, "updated_at": now})
     return phases
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain import text
 from sow.errors import SowError
 from sow.store import kept, state
 from sow.store.disk import make_folders
@@ -28,7 +29,7 @@ def branch_for_project(home: Home) -> str:
         raise SowError(f"HEAD is detached in {home.root}: a project lives on a branch", "git switch -c feature/NAME")
     if branch in FORBIDDEN_BRANCHES:
         raise SowError(f"no project on {branch}: a project lives on a feature branch", "git switch -c feature/NAME")
-    return branch
+    return text.line(branch, "the name of the branch", 255)
 
 
 def exists(home: Home) -> bool:
@@ -38,14 +39,19 @@ def exists(home: Home) -> bool:
 def load(home: Home) -> ProjectState:
     """The project, if it belongs to the branch that is checked out."""
     project = load_anywhere(home)
-    branch = home.checkout.branch()
-    if branch != project["branch"]:
-        here = branch or "a detached HEAD"
-        raise SowError(
-            f"{home.relative(path(home))} belongs to branch {project['branch']}, but {here} is checked out",
-            f"git switch {project['branch']}, or remove the project of another branch: sow project delete",
-        )
+    check_branch(home, project["branch"])
     return project
+
+
+def check_branch(home: Home, branch: str) -> None:
+    """Refuse the project of another branch than the one that is checked out."""
+    current = home.checkout.branch()
+    if current != branch:
+        here = current or "a detached HEAD"
+        raise SowError(
+            f"{home.relative(path(home))} belongs to branch {branch}, but {here} is checked out",
+            f"git switch {branch}, or remove the project of another branch: sow project delete",
+        )
 
 
 def load_anywhere(home: Home) -> ProjectState:
@@ -57,14 +63,20 @@ def load_anywhere(home: Home) -> ProjectState:
     return project
 
 
-def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
-    """A new project on the current branch; refused where there is one."""
+def may_begin(home: Home) -> str:
+    """The branch of a new project; refused where none may live, or where there is one."""
     branch = branch_for_project(home)
     if exists(home):
         raise SowError(
             f"{home.relative(path(home))} exists: one project per branch",
             "see 'sow status', or remove it: sow project delete",
         )
+    return branch
+
+
+def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
+    """A new project on the current branch; refused where there is one."""
+    branch = may_begin(home)
     project: ProjectState = {
         "schema_version": VERSION,
         "revision": 0,
@@ -87,8 +99,8 @@ def create(home: Home, *, project_id: str, name: str, description: str, phases: 
 
 def save(home: Home, project: ProjectState) -> None:
     """Write the project and keep a copy."""
-    text = state.write(home, path(home), project, validate)  # type: ignore[arg-type]
-    kept.keep(home, project["project_id"], "project", text)
+    written = state.write(home, path(home), project, validate)  # type: ignore[arg-type]
+    kept.keep(home, project["project_id"], "project", written)
 
 
 def next_question(home: Home, project: ProjectState, now: str) -> int:

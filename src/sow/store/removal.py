@@ -21,21 +21,23 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
     if not os.path.lexists(home.project):
         raise SowError(f"{home.root} has no project", "there is nothing to remove")
     with home.claim("project", purpose="removing the project"), home.lock():
+        if not any_branch:
+            projects.load(home)
         if not force:
-            _refuse_open(home, any_branch=any_branch)
+            _refuse_open(home)
         folder = home.folder("local", "removed")
         target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
         try:
             home.disk.replace(home.project, target)
+            sync_folder(home.disk, folder)
             sync_folder(home.disk, home.sow)
         except OSError as error:
             raise failure("move", home.project, error) from None
     return home.relative(target)
 
 
-def _refuse_open(home: Home, *, any_branch: bool) -> None:
-    project = projects.load_anywhere(home) if any_branch else projects.load(home)
-    readable, broken = desks.load_all(home, project)
+def _refuse_open(home: Home) -> None:
+    readable, broken = desks.load_all(home, projects.load_anywhere(home))
     waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
     if broken:
         raise SowError(
@@ -44,5 +46,5 @@ def _refuse_open(home: Home, *, any_branch: bool) -> None:
     if waiting:
         shown = ", ".join(waiting[:8]) + (", …" if len(waiting) > 8 else "")
         raise SowError(
-            f"{len(waiting)} tasks are open: {shown}", "complete or abandon them, or remove all the same with --yes"
+            f"the project has open tasks: {shown}", "complete or abandon them, or remove all the same with --yes"
         )

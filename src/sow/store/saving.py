@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import Failed
+from sow.errors import Failed, Waiting
 from sow.system import git
 
 TYPE_CHECKING = False
@@ -14,18 +14,55 @@ if TYPE_CHECKING:
 OURS = (".sow/project", ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
 
 
+UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+
+
 def save_project(home: Home, message: str) -> str:
     """Commit what is ours; what the user has staged stays staged. Returns the commit, or nothing."""
-    paths = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
-    ignored = git.run(["check-ignore", "--", ".sow/project/state.yaml"], cwd=home.root, check=False).strip()
-    if ignored:
-        raise Failed(
-            ".sow/project is ignored by git: it cannot be saved",
-            "take it out of .gitignore: a project is committed on its branch",
-        )
+    _refuse_ignored(home)
+    _refuse_under_way(home)
     with home.lock():
+        paths = _paths(home)
         if not git.run(["status", "--porcelain", "--untracked-files=all", "--", *paths], cwd=home.root).strip():
             return ""
+        _refuse_nobody(home)
         git.run(["add", "--", *paths], cwd=home.root)
-        git.run(["commit", "--quiet", "--no-verify", f"--message={message}", "--only", "--", *paths], cwd=home.root)
+        known = [path for path in paths if git.run(["ls-files", "--", path], cwd=home.root)]
+        git.run(["commit", "--quiet", "--no-verify", f"--message={message}", "--only", "--", *known], cwd=home.root)
     return git.run(["rev-parse", "--short", "HEAD"], cwd=home.root).strip()
+
+
+def _paths(home: Home) -> list[str]:
+    """What there is of ours, without what the user has git ignore."""
+    there = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
+    ignored = git.run(["check-ignore", "--", *there], cwd=home.root, check=False).splitlines()
+    return [path for path in there if path not in ignored]
+
+
+def _refuse_ignored(home: Home) -> None:
+    """A project that is saved in part is lost in part: say so before anything is committed."""
+    listed = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ".sow/project"]
+    ignored = [path for path in git.run(listed, cwd=home.root).split("\0") if path and ".tmp" not in path]
+    if ignored:
+        raise Failed(
+            f"{ignored[0]} is ignored by git: it cannot be saved",
+            "take it out of .gitignore: a project is committed on its branch",
+        )
+
+
+def _refuse_under_way(home: Home) -> None:
+    """Git makes no commit of some paths only while it merges, and would end a revert with it."""
+    for name, act in UNDER_WAY.items():
+        if os.path.lexists(f"{home.checkout.git}/{name}"):
+            raise Waiting(
+                f"a {act} is under way in {home.root}", f"end it first: git {act} --continue, or git {act} --abort"
+            )
+
+
+def _refuse_nobody(home: Home) -> None:
+    for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        if not git.run(["var", name], cwd=home.root, check=False).strip():
+            raise Failed(
+                "git does not know who you are: it makes no commit",
+                'git config user.name "NAME" && git config user.email "ADDRESS"',
+            )

@@ -19,9 +19,10 @@ def versions() -> list[str]:
     return sorted((name[1:] for name in os.listdir(FOLDER)), key=parts)
 
 
-def parts(version: str) -> tuple[int, ...]:
-    """A version as numbers, to compare with."""
-    return tuple(int(part) for part in version.split("."))
+def parts(version: str) -> tuple[tuple[int, str], ...]:
+    """A version to compare with: of two numbers the longer is the larger, and int() refuses the very long ones."""
+    numbers = (part.lstrip("0") for part in version.split("."))
+    return tuple((len(number), number) for number in numbers)
 
 
 def names(version: str = VERSION) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from sow.store import schema
@@ -25,6 +26,7 @@ class Change:
         return f"{self.parent}.{self.field}" if self.parent else self.field
 
 
+@cache
 def changes(older: str, newer: str) -> list[Change]:
     """Every change of every schema, in the order of the schemas' names."""
     found: list[Change] = []

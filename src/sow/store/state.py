@@ -53,11 +53,11 @@ def _check_version(version: object, path: str) -> None:
         )
     if parts(version) > parts(VERSION):
         raise OtherVersion(
-            f"schema version mismatch: project={version} cli={VERSION} ({path})",
+            f"schema version mismatch: project={version:.40} cli={VERSION} ({path})",
             "a newer sow wrote this: upgrade sow and try again",
         )
     raise OtherVersion(
-        f"Project state schema v{version} detected ({path})", f"CLI requires schema v{VERSION}\nRun: sow migrate"
+        f"Project state schema v{version:.40} detected ({path})", f"CLI requires schema v{VERSION}\nRun: sow migrate"
     )
 
 

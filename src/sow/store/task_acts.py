@@ -20,7 +20,7 @@ from sow.system import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.actor import Actor
-    from sow.domain.shapes import ProjectState, Task, TaskState
+    from sow.domain.shapes import LogEntry, ProjectState, Task, TaskState
     from sow.store.home import Home
 
 
@@ -76,6 +76,7 @@ def create(
         current = phase.active(project["phases"])
         wanted = phase_name or (current["name"] if current else project["phases"][-1]["name"])
         where = phase.match(wanted, project["phases"])
+        phase.may_plan_in(project["phases"], where)
         taken = desks.desks(home, project)
         ident = ids.id_after(after, [each.id for each in taken]) if after else ids.next_id(each.id for each in taken)
         for each in depends_on:
@@ -113,7 +114,7 @@ def _lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     """Write the desk in a folder aside, then give it its name."""
     home = desk.home
     parent = home.folder("project", "phases", desk.phase, "tasks")
-    aside = Desk(home, desk.phase, f".new-{os.urandom(4).hex()}")
+    aside = Desk(home, desk.phase, f".new-{os.urandom(4).hex()}.tmp")
     loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
     state.check({**loaded}, f"task {task['id']}", validate)
     home.folder("project", "phases", desk.phase, "tasks", aside.id)
@@ -146,11 +147,18 @@ def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = ""
             raise SowError(
                 f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"'
             )
-        done = opened.save(changed)
         if event in ("approve", "abandon", "send_back", "retry"):
             text = f"task {task} ({before['name']}), iteration {before['iteration']}"
             record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
-    return done
+        elif reason and event in ("start", "submit", "fail"):
+            _log(opened.desk, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
+        return opened.save(changed)
+
+
+def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
+    """Note why a worker moved its task, in the task's own log."""
+    entry: LogEntry = {"timestamp": now, "agent": agent, "action": action, "result": "info", "files": [], "text": text}
+    log.append(desk.home, desk.log_path, entry)
 
 
 def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> None:
@@ -209,20 +217,16 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     with home.lock():
         opened = _Opened(home, task)
         escalated = [each for each in notes.listed(opened.desk) if each["status"] == "escalated"]
-        if opened.task["status"] != "paused" and not escalated:
+        if opened.task["status"] != "paused" and not escalated and "question" not in opened.task:
             raise SowError(f"task {task} asks nothing: it is {opened.task['status']}", "see 'sow inbox' for what waits")
         changed: Task = {**opened.task, "updated_at": now}
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
         notes.replace(opened.desk, [note.resolve(each, text, actor=actor, epoch=clock.epoch()) for each in escalated])
-        question = changed.pop("question", None)
-        if question:
-            answered = {**question, "answer": text, "answered_at": now, "answered_by": actor.name}
-            changed["questions"] = [*changed["questions"], answered]  # type: ignore[list-item]
-        done = opened.save(changed)
+        changed = rules.settle(changed, text, actor=actor, now=now)
         record(home, actor, action="answer", text=f"task {task}: {text}", now=now)
-    return done
+        return opened.save(changed)
 
 
 def record(home: Home, actor: Actor, *, action: str, text: str, now: str) -> None:

@@ -6,21 +6,24 @@ from typing import NoReturn
 
 import yaml
 
-from sow.errors import InvalidFile
+from sow.errors import InvalidFile, MergeConflict
+
+MAX_EVENTS = 100_000  # a fifth of a second
 
 
-def scan(text: str, path: str, *, max_depth: int) -> None:
-    """Refuse aliases, tags, merge conflicts, deep nesting and repeated keys, with the line of each."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
-            _refuse(path, number, "git left a merge conflict here", "resolve the conflict in this file, then go on")
+def scan(text: str, path: str, *, max_depth: int) -> int:
+    """Refuse aliases, tags, merge conflicts, deep nesting and repeated keys, with the line of each; count the keys."""
+    _refuse_conflict(text, path)
     # Each open collection: the keys it has so far (None for a list), and whether the next scalar is a key.
     levels: list[set[str] | None] = []
     expects_key: list[bool] = []
     documents = 0
+    count = 0
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
             line_number = event.start_mark.line + 1
+            if number > MAX_EVENTS:
+                _refuse(path, line_number, "too many entries", "a state file is small: restore it from git")
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
@@ -28,7 +31,7 @@ def scan(text: str, path: str, *, max_depth: int) -> None:
             elif isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 _refuse(path, line_number, "anchors and aliases are not read here", "write the value out")
             elif getattr(event, "tag", None):
-                _refuse(path, line_number, f"the tag {event.tag} is not read here", "write the plain value")
+                _refuse(path, line_number, f"the tag {event.tag:.60} is not read here", "write the plain value")
             if isinstance(event, yaml.CollectionEndEvent):
                 levels.pop()
                 expects_key.pop()
@@ -41,9 +44,12 @@ def scan(text: str, path: str, *, max_depth: int) -> None:
                     _refuse(path, line_number, "a key must be a text", "write a plain name before the colon")
                 keys = levels[-1]
                 if keys is not None and event.value in keys:
-                    _refuse(path, line_number, f"the key {event.value!r} is here a second time", "keep one of the two")
+                    _refuse(
+                        path, line_number, f"the key {event.value!r:.60} is here a second time", "keep one of the two"
+                    )
                 if keys is not None:
                     keys.add(event.value)
+                count += 1
             if levels and levels[-1] is not None:
                 expects_key[-1] = not expects_key[-1]
             if isinstance(event, yaml.CollectionStartEvent):
@@ -62,6 +68,15 @@ def scan(text: str, path: str, *, max_depth: int) -> None:
         _refuse(
             path, mark.line + 1 if mark else 1, " ".join(problem.split())[:200], "mend the file, or restore it from git"
         )
+    return count
+
+
+def _refuse_conflict(text: str, path: str) -> None:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
+            raise MergeConflict(
+                f"{path}:{number}: git left a merge conflict here", "resolve the conflict in this file, then go on"
+            )
 
 
 def _refuse(path: str, line: int, problem: str, hint: str) -> NoReturn:

@@ -1,8 +1,8 @@
 """State files as YAML: a writer whose every string reads the same in YAML 1.1 and 1.2, and a bounded reader.
 
 The fast parser takes the last of two equal keys, expands aliases without a limit and overflows its stack on
-50,000 dashes. So a text goes to it only when it cannot hold such a thing, and a text that is not laid out as
-our writer lays it out (a person or an agent edited it) is scanned event by event for repeated keys first.
+50,000 dashes. So a text goes to it only when it cannot hold such a thing, and what it read is believed at once only
+when writing it again gives the same text. A text of another hand is scanned event by event.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 64
-MAX_MARKERS = 500  # dashes and question marks open a level each: fewer than this cannot overflow the parser's stack
+MAX_INT = 1 << 63
+MAX_MARKERS = 500  # each of these can open a level: fewer of them cannot overflow the parser's stack
+MARKERS = ("-", "?", " :", "\t:", "\n:")
 
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./ -")
-SCALARS = (str, int, bool, float, type(None))
 RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 ESCAPES |= {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
@@ -35,6 +36,8 @@ def scalar(value: object) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, int):
+        if not -MAX_INT <= value < MAX_INT:  # the parser would read it back as a fraction
+            raise TypeError("a number of more than 64 bits has no place in a state file")
         return str(value)
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} has no place in a state file")
@@ -49,6 +52,8 @@ def dump(data: dict[str, Any]) -> str:
 
 
 def _mapping(data: dict[str, Any], pad: str) -> Iterator[str]:
+    if len(pad) > 2 * MAX_DEPTH:
+        raise TypeError(f"more than {MAX_DEPTH} levels have no place in a state file")
     for key, value in data.items():
         if value and isinstance(value, dict):
             yield f"{pad}{scalar(key)}:\n"
@@ -82,35 +87,50 @@ def load(text: str, path: str) -> Any:
         raise InvalidFile(f"{path}: larger than {MAX_BYTES >> 10} KiB", "a state file is small: restore it from git")
     harmless = (
         not any(mark in text for mark in "&*!\0")
-        and text.count("-") + text.count("?") < MAX_MARKERS
+        and sum(text.count(mark) for mark in MARKERS) < MAX_MARKERS
         and "<<<<<<<" not in text
     )
-    if not harmless:
-        _scan(text, path)
+    keys = 0 if harmless else _scan(text, path)
     try:
         data = parse_yaml(text)
     except ValueError as error:
-        raise InvalidFile(f"{path}: {_reason(error)}", "mend the file, or restore it from git") from None
-    if harmless and _lines(data) != text.count("\n"):
-        _scan(text, path)
+        if harmless:
+            _scan(text, path)  # it knows the line of most mistakes, and a merge conflict when it sees one
+        raise _syntax(error, path) from None
+    if harmless:
+        if _is_ours(data, text):
+            return data
+        keys = _scan(text, path)
+    if _keys(data) != keys:
+        raise InvalidFile(f"{path}: two keys are the same", "keep one of the two")
     return data
 
 
-def _lines(data: Any) -> int:
-    """How many lines our writer takes for this: a repeated key makes the file longer than that."""
-    if data and isinstance(data, dict):
-        return sum(1 if not value or type(value) in SCALARS else 1 + _lines(value) for value in data.values())
-    if data and isinstance(data, list):
-        return sum(1 if not item or type(item) in SCALARS else _lines(item) for item in data)
-    return 1
+def _is_ours(data: Any, text: str) -> bool:
+    """Whether our writer wrote this, which proves that the parser left nothing out."""
+    try:
+        return isinstance(data, dict) and dump(data) == text
+    except TypeError:  # something that has no place in a state file
+        return False
 
 
-def _reason(error: ValueError) -> str:
-    return " ".join(str(error).split())[:200]
+def _keys(data: Any) -> int:
+    """How many keys there are, at all levels: the parser can take two that are spelled differently for one."""
+    if isinstance(data, dict):
+        return len(data) + sum(_keys(value) for value in data.values())
+    return sum(_keys(item) for item in data) if isinstance(data, list) else 0
 
 
-def _scan(text: str, path: str) -> None:
-    """Walk the events of the text and refuse what the fast parser would take in silence."""
+def _syntax(error: ValueError, path: str) -> InvalidFile:
+    """The parser's complaint, with the line in its usual place."""
+    words = " ".join(str(error).removeprefix("YAML parse error: ").split())
+    problem, _, place = words.rpartition(" at byte ")
+    line = place.partition(" line ")[2].partition(" ")[0]
+    return InvalidFile(f"{path}:{line or 1}: {(problem or words)[:200]}", "mend the file, or restore it from git")
+
+
+def _scan(text: str, path: str) -> int:
+    """Walk the events of the text and refuse what the fast parser would take in silence; the keys are counted."""
     from sow.store.yaml_scan import scan
 
-    scan(text, path, max_depth=MAX_DEPTH)
+    return scan(text, path, max_depth=MAX_DEPTH)

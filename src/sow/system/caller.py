@@ -7,49 +7,62 @@ import os
 from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
 from sow.domain.ids import is_task_id
 from sow.errors import SowError
+from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MAX_ANCESTORS = 64
+MAX_NAME = 64
 
 
 def actor(environment: Mapping[str, str]) -> Actor:
-    """The one whose environment this is."""
+    """The one whose environment this is; a worker that takes off its marks, or puts on others, stays what it is."""
     role = environment.get("SOW_AGENT", "")
     task = environment.get("SOW_TASK", "")
+    for above in _marks_of_ancestors():
+        task = above or task
     if task and not is_task_id(task):
         raise SowError(
             f"SOW_TASK is {task!r}, which is not a task id", "unset SOW_TASK, or set it to an id such as 010"
         )
     if task:
-        return Actor(kind=WORKER, name=role or "worker", task=task)
+        return Actor(kind=WORKER, name=_name(role) or "worker", task=task)
     if role == ORCHESTRATOR:
         return Actor(kind=ORCHESTRATOR, name=ORCHESTRATOR)
-    return Actor(kind=PERSON, name=environment.get("USER") or environment.get("LOGNAME") or PERSON)
+    return Actor(kind=PERSON, name=_name(environment.get("USER") or environment.get("LOGNAME") or "") or PERSON)
 
 
 def judge(environment: Mapping[str, str], act: str) -> Actor:
-    """The one who approves, answers or completes: never a worker, even one that took off its marks."""
+    """The one who approves, answers or completes: never a worker."""
     caller = actor(environment)
-    if caller.is_worker or any(b"SOW_TASK" in marks for marks in _marks_of_ancestors()):
+    if caller.is_worker:
         raise SowError(
             f"a worker may not {act}", "set your task to needs_review or paused; the orchestrator or a person decides"
         )
     return caller
 
 
-def _marks_of_ancestors() -> Iterator[set[bytes]]:
-    """The names in the environment of each process above us, as far as /proc shows them."""
+def _name(text: str) -> str:
+    """A name that fits into the head of a log entry: short, on one line, without the dot between its fields."""
+    return harmless_line(text).replace("·", "-")[:MAX_NAME].strip()
+
+
+def _marks_of_ancestors() -> Iterator[str]:
+    """The SOW_TASK of each process above us, the nearest first, as far as /proc shows them."""
     process = os.getppid()
-    for _ in range(MAX_ANCESTORS):
-        if process <= 1:
-            return
-        try:
-            with open(f"/proc/{process}/environ", "rb") as file:
-                yield {entry.partition(b"=")[0] for entry in file.read().split(b"\0")}
-            with open(f"/proc/{process}/stat", "rb") as file:
-                process = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):  # another user's process, or no /proc: only our own marks count
-            return
+    while process > 1:
+        _, marked, rest = (b"\0" + _read(f"/proc/{process}/environ")).partition(b"\0SOW_TASK=")
+        if marked:
+            yield rest.partition(b"\0")[0].decode("utf-8", "replace")
+        facts = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
+        process = int(facts[1]) if facts else 0
+
+
+def _read(path: str) -> bytes:
+    """What /proc says; nothing about a process that hides its environment, has ended, or where there is no /proc."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from sow.errors import SowError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
@@ -64,4 +66,6 @@ def confirm(question: str) -> bool:
 
 def read_input() -> str:
     """All of standard input, as the text of an argument given as `-`."""
+    if sys.stdin is None:
+        raise SowError("standard input is closed: there is no text to read for -", "give the text itself, or @FILE")
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")

@@ -1,0 +1,145 @@
+"""Completion: the words that may come next, in three real shells."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Repo, fresh_environment
+
+from sow.cli.registry import GROUPS
+from sow.domain.task import TASK
+
+# Each asks its shell what it would offer behind these words, the last of which is unfinished.
+BASH = 'eval "$(sow completion bash)"; COMP_WORDS=(sow "$@"); COMP_CWORD=$#; _sow; printf "%s\\n" "${COMPREPLY[@]}"'
+ZSH = """
+compdef() { : }
+compadd() { shift; print -l -- "$@" }
+_files() { print -l -- *(N) }
+eval "$(sow completion zsh)"
+words=(sow "$@")
+CURRENT=$#words
+_sow
+"""
+FISH = "sow completion fish | source; complete -C (string join -- ' ' sow $argv)"
+CALLS = {"bash": ("bash", "-c", BASH, "bash"), "zsh": ("zsh", "-f", "-c", ZSH, "zsh"), "fish": ("fish", "-c", FISH)}
+SHELLS = sorted(CALLS)
+
+
+def offered(repo: Repo, shell: str, *words: str) -> set[str]:
+    """What the shell offers; for a shell that is not here, what its script would be given."""
+    if shutil.which(shell) is None:
+        call: tuple[str, ...] = ("sow", "completion", "words", "--", *words)
+    else:
+        call = (*CALLS[shell], *words)
+    done = subprocess.run(call, cwd=repo.root, env=repo.environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return {line.partition("\t")[0] for line in done.stdout.splitlines()} - {""}
+
+
+def enrich(repo: Repo) -> Repo:
+    """Two tasks, two phases and a question."""
+    for name in ("First", "Second"):
+        repo.ok("task", "create", "--name", name)
+    repo.ok("phase", "add", "review", "--reason", "eyes", "--yes")
+    for status in ("in_progress", "paused"):
+        repo.ok("task", "set", "--id", "010", "status", status)
+    return repo
+
+
+@pytest.fixture(scope="module")
+def rich_repo(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Repo:
+    """A project that the tests of this file share, since completing changes nothing."""
+    folder = tmp_path_factory.mktemp("completion")
+    shutil.copytree(_project_template, folder / "repo", symlinks=True)
+    return enrich(Repo(folder / "repo", fresh_environment(folder / "home")))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_parses(bare_repo: Repo, shell: str):
+    """The script of each shell is accepted by that shell, and registers itself for sow."""
+    script = bare_repo.ok("completion", shell).out
+    assert "sow completion words --" in script
+    assert {"bash": "complete -o default -F _sow sow", "zsh": "compdef _sow sow", "fish": "--command sow"}[
+        shell
+    ] in script
+    if shutil.which(shell):
+        done = subprocess.run([shell, "-n"], input=script, env=bare_repo.environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("",), set(GROUPS)),
+        (("st",), {"status"}),
+        (("ta",), {"task"}),
+        (("task", ""), {"create", "add", "list", "show", "set", "abandon"}),
+        (("task", "a"), {"add", "abandon"}),
+        (("task", "show", ""), {"010", "020"}),
+        (("task", "set", "--id", ""), {"010", "020"}),
+        (("task", "set", "--id", "02"), {"020"}),
+        (("task", "set", "--id", "010", ""), {"status", "name", "assigned_agent", "priority", "depends_on"}),
+        (("task", "set", "--id", "010", "status", ""), set(TASK.statuses)),
+        (("task", "set", "status", "n"), {"needs_review"}),
+        (("task", "list", "--status", "p"), {"pending", "paused"}),
+        (("task", "create", "--phase", ""), {"implementation", "review"}),
+        (("task", "create", "--pri"), {"--priority"}),
+        (("task", "create", "--priority", ""), {"low", "medium", "high"}),
+        (("phase", "back", "r"), {"review"}),
+        (("answer", ""), {"1"}),
+        (("schema", "show", "task"), {"task", "task-description"}),
+        (("status", "--"), {"--json", "--root", "--debug"}),
+        (("status", "--json", "--"), {"--root", "--debug"}),
+        (("completion", ""), {"bash", "zsh", "fish", "words"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_words_are_offered(rich_repo: Repo, shell: str, words: tuple[str, ...], expected: set[str]):
+    """Commands, options, tasks, phases, statuses and choices are offered where they fit."""
+    assert offered(rich_repo, shell, *words) == expected
+
+
+@pytest.mark.parametrize("words", [("nonsense", ""), ("task", "nonsense", ""), ("log", ""), ("status", "")])
+def test_nothing_is_offered_where_nothing_is_known(rich_repo: Repo, words: tuple[str, ...]):
+    """Where any word may stand, or none, nothing is invented."""
+    assert rich_repo.ok("completion", "words", "--", *words).out.split() == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_files_are_offered_where_we_have_no_words(rich_repo: Repo, shell: str):
+    """A shell offers files where sow has nothing to say, as for `validate` and @FILE."""
+    (rich_repo.root / "plan.md").write_text("")
+    script = rich_repo.ok("completion", shell).out
+    if shell == "bash":
+        assert "-o default" in script
+    elif shutil.which(shell) is None:
+        assert {"zsh": "_files", "fish": "--condition"}[shell] in script
+    else:
+        assert "plan.md" in offered(rich_repo, shell, "validate", "pl")
+
+
+@pytest.mark.parametrize("broken", ["no project", "no repository", "broken project", "other branch"])
+def test_completion_stays_silent_in_trouble(repo: Repo, broken: str):
+    """Where the project cannot be read, completion offers no tasks and says nothing."""
+    enrich(repo)
+    cwd = repo.root
+    if broken == "no project":
+        repo.ok("project", "delete", "--yes")
+    if broken == "no repository":
+        cwd = repo.root.parent / "home"
+    if broken == "broken project":
+        (repo.project / "state.yaml").write_text("[")
+    if broken == "other branch":
+        repo.git("switch", "-q", "-c", "feat/other")
+    result = repo.ok("completion", "words", "--", "task", "show", "", cwd=cwd)
+    assert (result.out.strip(), result.err) == ("", "")
+
+
+def test_a_script_takes_no_words(bare_repo: Repo):
+    """`sow completion bash extra` is refused."""
+    assert bare_repo.sow("completion", "bash", "extra").code == 2
+    assert bare_repo.sow("completion", "tcsh").code == 2

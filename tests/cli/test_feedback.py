@@ -1,0 +1,68 @@
+"""sow feedback: what the next iteration must do differently."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+
+
+def test_feedback_is_numbered_and_signed(task_repo: Repo):
+    """Each piece of feedback is a file of its own with its author and the iteration that it is about."""
+    assert task_repo.ok("feedback", "add", "010", "Too slow").out.startswith(
+        ".sow/project/phases/implementation/tasks/010/feedback/001.md"
+    )
+    task_repo.ok("feedback", "add", "10", "-", stdin=b"Still\n\ntoo slow\n", SOW_AGENT="orchestrator")
+    found = task_repo.ok("feedback", "list", "010", "--json").json
+    assert found["task"] == "010"
+    assert [(each["number"], each["by"], each["iteration"], each["text"]) for each in found["feedback"]] == [
+        ("001", "ada", "1", "Too slow"),
+        ("002", "orchestrator", "1", "Still\n\ntoo slow"),
+    ]
+    assert sorted(path.name for path in (task_repo.desk("010") / "feedback").iterdir()) == ["001.md", "002.md"]
+
+
+def test_feedback_alone_moves_nothing(task_repo: Repo):
+    """Feedback on a task in review says how to send it back, and leaves that to the judge."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    result = task_repo.ok("feedback", "add", "010", "Passwords are logged")
+    assert "sow task set --id 010 status in_progress" in result.out
+    assert task_repo.task("010")["status"] == "needs_review"
+
+
+def test_the_list_for_people(task_repo: Repo):
+    """A person reads each piece with its author, and is told when there is none."""
+    assert task_repo.ok("feedback", "list", "010").out == "no feedback\n"
+    task_repo.ok("feedback", "add", "010", "Too slow")
+    shown = task_repo.ok("feedback", "list", "010").out
+    assert "by ada, on iteration 1\nToo slow\n" in shown
+
+
+def test_feedback_that_a_person_wrote_by_hand(task_repo: Repo):
+    """A file without our head is read as plain text, and the next number comes after it."""
+    folder = task_repo.desk("010") / "feedback"
+    folder.mkdir()
+    (folder / "007.md").write_text("Use RS256.\n")
+    assert task_repo.ok("feedback", "list", "010", "--json").json["feedback"][0]["text"] == "Use RS256."
+    assert "008.md" in task_repo.ok("feedback", "add", "010", "More").out
+
+
+def test_a_worker_reads_its_own_feedback(task_repo: Repo):
+    """Without an id a worker sees the feedback on its own task, and it cannot add any."""
+    task_repo.ok("feedback", "add", "010", "Too slow")
+    marks = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+    assert len(task_repo.ok("feedback", "list", "--json", **marks).json["feedback"]) == 1
+    assert task_repo.sow("feedback", "add", "010", "Well done", **marks).code == 2
+
+
+@pytest.mark.parametrize("status", ["completed", "abandoned"])
+def test_an_ended_task_takes_no_feedback(task_repo: Repo, status: str):
+    """Who wants more after the end creates a new task."""
+    if status == "completed":
+        task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+        task_repo.ok("approve", "010")
+    else:
+        task_repo.ok("task", "abandon", "010", "--reason", "no")
+    result = task_repo.sow("feedback", "add", "010", "One more thing")
+    assert result.code == 2
+    assert f"task 010 is {status}" in result.err
+    assert not (task_repo.desk("010") / "feedback").exists()

@@ -1,0 +1,122 @@
+"""sow inbox, answer and approve: what waits for a person, and the person's word."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+
+
+def test_an_empty_inbox(repo: Repo):
+    """Where nothing waits, the inbox says so."""
+    assert repo.ok("inbox").out == "nothing waits for you\n"
+    assert repo.ok("inbox", "--json").json == {"items": []}
+
+
+def test_everything_that_waits_is_there(task_repo: Repo):
+    """Questions, reviews, failures, proposals and broken tasks wait, each with the command that settles it."""
+    for name in ("Second", "Third", "Fourth"):
+        task_repo.ok("task", "create", "--name", name)
+    for task, status in (("010", "paused"), ("020", "needs_review"), ("030", "failed")):
+        if task != "010":
+            task_repo.ok("task", "set", "--id", task, "status", "in_progress")
+        task_repo.ok("task", "set", "--id", task, "status", status)
+    task_repo.ok("phase", "add", "review", "--reason", "eyes")
+    (task_repo.desk("040") / "state.yaml").write_text("")
+    found = {item["kind"]: item for item in task_repo.ok("inbox", "--json").json["items"]}
+    assert {kind: item["do"] for kind, item in found.items()} == {
+        "question": 'sow answer 1 "…"',
+        "review": "sow approve 020",
+        "failed": "sow task set --id 030 status in_progress",
+        "phase": "sow phase approve review",
+        "broken": "sow doctor",
+    }
+    shown = task_repo.ok("inbox").out
+    assert all(item["do"] in shown for item in found.values())
+
+
+def test_the_most_blocking_comes_first(repo: Repo):
+    """What holds up the most tasks is asked first."""
+    for number in range(4):
+        words = ("--depends-on", "020") if number > 1 else ()
+        repo.ok("task", "create", "--name", f"task {number}", *words)
+    for task in ("010", "020"):
+        repo.ok("task", "set", "--id", task, "status", "in_progress")
+        repo.ok("task", "set", "--id", task, "status", "paused", "--reason", f"about {task}?")
+    items = repo.ok("inbox", "--json").json["items"]
+    assert [(item["task"], item["blocks"]) for item in items] == [("020", 2), ("010", 0)]
+    assert "holds up 2" in repo.ok("inbox").out
+
+
+@pytest.mark.parametrize("spelling", ["1", "#1", "010"])
+def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
+    """The answer is kept with its question, becomes feedback, and the task goes on in its next iteration."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "RS256 or HS256?")
+    result = task_repo.ok("answer", spelling, "Use RS256")
+    assert result.out == "task 010: status is in_progress\n"
+    task = task_repo.task("010")
+    assert (task["status"], task["iteration"], "question" in task) == ("in_progress", 2, False)
+    (answered,) = task["questions"]
+    assert (answered["text"], answered["answer"], answered["answered_by"]) == ("RS256 or HS256?", "Use RS256", "ada")
+    assert task["feedback"][0]["text"] == "Use RS256"
+    assert task_repo.ok("inbox", "--json").json["items"] == []
+    assert task_repo.ok("log", "--list", "--json").json["entries"][-1]["action"] == "answer"
+
+
+def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
+    """Every escalated note of the task is resolved with the answer, and the gate opens."""
+    for text in ("which key?", "which header?"):
+        task_repo.ok("note", "add", "--task", "010", "--description", text, "--context", "c")
+    for number in ("1", "2"):
+        task_repo.ok("note", "escalate", number, "--task", "010", "--reason", "not mine")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert task_repo.task("010")["question"]["text"] == "which key?"
+    task_repo.ok("answer", "1", "the public one", SOW_AGENT="orchestrator")
+    notes = task_repo.task("010")["notes"]
+    assert {(each["status"], each["resolution"], each["resolved_by"]) for each in notes} == {
+        ("resolved", "the public one", "workflow_executor")
+    }
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+
+
+def test_numbers_are_never_given_twice(task_repo: Repo):
+    """The next question has another number, so that an old answer cannot hit it."""
+    for number in ("1", "2", "3"):
+        task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "again?")
+        task_repo.ok("answer", number, "yes")
+    assert task_repo.sow("answer", "3", "yes").code == 2
+    assert [each["number"] for each in task_repo.task("010")["questions"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("source", ["words", "file", "stdin"])
+def test_an_answer_comes_from_anywhere(task_repo: Repo, source: str):
+    """An answer is given in words, as a file, or on stdin."""
+    (task_repo.root / "answer.txt").write_text("Use RS256")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    given = {"words": "Use RS256", "file": "@answer.txt", "stdin": "-"}[source]
+    task_repo.ok("answer", "1", given, stdin=b"Use RS256")
+    assert task_repo.task("010")["questions"][0]["answer"] == "Use RS256"
+
+
+def test_a_worker_that_says_nothing_is_quoted_from_its_log(task_repo: Repo):
+    """A pause without words takes the last entry of the task's log as its question."""
+    task_repo.ok("log", "--task", "010", "Blocked: which algorithm?")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert task_repo.ok("inbox", "--json").json["items"][0]["text"] == "Blocked: which algorithm?"
+
+
+def test_approve_only_what_was_handed_in(task_repo: Repo):
+    """A task that is still in progress cannot be approved."""
+    before = task_repo.snapshot()
+    result = task_repo.sow("approve", "010")
+    assert result.code == 2
+    assert "task 010 cannot go from in_progress to completed" in result.err
+    assert task_repo.snapshot() == before
+
+
+def test_approve_twice(task_repo: Repo):
+    """What is approved is approved: the second call changes nothing."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert task_repo.ok("approve", "10").out == "task 010: status is completed\n"
+    before = task_repo.snapshot()
+    assert task_repo.sow("approve", "010").code == 2
+    assert task_repo.snapshot() == before

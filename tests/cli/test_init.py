@@ -1,0 +1,139 @@
+"""sow init: the .sow folder of a repository, and the first project in it."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+
+MADE = {
+    ".sow/.gitignore",
+    ".sow/config.yaml",
+    ".sow/knowledge/adrs/README.md",
+    ".sow/knowledge/designs/README.md",
+}
+
+
+def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
+    """A fresh repository gets the committed files of .sow, each of them named."""
+    result = bare_repo.ok("init")
+    assert set(bare_repo.snapshot()) == MADE
+    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE
+    assert result.err == ""
+
+
+def test_it_can_be_repeated(bare_repo: Repo):
+    """A second call changes nothing and says that all is there."""
+    bare_repo.ok("init")
+    before = bare_repo.snapshot()
+    result = bare_repo.ok("init")
+    assert "is complete already" in result.out
+    assert bare_repo.snapshot() == before
+
+
+def test_it_overwrites_nothing_and_adds_what_is_missing(bare_repo: Repo):
+    """A file that somebody changed stays as it is, and one that somebody removed comes back."""
+    bare_repo.ok("init")
+    (bare_repo.root / ".sow/.gitignore").write_text("/local/\n# mine\n")
+    (bare_repo.root / ".sow/config.yaml").unlink()
+    result = bare_repo.ok("init")
+    assert result.out == "made .sow/config.yaml\n"
+    assert (bare_repo.root / ".sow/.gitignore").read_text() == "/local/\n# mine\n"
+
+
+def test_git_sees_only_what_is_meant_to_be_committed(bare_repo: Repo):
+    """What belongs to this machine alone is ignored by git."""
+    bare_repo.ok("init")
+    shown = bare_repo.git("status", "--porcelain", "--untracked-files=all")
+    assert {line[3:] for line in shown.splitlines()} == MADE
+
+
+def test_a_project_with_phases_and_a_description(bare_repo: Repo):
+    """The phases come in the given order, the first of them active, and the description may come from a file."""
+    bare_repo.git("switch", "-q", "-c", "feat/auth")
+    (bare_repo.root / "about.md").write_text("Users sign in.\n")
+    bare_repo.ok(
+        "init", "--project", "Auth", "--phase", "discovery", "--phase", "implement", "--description", "@about.md"
+    )
+    project = bare_repo.ok("project", "show", "--json").json
+    assert [(each["name"], each["status"]) for each in project["phases"]] == [
+        ("discovery", "active"),
+        ("implementation", "pending"),
+    ]
+    assert project["description"] == "Users sign in.\n"
+    assert (bare_repo.project / "phases/discovery/tasks").is_dir()
+
+
+def test_a_project_with_all_defaults(repo: Repo):
+    """The state of a new project holds every field of the schema, from the project's id to its times."""
+    project = repo.ok("project", "show", "--json").json
+    assert project["schema_version"] == "1.0.0"
+    assert project["name"] == "Add authentication"
+    assert project["branch"] == "feat/auth"
+    assert project["created_at"] == project["updated_at"]
+    assert project["created_at"].endswith("Z")
+    assert [(each["name"], each["status"]) for each in project["phases"]] == [("implementation", "active")]
+    repo.ok("validate", ".sow/project/state.yaml")
+
+
+@pytest.mark.parametrize("branch", ["main", "master"])
+def test_no_project_on_the_main_branch(bare_repo: Repo, branch: str):
+    """On main and master a project is refused before anything is made."""
+    bare_repo.git("branch", "-M", branch)
+    result = bare_repo.sow("init", "--project", "Auth")
+    assert result.code == 2
+    assert f"error: no project on {branch}" in result.err
+    assert not (bare_repo.root / ".sow").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--project", "a\nb"),
+        ("--project", "x" * 101),
+        ("--project", "Auth", "--phase", "No Such"),
+        ("--project", "Auth", "--phase", "design", "--phase", "design"),
+        ("--project", "Auth", "--description", "@missing.md"),
+        ("--description", "for whom?"),
+        ("--phase", "design"),
+        ("--project", ""),
+    ],
+)
+def test_bad_words_make_nothing(bare_repo: Repo, words: tuple[str, ...]):
+    """A word that is wrong is refused before the folder is made."""
+    bare_repo.git("switch", "-q", "-c", "feat/auth")
+    result = bare_repo.sow("init", *words)
+    assert result.code == 2, result
+    assert not (bare_repo.root / ".sow").exists()
+
+
+def test_one_project_per_branch(repo: Repo):
+    """A second project on the same branch is refused, and the first stays as it is."""
+    before = repo.snapshot()
+    result = repo.sow("init", "--project", "Another")
+    assert result.code == 2
+    assert "one project per branch" in result.err
+    assert repo.snapshot() == before
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_sow_that_is_no_folder_is_refused(bare_repo: Repo, kind: str):
+    """A .sow that is a symbolic link or a file is left alone, and nothing is written through it."""
+    elsewhere = bare_repo.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    place = bare_repo.root / ".sow"
+    if kind == "link":
+        place.symlink_to(elsewhere)
+    else:
+        place.write_text("mine\n")
+    result = bare_repo.sow("init")
+    assert result.code == 2
+    assert str(place) in result.err
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_folder_where_a_file_belongs_is_named(bare_repo: Repo):
+    """A folder called config.yaml is somebody's: init says so instead of working around it."""
+    (bare_repo.root / ".sow/config.yaml").mkdir(parents=True)
+    result = bare_repo.sow("init")
+    assert result.code == 2
+    assert ".sow/config.yaml is not a regular file" in result.err

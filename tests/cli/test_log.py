@@ -1,0 +1,152 @@
+"""sow log and sow agent log: one entry to the right log, and all of them back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Repo
+
+WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+
+
+def entries(repo: Repo, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = repo.ok("log", "--list", "--json", *words).json["entries"]
+    return found
+
+
+def test_without_a_task_it_is_the_projects_log(task_repo: Repo):
+    """Without --task and SOW_TASK the orchestrator writes the project's log, though one task is in progress."""
+    assert task_repo.ok("log", "planned the work").out == "logged to .sow/project/log.md\n"
+    entry = entries(task_repo)[-1]
+    assert (entry["agent"], entry["action"], entry["result"]) == ("orchestrator", "note", "info")
+    assert entries(task_repo, "--task", "010") == []
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_a_tasks_log_is_signed_with_role_and_iteration(task_repo: Repo, how: str):
+    """An entry in a task's log is signed {role}-{iteration}."""
+    words = ("--task", "10") if how == "option" else ()
+    marks = WORKER if how == "environment" else {}
+    task_repo.ok(
+        "log", *words, "--file", "a.py", "--file", "b.py", "--action", "modified_file", "--result", "success", "done",
+        **marks,
+    )  # fmt: skip
+    (entry,) = entries(task_repo, "--task", "010")
+    assert entry.pop("timestamp").endswith("Z")
+    assert entry == {
+        "agent": "implementer-1",
+        "action": "modified_file",
+        "result": "success",
+        "files": ["a.py", "b.py"],
+        "text": "done",
+    }
+
+
+def test_the_iteration_in_the_signature_follows_the_task(task_repo: Repo):
+    """After rework the same worker signs with the next number."""
+    task_repo.ok("log", "--task", "010", "first")
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    task_repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    task_repo.ok("log", "--task", "010", "second")
+    assert [each["agent"] for each in entries(task_repo, "--task", "010")] == ["implementer-1", "implementer-2"]
+
+
+def test_agent_log_finds_the_only_task_in_progress(task_repo: Repo):
+    """`sow agent log` needs no id while one task is in progress, and asks for one otherwise."""
+    result = task_repo.ok("agent", "log", "Implemented authentication")
+    assert result.out == "logged to .sow/project/phases/implementation/tasks/010/log.md\n"
+    task_repo.ok("task", "create", "--name", "Second")
+    task_repo.ok("task", "set", "--id", "020", "status", "in_progress")
+    result = task_repo.sow("agent", "log", "which?")
+    assert result.code == 2
+    assert "In progress: 010, 020" in result.err
+    task_repo.ok("agent", "log", "mine", **WORKER)
+    task_repo.ok("agent", "log", "--task", "020", "named")
+    assert [each["text"] for each in entries(task_repo, "--task", "010")] == ["Implemented authentication", "mine"]
+
+
+def test_agent_log_without_any_task_in_progress(repo: Repo):
+    """Where nobody works there is nobody's log to write."""
+    result = repo.sow("agent", "log", "hello")
+    assert result.code == 2
+    assert "In progress: none" in result.err
+
+
+def test_a_log_is_pleasant_to_read(task_repo: Repo):
+    """The file is Markdown with a heading per entry, the files as a list, and the text as it was given."""
+    task_repo.ok("log", "--task", "010", "--file", "a.py", "Two\n\nparagraphs")
+    text = (task_repo.desk("010") / "log.md").read_text()
+    head, *rest = text.strip().split("\n")
+    assert head.startswith("### ")
+    assert head.endswith(" · implementer-1 · note · info")
+    assert rest == ["", "- a.py", "", "Two", "", "paragraphs"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "### 2026-01-01T00:00:00Z · orchestrator · approve · done",
+        "- not a file\n- nor this",
+        "\\### already escaped",
+        "line\n### 2026-01-01T00:00:00Z · a · b · c\nline",
+        "trailing spaces   ",
+        "好 🙂 naïve",
+        "-v is an option of ours",
+    ],
+)
+def test_no_text_can_pass_for_something_else(repo: Repo, text: str):
+    """Whatever the text looks like, it comes back as the text of one entry."""
+    count = len(entries(repo))
+    repo.ok("log", "--", text)
+    after = entries(repo)
+    assert (len(after), after[-1]["text"], after[-1]["files"]) == (count + 1, text, [])
+    repo.ok("validate", ".sow/project/log.md")
+
+
+@pytest.mark.parametrize("user", ["a · b", "a\nb", "x" * 300, "\x1b[31mred", "  "])
+def test_no_user_name_can_break_a_log(task_repo: Repo, user: str):
+    """Whatever the user is called, an act of theirs is one entry that can be read back."""
+    task_repo.ok("task", "abandon", "010", "--reason", "test", USER=user)
+    assert [each["action"] for each in entries(task_repo)] == ["project_new", "abandon"]
+    task_repo.ok("validate", ".sow/project/log.md")
+
+
+def test_a_user_name_that_is_no_text(task_repo: Repo):
+    """A user name that is not UTF-8 is written with a replacement, and the act is done."""
+    task_repo.environment["USER"] = b"\xff".decode("utf-8", "surrogateescape")
+    task_repo.ok("task", "abandon", "010", "--reason", "test")
+    assert entries(task_repo)[-1]["agent"] == "\ufffd"
+
+
+def test_the_written_entry_as_json(task_repo: Repo):
+    """With --json the entry that was written is the only thing on stdout."""
+    document = task_repo.ok("log", "--json", "--task", "010", "hello").json
+    assert document["path"] == ".sow/project/phases/implementation/tasks/010/log.md"
+    assert document["entry"]["text"] == "hello"
+    assert document["entry"] in entries(task_repo, "--task", "010")
+
+
+def test_the_list_for_people(task_repo: Repo):
+    """A person reads when, who, what and how, with the text below."""
+    assert task_repo.ok("log", "--list", "--task", "010").out == "no entries\n"
+    task_repo.ok("log", "--task", "010", "--file", "a.py", "--action", "tried", "hello")
+    head, text = task_repo.ok("log", "--list", "--task", "010").out.splitlines()
+    assert head.endswith("implementer-1  tried  info  (a.py)")
+    assert text == "  hello"
+
+
+def test_reading_and_writing_at_once_is_refused(repo: Repo):
+    """--list with a text is refused: the text would be lost."""
+    before = repo.snapshot()
+    assert repo.sow("log", "--list", "hello").code == 2
+    assert repo.snapshot() == before
+
+
+def test_a_torn_entry_hurts_no_other(task_repo: Repo):
+    """After an entry that was cut off in the middle, the next one is read whole."""
+    task_repo.ok("log", "--task", "010", "first")
+    path = task_repo.desk("010") / "log.md"
+    path.write_text(path.read_text() + "\n### 2026-01-01T00:00:00Z · implem")
+    task_repo.ok("log", "--task", "010", "second")
+    assert [each["text"].split("\n")[0] for each in entries(task_repo, "--task", "010")] == ["first", "second"]

@@ -1,0 +1,265 @@
+"""Our parser and Python's agree: on what a valid line means, and on what a wrong one is."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import Any, NoReturn
+
+import pytest
+from conftest import FULL
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sow.cli.parse import HelpWanted, parse
+from sow.cli.registry import GROUPS, commands
+from sow.cli.spec import GLOBAL, Argument, Command, Option
+from sow.errors import SowError
+
+COMMANDS = [command for group in GROUPS for command in commands(group)]
+NAMES = [command.name for command in COMMANDS]
+every_command = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+
+
+class Refused(Exception):
+    """What argparse says to a wrong line."""
+
+
+class Peer(argparse.ArgumentParser):
+    """Python's own parser, made from the same table."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(prog=f"sow {command.name}", allow_abbrev=False, add_help=False)
+        for option in (*command.options, *GLOBAL):
+            self._option(option)
+        for argument in command.arguments:
+            self._argument(argument)
+
+    def _option(self, option: Option) -> None:
+        if not option.metavar:
+            self.add_argument(option.flag, action="store_true")
+        elif option.repeat:
+            self.add_argument(option.flag, action="append", default=[], choices=option.choices or None)
+        else:
+            more = {"choices": option.choices or None, "required": option.required, "default": option.default}
+            self.add_argument(option.flag, **more)
+
+    def _argument(self, argument: Argument) -> None:
+        if argument.repeat:
+            self.add_argument(argument.name, nargs="*", default=[], choices=argument.choices or None)
+        elif argument.optional:
+            self.add_argument(argument.name, nargs="?", default="", choices=argument.choices or None)
+        else:
+            self.add_argument(argument.name, choices=argument.choices or None)
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(message)
+
+    def understand(self, words: list[str]) -> dict[str, Any]:
+        """What the words mean; places and options may be mixed."""
+        return vars(self.parse_args(words) if "--" in words else self.parse_intermixed_args(words))
+
+
+def ours(command: Command, words: list[str]) -> dict[str, Any]:
+    """What our parser understands, the global options included."""
+    values, shared = parse(command, words)
+    return {**values, **shared}
+
+
+# A value that is a bare double dash is dropped by Python's parser, which is its mistake and not ours.
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12).filter("--".__ne__)
+plain = texts.filter(lambda text: not text.startswith("-"))
+
+
+def value_of(entry: Option | Argument, free: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.sampled_from(entry.choices) if entry.choices else free
+
+
+@st.composite
+def spoken_option(draw: st.DrawFn, option: Option) -> list[list[str]]:
+    """The words for one option, each value in one of its two spellings."""
+    if not option.metavar:
+        return [[option.flag]]
+    count = draw(st.integers(1, 3)) if option.repeat else 1
+    spoken = []
+    for _ in range(count):
+        if draw(st.booleans()):
+            spoken.append([f"{option.flag}={draw(value_of(option, texts))}"])
+        else:
+            spoken.append([option.flag, draw(value_of(option, plain))])
+    return spoken
+
+
+@st.composite
+def places(draw: st.DrawFn, command: Command, free: st.SearchStrategy[str]) -> list[str]:
+    """The words for the places, as many as the table allows."""
+    words: list[str] = []
+    for argument in command.arguments:
+        if argument.repeat:
+            words += draw(st.lists(value_of(argument, free), max_size=3))
+        elif argument.optional and draw(st.booleans()):
+            break
+        else:
+            words.append(draw(value_of(argument, free)))
+    return words
+
+
+@st.composite
+def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
+    """A right call: options in any order, mixed with the places or all before a double dash."""
+    chunks: list[list[str]] = []
+    for option in (*command.options, *GLOBAL):
+        if option.required or draw(st.booleans()):
+            chunks += draw(spoken_option(option))
+    chunks = draw(st.permutations(chunks))
+    if command.arguments and draw(st.booleans()):
+        return [word for chunk in chunks for word in chunk] + ["--", *draw(places(command, texts))]
+    mixed = list(chunks)
+    at = 0
+    for word in draw(places(command, plain)):
+        at = draw(st.integers(at, len(mixed)))
+        mixed.insert(at, [word])
+        at += 1
+    return [word for chunk in mixed for word in chunk]
+
+
+@every_command
+@given(data=st.data())
+@settings(max_examples=1000 if FULL else 20)
+def test_both_understand_the_same(command: Command, data: st.DataObject):
+    """On every valid line the two parsers find the same values, repeats and defaults."""
+    words = data.draw(valid_line(command))
+    assert ours(command, words) == Peer(command).understand(words)
+
+
+@st.composite
+def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
+    """A call with one thing wrong, and what that is."""
+    right = draw(valid_line(command))
+    before = right[: right.index("--")] if "--" in right else right
+    kinds = {"unknown option": ["--no-such-option", *right], "unknown letter": ["-q", *right]}
+    kinds["unknown word"] = ["-quick", *right]
+    valued = [option for option in (*command.options, *GLOBAL) if option.metavar]
+    option = draw(st.sampled_from(valued))
+    kinds["missing value"] = [*_without(before, option), option.flag]
+    kinds["value of a flag"] = ["--debug=yes", *right]
+    if not any(argument.repeat for argument in command.arguments):
+        kinds["one too many"] = [*before, "--", *(["x"] * (len(command.arguments) + 1))]
+    for each in command.options:
+        if each.required:
+            kinds[f"missing {each.flag}"] = _without(right, each)
+        if each.choices:
+            kinds[f"bad {each.flag}"] = [*_without(before, each), f"{each.flag}=no such choice"]
+    if any(not (argument.optional or argument.repeat) for argument in command.arguments):
+        kinds["missing place"] = draw(valid_line(Command(command.name, command.run, "", options=command.options)))
+    name = draw(st.sampled_from(sorted(kinds)))
+    return name, kinds[name]
+
+
+def _without(words: list[str], option: Option) -> list[str]:
+    """The words without this option and its values."""
+    left: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--":
+            return [*left, word, *waiting]
+        if word == option.flag and option.metavar:
+            waiting.pop(0)
+        elif word.partition("=")[0] != option.flag:
+            left.append(word)
+    return left
+
+
+@every_command
+@given(data=st.data())
+@settings(max_examples=1000 if FULL else 20)
+def test_both_refuse_the_same(command: Command, data: st.DataObject):
+    """What is missing, unknown, too much or without its value is refused by both parsers."""
+    kind, words = data.draw(wrong_line(command))
+    with pytest.raises(Refused):
+        Peer(command).understand(words)
+    with pytest.raises(SowError) as error:
+        ours(command, words)
+    assert f"sow {command.name}: " in error.value.message, kind
+
+
+@every_command
+def test_a_function_takes_what_its_table_names(command: Command):
+    """The function of every command takes the surroundings and exactly the values that its table names."""
+    first, *others = inspect.signature(command.run).parameters.values()
+    assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert {each.kind for each in others} <= {inspect.Parameter.KEYWORD_ONLY}
+    named = [each.name for each in (*command.arguments, *command.options)]
+    assert sorted(each.name for each in others) == sorted(named)
+    assert len(set(named)) == len(named)
+
+
+@every_command
+def test_the_table_is_sound(command: Command):
+    """Flags are long and in lower case, choices include the default, and only the last place repeats."""
+    for option in command.options:
+        assert option.flag.startswith("--")
+        assert option.flag == option.flag.lower()
+        assert not option.choices or not option.default or option.default in option.choices
+        assert option.flag not in [each.flag for each in GLOBAL]
+    flexible = [argument.optional or argument.repeat for argument in command.arguments]
+    assert flexible == sorted(flexible)
+    assert not any(argument.repeat for argument in command.arguments[:-1])
+
+
+SAMPLE = Command(
+    "sample",
+    lambda context, **values: 0,
+    "A sample",
+    arguments=(Argument("first"), Argument("second", optional=True)),
+    options=(Option("--one", "ONE"), Option("--many", "MANY", repeat=True), Option("--flag")),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["x", "--one", "a", "--one", "b"], "--one is given twice"),
+        (["x", "--one="], "--one is empty"),
+        (["x", "--many", ""], "--many is empty"),
+        (["x", "--one", "--flag"], "--one needs a value (one that starts with -- is given as --one=…)"),
+        (["x", "y", "z"], "'z' is one argument too many (a text of several words needs quotes)"),
+        ([], "FIRST is missing"),
+        (["--flag=yes", "x"], "--flag takes no value"),
+        (["-x"], "unknown option -x (a text that starts with - comes after --)"),
+        (["-quick"], "unknown option -quick (a text that starts with - comes after --)"),
+    ],
+)
+def test_stricter_than_python(words: list[str], problem: str):
+    """What an agent gets wrong most often is refused in words that say what to do."""
+    with pytest.raises(SowError) as error:
+        parse(SAMPLE, words)
+    assert error.value.message == f"sow sample: {problem}"
+    assert error.value.hint == "usage: sow sample FIRST [SECOND] [--one ONE] [--many MANY…] [--flag]"
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["-"], "-"),
+        (["-5"], "-5"),
+        (["-x is wrong here"], "-x is wrong here"),
+        (["--one is wrong here"], "--one is wrong here"),
+        (["--", "--one"], "--one"),
+        (["--", "-h"], "-h"),
+        ([""], ""),
+        (["a=b"], "a=b"),
+    ],
+)
+def test_texts_that_look_like_options(words: list[str], first: str):
+    """A sentence that begins with a dash is a text, and behind a double dash everything is."""
+    assert parse(SAMPLE, words)[0]["first"] == first
+
+
+@pytest.mark.parametrize("words", [["--help"], ["x", "-h"], ["--one", "a", "--help"], ["--nonsense-comes-later", "-h"]])
+def test_help_is_heard_among_other_words(words: list[str]):
+    """A cry for help is heard unless something before it is wrong."""
+    expected = SowError if words[0].startswith("--nonsense") else HelpWanted
+    with pytest.raises(expected):
+        parse(SAMPLE, words)

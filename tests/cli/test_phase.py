@@ -1,0 +1,185 @@
+"""sow phase: stages in order, added with approval, never skipped."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+
+
+@pytest.fixture
+def staged(repo: Repo) -> Repo:
+    """A project with the phases design, build and test."""
+    repo.ok("project", "delete")
+    repo.ok("project", "new", "Shop", "--phase", "design", "--phase", "build", "--phase", "test")
+    return repo
+
+
+def stages(repo: Repo) -> list[tuple[str, str]]:
+    return [(each["name"], each["status"]) for each in repo.ok("phase", "list", "--json").json["phases"]]
+
+
+def finish(repo: Repo, task: str) -> None:
+    for status in ("in_progress", "needs_review", "completed"):
+        repo.ok("task", "set", "--id", task, "status", status)
+
+
+def test_list_counts_the_tasks(staged: Repo):
+    """Each phase is shown with its status, its tasks and those that are done."""
+    staged.ok("task", "create", "--name", "Draw", "--phase", "design")
+    staged.ok("task", "create", "--name", "Write", "--phase", "build")
+    finish(staged, "010")
+    rows = [line.split() for line in staged.ok("phase", "list").out.splitlines()]
+    assert rows == [
+        ["PHASE", "STATUS", "TASKS", "DONE"],
+        ["design", "active", "1", "1"],
+        ["build", "pending", "1", "0"],
+        ["test", "pending", "0", "0"],
+    ]
+    found = staged.ok("phase", "list", "--json").json["phases"][0]
+    assert (found["tasks"], found["completed"], found["abandoned"]) == (1, 1, 0)
+
+
+def test_advance_to_the_end_and_back(staged: Repo):
+    """One phase follows the other; at the end there is none, and back reopens the one before."""
+    assert staged.ok("phase", "advance").out == "the phase is build now\n"
+    staged.ok("phase", "advance")
+    assert staged.ok("phase", "advance").out == "all phases are completed\n"
+    assert {status for _, status in stages(staged)} == {"completed"}
+    assert staged.sow("phase", "advance").code == 2
+    assert staged.ok("phase", "back").out == "the phase is test now\n"
+    assert staged.ok("phase", "back", "des").out == "the phase is design now\n"
+    assert stages(staged) == [("design", "active"), ("build", "pending"), ("test", "pending")]
+
+
+def test_advance_is_recorded(staged: Repo):
+    """The project's log tells who went on."""
+    staged.ok("phase", "advance", SOW_AGENT="orchestrator")
+    entry = staged.ok("log", "--list", "--json").json["entries"][-1]
+    assert (entry["agent"], entry["action"], entry["text"]) == ("orchestrator", "phase_advance", "advanced to build")
+
+
+@pytest.mark.parametrize("status", ["pending", "in_progress", "needs_review", "paused", "failed"])
+def test_an_open_task_stops_the_advance(staged: Repo, status: str):
+    """Whatever an open task waits for, its phase cannot be left."""
+    staged.ok("task", "create", "--name", "Draw")
+    if status != "pending":
+        staged.ok("task", "set", "--id", "010", "status", "in_progress")
+    if status not in ("pending", "in_progress"):
+        staged.ok("task", "set", "--id", "010", "status", status)
+    result = staged.sow("phase", "advance")
+    assert result.code == 2
+    assert "phase design has open tasks: 010" in result.err
+    staged.ok("task", "abandon", "010", "--reason", "not needed")
+    staged.ok("phase", "advance")
+
+
+def test_a_broken_task_stops_the_advance(staged: Repo):
+    """A task that cannot be read might be open: nobody goes on over it."""
+    staged.ok("task", "create", "--name", "Draw")
+    (staged.desk("010", "design") / "state.yaml").write_text("task: [\n")
+    result = staged.sow("phase", "advance")
+    assert result.code == 2
+    assert "task 010 cannot be read" in result.err
+
+
+def test_there_is_no_skipping_forward(staged: Repo):
+    """A task of a later phase can be planned but not started, and `back` does not lead forward."""
+    staged.ok("task", "create", "--name", "Write", "--phase", "build")
+    result = staged.sow("task", "set", "--id", "010", "status", "in_progress")
+    assert result.code == 2
+    assert "phase build has not begun" in result.err
+    staged.ok("task", "abandon", "010", "--reason", "only to go on")
+    staged.ok("phase", "advance")
+    result = staged.sow("phase", "back", "test")
+    assert result.code == 2
+    assert "is not an earlier phase" in result.err
+
+
+def test_there_is_nothing_before_the_first(staged: Repo):
+    """From the first phase nobody goes back."""
+    assert staged.sow("phase", "back").code == 2
+
+
+def test_a_phase_is_proposed_and_approved(staged: Repo):
+    """A new phase waits as a question until a person says yes, and no task starts in it before."""
+    result = staged.ok("phase", "add", "review", "--reason", "two eyes more")
+    assert "proposed as question 1" in result.out
+    assert ("review", "proposed") in stages(staged)
+    assert staged.ok("inbox", "--json").json["items"][0]["text"] == "add phase review? two eyes more"
+    staged.ok("phase", "approve", "review")
+    assert stages(staged) == [("design", "active"), ("review", "pending"), ("build", "pending"), ("test", "pending")]
+    assert staged.ok("inbox", "--json").json["items"] == []
+
+
+def test_a_proposal_holds_nobody_up(staged: Repo):
+    """A phase that nobody approved is passed over by advance."""
+    staged.ok("phase", "add", "review", "--reason", "maybe")
+    assert staged.ok("phase", "advance").out == "the phase is build now\n"
+    assert ("review", "proposed") in stages(staged)
+
+
+@pytest.mark.parametrize(("word", "left"), [("yes", "pending"), ("no", None), ("reject", None), ("ok", "pending")])
+def test_the_question_can_be_answered(staged: Repo, word: str, left: str | None):
+    """A proposal is a numbered question: yes takes the phase in, no removes it."""
+    staged.ok("phase", "add", "review", "--reason", "why not")
+    staged.ok("answer", "1", word)
+    assert dict(stages(staged)).get("review") == left
+
+
+def test_only_yes_or_no_answers_a_proposal(staged: Repo):
+    """Other words are no decision."""
+    staged.ok("phase", "add", "review", "--reason", "why not")
+    result = staged.sow("answer", "1", "perhaps")
+    assert result.code == 2
+    assert "answer yes or no" in result.err
+
+
+@pytest.mark.parametrize(
+    ("place", "order"),
+    [
+        ((), ["design", "review", "build", "test"]),
+        (("--after", "build"), ["design", "build", "review", "test"]),
+        (("--before", "build"), ["design", "review", "build", "test"]),
+        (("--after", "te"), ["design", "build", "test", "review"]),
+        (("--before", "design"), ["review", "design", "build", "test"]),
+    ],
+)
+def test_a_person_puts_a_phase_where_it_belongs(staged: Repo, place: tuple[str, ...], order: list[str]):
+    """With --yes the phase is there at once, at the named place; before the active one it counts as passed."""
+    staged.ok("phase", "add", "review", "--reason", "needed", "--yes", *place)
+    assert [name for name, _ in stages(staged)] == order
+    expected = "completed" if order[0] == "review" else "pending"
+    assert dict(stages(staged))["review"] == expected
+    assert (staged.project / "phases/review/tasks").is_dir()
+
+
+def test_two_places_are_one_too_many(staged: Repo):
+    """--before and --after together are refused."""
+    result = staged.sow("phase", "add", "x", "--reason", "r", "--before", "build", "--after", "design")
+    assert result.code == 2
+    assert "both --before and --after" in result.err
+
+
+def test_an_approved_phase_needs_no_approval(staged: Repo):
+    """Approving twice, or approving what was never proposed, is refused."""
+    result = staged.sow("phase", "approve", "build")
+    assert result.code == 2
+    assert "phase build is pending: it needs no approval" in result.err
+
+
+def test_the_same_name_twice(staged: Repo):
+    """A phase that is there cannot be added again, whatever its alias."""
+    assert staged.sow("phase", "add", "build", "--reason", "again", "--yes").code == 2
+    staged.ok("phase", "add", "implement", "--reason", "the work", "--yes")
+    result = staged.sow("phase", "add", "implementation", "--reason", "again", "--yes")
+    assert "there is a phase 'implementation' already" in result.err
+
+
+def test_a_unique_prefix_names_a_phase(staged: Repo):
+    """A prefix that fits two phases is refused with both of them."""
+    staged.ok("phase", "add", "tidy", "--reason", "clean", "--yes")
+    result = staged.sow("task", "create", "--name", "x", "--phase", "t")
+    assert result.code == 2
+    assert "it could be: tidy, test" in result.err
+    staged.ok("task", "create", "--name", "x", "--phase", "ti")
+    assert staged.task("010")["phase"] == "tidy"

@@ -1,0 +1,127 @@
+"""sow status: one page for somebody who has never heard of the project."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+
+
+def finish(repo: Repo, task: str) -> None:
+    for status in ("in_progress", "needs_review", "completed"):
+        repo.ok("task", "set", "--id", task, "status", status)
+
+
+def test_without_a_project(bare_repo: Repo):
+    """On a branch without a project the status says so, and how to start one."""
+    bare_repo.ok("init")
+    shown = bare_repo.ok("status").out
+    assert "no project on branch main" in shown
+    assert 'sow project new "NAME"' in shown
+    document = bare_repo.ok("status", "--json").json
+    assert (document["project"], document["branch"]) == (None, "main")
+
+
+def test_without_the_folder(bare_repo: Repo):
+    """In a repository that has never seen sow, the hint is to init."""
+    result = bare_repo.sow("status")
+    assert result.code == 2
+    assert "sow init" in result.err
+
+
+def test_the_whole_project_at_a_glance(task_repo: Repo):
+    """Phases, counts, tasks, what waits, memories, the latest acts and the next step are on one page."""
+    task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which\nkey?".replace("\n", " "))
+    task_repo.ok("project", "remember", "We use RS256")
+    shown = task_repo.ok("status").out
+    for fact in (
+        "Add authentication on branch feat/auth",
+        "phases: ● implementation",
+        "1 paused, 1 pending",
+        "010  paused   implementation  implementer-1  Add login",
+        'question: Which key?  →  sow answer 1 "…"',
+        "We use RS256",
+        "ada project_new: started project Add authentication on feat/auth",
+    ):
+        assert fact in shown, fact
+    assert shown.rstrip().endswith('sow answer 1 "…"')
+
+
+def test_the_document(task_repo: Repo):
+    """The JSON document has the same facts under stable names."""
+    document = task_repo.ok("status", "--json").json
+    assert set(document) == {
+        "project", "root", "phases", "counts", "tasks", "broken", "inbox", "memories", "log", "next",
+    }  # fmt: skip
+    assert document["counts"] == {"in_progress": 1}
+    assert document["tasks"][0]["phase"] == "implementation"
+    assert document["root"] == str(task_repo.root)
+
+
+def test_the_next_step_leads_through_a_project(repo: Repo):
+    """Whoever does what the status says next brings a project to its end."""
+    seen = []
+    for _ in range(9):
+        step = repo.ok("status", "--json").json["next"]["command"]
+        seen.append(step)
+        if step == "sow cleanup":
+            break
+        words = {
+            'sow task create --name "…" --agent implementer': ("task", "create", "--name", "Only"),
+            "sow task show 010": ("task", "set", "--id", "010", "status", "needs_review"),
+        }.get(step, tuple(step.split()[1:]))
+        repo.ok(*words)
+    assert seen == [
+        'sow task create --name "…" --agent implementer',
+        "sow task set --id 010 status in_progress",
+        "sow task show 010",
+        "sow approve 010",
+        "sow phase advance",
+        "sow cleanup",
+    ]
+    repo.ok("cleanup")
+
+
+def test_a_high_priority_comes_first(repo: Repo):
+    """Of two tasks that could start, the more important one is proposed."""
+    repo.ok("task", "create", "--name", "Later")
+    repo.ok("task", "create", "--name", "Now", "--priority", "high")
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow task set --id 020 status in_progress"
+
+
+def test_a_broken_task_is_said_and_hides_nothing(task_repo: Repo):
+    """A task that cannot be read is shown as broken, and the others are shown as ever."""
+    task_repo.ok("task", "create", "--name", "Second")
+    (task_repo.desk("010") / "state.yaml").write_text("schema_version: 1\n")
+    document = task_repo.ok("status", "--json").json
+    assert list(document["broken"]) == ["010"]
+    assert [task["id"] for task in document["tasks"]] == ["020"]
+    assert "broken" in task_repo.ok("status").out
+
+
+def test_many_tasks_do_not_flood_the_page(repo: Repo):
+    """With more than fifty tasks the finished ones are left to the list."""
+    state = None
+    for number in range(1, 56):
+        ident = f"{number * 10:03d}"
+        if state is None:
+            repo.ok("task", "create", "--name", "Task 010")
+            finish(repo, ident)
+            state = (repo.desk(ident) / "state.yaml").read_text()
+            continue
+        repo.desk(ident).mkdir()
+        (repo.desk(ident) / "state.yaml").write_text(state.replace('"010"', f'"{ident}"'))
+    repo.ok("task", "create", "--name", "Still to do")
+    shown = repo.ok("status").out
+    assert "55 completed, 1 pending" in shown
+    assert "  560  pending" in shown
+    assert "  010  completed" not in shown
+
+
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("task", "list"), ("inbox",), ("doctor",)])
+def test_reading_changes_nothing(task_repo: Repo, words: tuple[str, ...]):
+    """A command that reads leaves every byte as it was."""
+    (task_repo.desk("010") / "state.yaml").write_text("broken\n")
+    before = task_repo.snapshot()
+    task_repo.sow(*words)
+    assert task_repo.snapshot() == before

@@ -1,0 +1,325 @@
+"""sow task: creating, showing, moving and giving up units of work."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from conftest import SOW, Repo
+
+from sow.store.home import find
+
+
+def test_create_applies_the_defaults(repo: Repo):
+    """A task with nothing but a name is pending, in its first iteration, for an implementer, in the active phase."""
+    result = repo.ok("task", "create", "--name", "Add login")
+    assert result.out == "task 010 in implementation: .sow/project/phases/implementation/tasks/010\n"
+    task = repo.task("010")
+    expected = {
+        "id": "010",
+        "name": "Add login",
+        "status": "pending",
+        "assigned_agent": "implementer",
+        "iteration": 1,
+        "priority": "medium",
+        "depends_on": [],
+        "criteria": [],
+        "references": [],
+        "questions": [],
+        "phase": "implementation",
+        "agent_id": "implementer-1",
+        "description": "# Add login\n\nAdd login\n",
+    }
+    assert {key: task[key] for key in expected} == expected
+    assert task["created_at"] == task["updated_at"]
+    repo.ok("validate", "phases/implementation/tasks/010/state.yaml")
+
+
+def test_create_takes_everything_in(repo: Repo):
+    """Every option of create reaches the state or the description."""
+    repo.ok("task", "create", "--name", "First")
+    result = repo.ok(
+        "task", "create", "--name", "Second", "--agent", "architect", "--description", "Think first.",
+        "--criterion", "it is short", "--criterion", "it is true", "--reference", "docs/a.md", "--depends-on", "10",
+        "--priority", "high", "--json",
+    )  # fmt: skip
+    assert result.json["id"] == "020"
+    assert result.json["path"] == ".sow/project/phases/implementation/tasks/020"
+    task = repo.task("020")
+    assert (task["assigned_agent"], task["priority"], task["depends_on"]) == ("architect", "high", ["010"])
+    assert task["references"] == ["docs/a.md"]
+    assert task["description"] == (
+        "# Second\n\nThink first.\n\n## Acceptance criteria\n\n- it is short\n- it is true\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "stdin", "described"),
+    [
+        ("In words.", b"", "# T\n\nIn words.\n"),
+        ("@task.md", b"", "# Own title\n\nFrom a file.\n"),
+        ("-", b"From a pipe.\n", "# T\n\nFrom a pipe.\n"),
+    ],
+)
+def test_a_description_comes_from_anywhere(repo: Repo, given: str, stdin: bytes, described: str):
+    """A description is a text, a file or stdin, and brings its own title if it likes."""
+    (repo.root / "task.md").write_text("# Own title\n\nFrom a file.\n")
+    repo.ok("task", "create", "--name", "T", "--description", given, stdin=stdin)
+    assert (repo.desk("010") / "description.md").read_text() == described
+
+
+def test_add_is_create(repo: Repo):
+    """`task add` does what `task create` does."""
+    repo.ok("task", "add", "--name", "Same")
+    assert repo.task("010")["name"] == "Same"
+
+
+def test_ids_have_gaps_and_room_between(repo: Repo):
+    """New tasks get the next ten, --after gets the next free id behind, and a full gap is refused."""
+    for _ in range(2):
+        repo.ok("task", "create", "--name", "x")
+    ids = [repo.ok("task", "create", "--name", "x", "--after", "010", "--json").json["id"] for _ in range(9)]
+    assert ids == [f"01{digit}" for digit in range(1, 10)]
+    result = repo.sow("task", "create", "--name", "x", "--after", "010")
+    assert result.code == 2
+    assert "no id is free between 010 and 020" in result.err
+    assert repo.ok("task", "create", "--name", "x", "--json").json["id"] == "030"
+
+
+def test_a_task_goes_to_the_named_phase(repo: Repo):
+    """A unique prefix of the phase is enough, and `implement` is `implementation`."""
+    repo.ok("phase", "add", "discovery", "--reason", "look", "--yes")
+    repo.ok("task", "create", "--name", "a", "--phase", "disc")
+    repo.ok("task", "create", "--name", "b", "--phase", "implement")
+    assert [repo.task(each)["phase"] for each in ("010", "020")] == ["discovery", "implementation"]
+
+
+def test_a_refused_task_leaves_no_folder(repo: Repo):
+    """A task that cannot be created leaves nothing behind."""
+    before = repo.snapshot()
+    assert repo.sow("task", "create", "--name", "x", "--depends-on", "990").code == 2
+    assert repo.snapshot() == before
+    assert list((repo.project / "phases/implementation/tasks").iterdir()) == []
+
+
+def test_list_for_people_and_programs(task_repo: Repo):
+    """The list shows every task with its agent and what it waits for, and can be narrowed."""
+    task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
+    rows = [line.split() for line in task_repo.ok("task", "list").out.splitlines()]
+    assert rows[0] == ["ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"]
+    assert rows[2] == ["020", "pending", "implementation", "implementer-1", "010", "Second"]
+    for words, ids in (
+        ((), ["010", "020"]),
+        (("--status", "pending"), ["020"]),
+        (("--status", "failed"), []),
+        (("--phase", "imp"), ["010", "020"]),
+    ):
+        found = task_repo.ok("task", "list", "--json", *words).json
+        assert ([task["id"] for task in found["tasks"]], found["broken"]) == (ids, {})
+    assert task_repo.ok("task", "list", "--status", "failed").out == "no tasks\n"
+
+
+def test_a_broken_task_is_listed_as_broken(task_repo: Repo):
+    """A task that cannot be read stands in the list with its problem, beside the readable ones."""
+    task_repo.ok("task", "create", "--name", "Second")
+    (task_repo.desk("010") / "state.yaml").write_text("nonsense\n")
+    found = task_repo.ok("task", "list", "--json").json
+    assert [task["id"] for task in found["tasks"]] == ["020"]
+    assert "state.yaml" in found["broken"]["010"]
+    assert "broken" in task_repo.ok("task", "list").out
+
+
+def test_show_tells_a_newcomer_everything(task_repo: Repo):
+    """The page of a task holds its facts, description, feedback, notes, answers and log, and what comes next."""
+    task_repo.ok("log", "--task", "010", "--file", "a.py", "--action", "tried", "--result", "failed", "first try")
+    task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "signing")
+    task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine to say")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    asked = task_repo.ok("task", "show", "010").out
+    assert "1. which key?" in asked
+    assert 'answer: sow answer 1 "…"' in asked
+    task_repo.ok("answer", "1", "the public one")
+    shown = task_repo.ok("task", "show", "010").out
+    for fact in (
+        "Task 010: Add login",
+        "in_progress, iteration 2",
+        "implementer-2",
+        str(task_repo.desk("010")),
+        "# Add login",
+        "[001, by ada, on iteration 1]\nthe public one",
+        "note_001 [resolved] which key? → the public one",
+        "1. which key?\n   → the public one",
+        "tried failed: first try (a.py)",
+        "sow task set --id 010 status needs_review",
+    ):
+        assert fact in shown, fact
+
+
+def test_show_without_an_id_is_the_workers_own_task(task_repo: Repo):
+    """A worker asks for its own task with no words at all."""
+    assert task_repo.ok("task", "show", "--json", SOW_TASK="010", SOW_AGENT="implementer").json["id"] == "010"
+    assert task_repo.sow("task", "show").code == 2
+
+
+@pytest.mark.parametrize("ident", ["10", "010"])
+def test_an_id_may_lack_its_zeros(task_repo: Repo, ident: str):
+    """`10` is 010."""
+    assert task_repo.ok("task", "show", ident, "--json").json["id"] == "010"
+
+
+def test_the_long_way_of_a_task(repo: Repo):
+    """Through review, rework and approval: iteration and timestamps follow, and the approval says who and when."""
+    repo.ok("task", "create", "--name", "Long")
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    assert "started_at" in repo.task("010")
+    for status, iteration in (
+        ("failed", 1),
+        ("in_progress", 2),
+        ("needs_review", 2),
+        ("in_progress", 3),
+        ("needs_review", 3),
+    ):
+        result = repo.ok("task", "set", "--id", "010", "status", status)
+        assert result.out == f"task 010: status is {status}\n"
+        assert repo.task("010")["iteration"] == iteration
+    repo.ok("approve", "010")
+    task = repo.task("010")
+    assert task["status"] == "completed"
+    assert (task["approval"]["by"], task["approval"]["iteration"]) == ("ada", 3)
+    assert task["approval"]["at"] == task["completed_at"]
+    assert repo.state("010").count("revision: 8\n") == 1
+
+
+def test_completed_is_the_same_as_approve(task_repo: Repo):
+    """`task set … status completed` records the same approval as `sow approve`."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    task_repo.ok("task", "set", "--id", "010", "status", "completed", SOW_AGENT="orchestrator")
+    approval = task_repo.task("010")["approval"]
+    assert (approval["by"], approval["iteration"]) == ("orchestrator", 1)
+    log = task_repo.ok("log", "--list", "--json").json["entries"][-1]
+    assert (log["agent"], log["action"]) == ("orchestrator", "approve")
+
+
+@pytest.mark.parametrize(("status", "kept"), [("completed", False), ("in_progress", True)])
+def test_the_session_ends_with_the_task(task_repo: Repo, status: str, kept: bool):
+    """The session id is kept through a review and cleared when the task is completed."""
+    path = task_repo.desk("010") / "state.yaml"
+    session = "  session_id: 0b0e1b2c-1111-4222-8333-444455556666\n"
+    path.write_text(path.read_text() + session)
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert "session_id" in task_repo.task("010")
+    task_repo.ok("task", "set", "--id", "010", "status", status)
+    assert ("session_id" in task_repo.task("010")) is kept
+
+
+def test_a_question_comes_with_a_pause(task_repo: Repo):
+    """--reason of a pause is the question, and its number is told."""
+    result = task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which colour?")
+    assert result.out == "task 010: status is paused (question 1)\n"
+    assert task_repo.task("010")["question"]["text"] == "Which colour?"
+
+
+def test_a_paused_task_goes_on_only_with_an_answer(task_repo: Repo):
+    """Nobody moves a paused task past its question."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which colour?")
+    result = task_repo.sow("task", "set", "--id", "010", "status", "in_progress")
+    assert result.code == 2
+    assert "sow answer 1" in result.err
+
+
+def test_dependencies_are_kept(repo: Repo):
+    """A task starts when those that it depends on are completed, and not before."""
+    repo.ok("task", "create", "--name", "First")
+    repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
+    result = repo.sow("task", "set", "--id", "020", "status", "in_progress")
+    assert result.code == 2
+    assert "task 020 waits for 010 (pending)" in result.err
+    for status in ("in_progress", "needs_review", "completed"):
+        repo.ok("task", "set", "--id", "010", "status", status)
+    repo.ok("task", "set", "--id", "020", "status", "in_progress")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "stored"),
+    [
+        ("name", "  Better name ", "Better name"),
+        ("agent", "architect", "architect"),
+        ("assigned_agent", "qa-lead", "qa-lead"),
+        ("priority", "low", "low"),
+        ("depends_on", "020, 30", ["020", "030"]),
+        ("depends_on", "", []),
+    ],
+)
+def test_other_fields_can_be_set(task_repo: Repo, field: str, value: str, stored: object):
+    """Name, agent, priority and dependencies of a task can be changed."""
+    for name in ("Second", "Third"):
+        task_repo.ok("task", "create", "--name", name)
+    task_repo.ok("task", "set", "--id", "010", field, value)
+    assert task_repo.task("010")["assigned_agent" if field == "agent" else field] == stored
+
+
+def test_a_circle_of_dependencies_is_refused(task_repo: Repo):
+    """A task cannot wait for itself, near or far, and the error shows the circle."""
+    task_repo.ok("task", "create", "--name", "Second", "--depends-on", "010")
+    task_repo.ok("task", "create", "--name", "Third", "--depends-on", "020")
+    result = task_repo.sow("task", "set", "--id", "010", "depends_on", "030")
+    assert result.code == 2
+    assert "010 → 030 → 020 → 010" in result.err
+
+
+def test_an_abandoned_task_is_kept(task_repo: Repo):
+    """A task is given up with a reason, its folder stays, and nothing brings it back."""
+    before = {path.name for path in task_repo.desk("010").iterdir()}
+    task_repo.ok("task", "abandon", "010", "--reason", "wrong way")
+    task = task_repo.task("010")
+    assert (task["status"], task["abandoned_reason"]) == ("abandoned", "wrong way")
+    assert {path.name for path in task_repo.desk("010").iterdir()} == before
+    assert task_repo.sow("task", "set", "--id", "010", "status", "in_progress").code == 2
+    assert task_repo.ok("task", "create", "--name", "Next", "--json").json["id"] == "020"
+
+
+def test_there_is_no_way_to_delete_a_task(repo: Repo):
+    """Tasks are abandoned, not deleted: there is no such command."""
+    for word in ("delete", "remove", "rm"):
+        result = repo.sow("task", word, "010")
+        assert result.code == 2
+        assert f"unknown command: sow task {word}" in result.err
+
+
+def test_a_broken_state_is_set_aside_with_a_warning(task_repo: Repo):
+    """When a task's file is broken, the next move goes from the last good state and tells where the broken file is."""
+    (task_repo.desk("010") / "state.yaml").write_text("task: {id: 010, status: completed\n")
+    result = task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert result.err.startswith("warning: .sow/project/phases/implementation/tasks/010/state.yaml")
+    assert "the last good state is back" in result.err
+    assert task_repo.task("010")["status"] == "needs_review"
+    aside = [path for path in task_repo.desk("010").iterdir() if path.name.startswith("state.broken-")]
+    assert aside[0].read_text() == "task: {id: 010, status: completed\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("task", "set", "--id", "010", "status", "failed"),
+        ("note", "add", "--task", "010", "--description", "d", "--context", "c"),
+    ],
+    ids=" ".join,
+)
+def test_a_second_writer_waits_its_turn(task_repo: Repo, words: tuple[str, ...]):
+    """While another process holds the lock, a change waits, and nothing is written."""
+    before = task_repo.snapshot()
+    home = find(option=str(task_repo.root), environment={}, cwd="/")
+    with home.lock():
+        waiting = subprocess.Popen([SOW, *words], cwd=task_repo.root, env=task_repo.environment)
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(1.5)
+        assert task_repo.snapshot() == before
+    assert waiting.wait(60) == 0
+    assert task_repo.snapshot() != before
+
+
+def test_a_reason_is_kept_in_the_tasks_log(task_repo: Repo) -> None:
+    """Why a worker gave up is in the log of its task, signed by the worker."""
+    task_repo.ok("task", "set", "--id", "010", "status", "failed", "--reason", "The API is gone")
+    (entry,) = task_repo.task("010")["log"]
+    assert (entry["agent"], entry["action"], entry["text"]) == ("implementer-1", "fail", "The API is gone")

@@ -1,0 +1,175 @@
+"""The next step: one sentence and one command for every situation, from the state alone."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import partial
+
+import pytest
+from samples import BEFORE, LATER, NOW, phase, task
+
+from sow.cli.parse import parse
+from sow.cli.registry import find
+from sow.cli.task_view import what_next
+from sow.domain.advice import next_step, ready
+from sow.domain.inbox import items
+from sow.domain.task import TASK
+
+DESIGN, BUILD = phase("design", "completed"), phase("implementation", "active")
+TEST, NEW = phase("test"), phase("discovery", "proposed")
+DONE = [phase("design", "completed"), phase("implementation", "completed")]
+QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
+
+
+def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, **where):
+    """The next step; a task is in the phase implementation unless it is said otherwise."""
+    tasks, phases = list(tasks), list(phases)
+    places = {each["id"]: where.get(f"t{each['id']}", "implementation") for each in tasks}
+    return next_step(tasks, places, phases, items(tasks, phases, broken or {}))
+
+
+SITUATIONS = {
+    "a new project": (
+        partial(advise),
+        "create the first task of phase implementation",
+        'sow task create --name "…" --agent implementer',
+    ),
+    "a question": (
+        partial(advise, [task(status="paused", question=QUESTION)]),
+        "answer task 010: unique?",
+        'sow answer 4 "…"',
+    ),
+    "a pause without a question": (
+        partial(advise, [task(status="paused")]),
+        "answer task 010: paused: Task 010",
+        'sow answer 010 "…"',
+    ),
+    "a review": (
+        partial(advise, [task(status="needs_review")]),
+        "review task 010: Task 010 (iteration 1)",
+        "sow approve 010",
+    ),
+    "a failure": (
+        partial(advise, [task(status="failed")]),
+        "look into task 010: Task 010",
+        "sow task set --id 010 status in_progress",
+    ),
+    "a proposed phase": (
+        partial(advise, phases=[BUILD, NEW]),
+        "decide on the project: add phase discovery? a race",
+        "sow phase approve discovery",
+    ),
+    "a broken file": (
+        partial(advise, broken={"010": "state.yaml: not a mapping of fields"}),
+        "repair task 010: state.yaml: not a mapping of fields",
+        "sow doctor",
+    ),
+    "a question comes before work": (
+        partial(advise, [task("010", "in_progress"), task("020", "paused")]),
+        "answer task 020: paused: Task 020",
+        'sow answer 020 "…"',
+    ),
+    "work in progress": (
+        partial(advise, [task("010"), task("020", "in_progress")]),
+        "go on with task 020: Task 020",
+        "sow task show 020",
+    ),
+    "a task that can start": (
+        partial(advise, [task("010", "completed"), task("020", depends_on=["010"])]),
+        "start task 020: Task 020",
+        "sow task set --id 020 status in_progress",
+    ),
+    "a task of an earlier phase comes up later": (
+        partial(advise, [task("010")], t010="design"),
+        "start task 010: Task 010",
+        "sow task set --id 010 status in_progress",
+    ),
+    "tasks that wait": (
+        partial(advise, [task("010", "completed"), task("020", "abandoned"), task("030", depends_on=["010", "020"])]),
+        "task 030 waits for 020 (abandoned)",
+        "sow task show 030",
+    ),
+    "a task that waits for a later phase": (
+        partial(advise, [task("010", depends_on=["020"]), task("020")], t020="test"),
+        "task 010 waits for 020 (pending)",
+        "sow task show 010",
+    ),
+    "a phase whose tasks have ended": (
+        partial(advise, [task("010", "completed"), task("020", "abandoned")]),
+        "phase implementation has no open task: go on",
+        "sow phase advance",
+    ),
+    "only tasks of a later phase": (
+        partial(advise, [task("010")], t010="test"),
+        "phase implementation has no open task: go on",
+        "sow phase advance",
+    ),
+    "a phase that has just begun": (
+        partial(advise, [task("010", "completed")], t010="design"),
+        "create the first task of phase implementation",
+        'sow task create --name "…" --agent implementer',
+    ),
+    "all phases are completed": (
+        partial(advise, [task("010", "completed")], DONE),
+        "all phases are completed: clean up and merge",
+        "sow cleanup",
+    ),
+    "a new task after the last phase": (
+        partial(advise, [task("010")], DONE),
+        "start task 010: Task 010",
+        "sow task set --id 010 status in_progress",
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_situation_has_its_next_step(situation):
+    """In every situation there is one next step, in words and as a command."""
+    step, text, command = SITUATIONS[situation]
+    assert step() == {"text": text, "command": command}
+
+
+def typed(text: str) -> None:
+    """Insist that the real parser takes the command."""
+    words = shlex.split(text)
+    assert words[0] == "sow"
+    command, rest = find(words[1:])
+    parse(command, rest)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_advised_command_can_be_typed(situation):
+    """The command of every next step parses with the real parser."""
+    typed(SITUATIONS[situation][0]()["command"])
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("status", TASK.statuses)
+def test_what_a_task_page_suggests_can_be_typed(status, gated):
+    """Every command in the last line of a task's page parses; an ended task suggests none."""
+    for current in (task(status=status), task(status=status, question=QUESTION)):
+        commands = re.findall(r"sow .*?(?= and |[,)]|$)", what_next(current, gated))
+        assert bool(commands) == (status not in ("completed", "abandoned"))
+        for command in commands:
+            typed(command)
+
+
+def test_a_gated_task_is_told_of_its_notes():
+    """A worker with open notes is sent to them before it is told to hand in."""
+    assert what_next(task(status="in_progress"), True).endswith("sow note list --task 010")
+    assert what_next(task(status="in_progress"), False).endswith("sow task set --id 010 status needs_review")
+
+
+def test_the_most_important_ready_task_comes_first():
+    """Ready tasks are sorted by priority and then by the number of their id, beyond three digits too."""
+    tasks = [
+        task("1000", priority="medium"),
+        task("990", priority="medium"),
+        task("010", priority="low"),
+        task("020", priority="high", created_at=LATER),
+        task("030", priority="high", depends_on=["010"]),
+        task("040", "completed", created_at=BEFORE),
+        task("050", depends_on=["040"]),
+    ]
+    assert [each["id"] for each in ready(tasks)] == ["020", "050", "990", "1000", "010"]

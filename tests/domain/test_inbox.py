@@ -1,0 +1,181 @@
+"""The inbox: every kind of thing that waits for a person, the most blocking first."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import BEFORE, LATER, NOW, phase, task
+
+from sow.cli.parse import parse
+from sow.cli.registry import find
+from sow.domain.inbox import blocked_by, items
+
+QUESTION = {"number": 4, "text": "unique?", "asked_at": LATER}
+PHASES = [phase("design", "completed"), phase("implementation", "active")]
+
+
+def only(tasks=(), phases=(), broken=None):
+    (item,) = items(list(tasks), [*PHASES, *phases], broken or {})
+    return item
+
+
+ITEMS = {
+    "a paused task with its question": (
+        {"tasks": [task(status="paused", question=QUESTION)]},
+        {"kind": "question", "task": "010", "number": 4, "text": "unique?", "since": LATER, "do": 'sow answer 4 "…"'},
+    ),
+    "a paused task that says nothing": (
+        {"tasks": [task(status="paused")]},
+        {
+            "kind": "question",
+            "task": "010",
+            "number": None,
+            "text": "paused: Task 010",
+            "since": NOW,
+            "do": 'sow answer 010 "…"',
+        },
+    ),
+    "an escalated note of a task that goes on": (
+        {"tasks": [task(status="in_progress", question=QUESTION)]},
+        {"kind": "question", "task": "010", "number": 4, "text": "unique?", "since": LATER, "do": 'sow answer 4 "…"'},
+    ),
+    "work to review": (
+        {"tasks": [task(status="needs_review", iteration=3)]},
+        {
+            "kind": "review",
+            "task": "010",
+            "number": None,
+            "text": "Task 010 (iteration 3)",
+            "since": NOW,
+            "do": "sow approve 010",
+        },
+    ),
+    "a failed task": (
+        {"tasks": [task(status="failed")]},
+        {
+            "kind": "failed",
+            "task": "010",
+            "number": None,
+            "text": "Task 010",
+            "since": NOW,
+            "do": "sow task set --id 010 status in_progress",
+        },
+    ),
+    "a proposed phase": (
+        {"phases": [phase("discovery", "proposed", question=2)]},
+        {
+            "kind": "phase",
+            "task": None,
+            "number": 2,
+            "text": "add phase discovery? a race",
+            "since": BEFORE,
+            "do": "sow phase approve discovery",
+        },
+    ),
+    "a broken task": (
+        {"broken": {"030": "state.yaml:3: not UTF-8"}},
+        {
+            "kind": "broken",
+            "task": "030",
+            "number": None,
+            "text": "state.yaml:3: not UTF-8",
+            "since": "",
+            "do": "sow doctor",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_each_thing_that_waits_is_one_item(kind):
+    """Every kind of item says what, since when, and what to do about it."""
+    given_state, expected = ITEMS[kind]
+    assert only(**given_state) == {**expected, "blocks": 0}
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_what_an_item_says_to_do_can_be_typed(kind):
+    """The command of every item parses with the real parser."""
+    words = shlex.split(only(**ITEMS[kind][0])["do"])
+    assert words[0] == "sow"
+    command, rest = find(words[1:])
+    parse(command, rest)
+
+
+@pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "abandoned"])
+def test_nothing_waits_in_the_other_statuses(status):
+    """Tasks that are at work, wait for their turn or have ended ask nothing of anybody."""
+    assert items([task(status=status)], PHASES, {}) == []
+
+
+def test_what_holds_up_most_comes_first():
+    """Items are ranked by how many open tasks wait for them, near or far, and then by age."""
+    tasks = [
+        task("010", "needs_review", updated_at=LATER),
+        task("020", "failed", updated_at=BEFORE),
+        task("030", "paused", updated_at=NOW),
+        task("040", depends_on=["030"]),
+        task("050", depends_on=["040", "020"]),
+        task("060", "needs_review", updated_at=NOW),
+    ]
+    found = items(tasks, [*PHASES, phase("discovery", "proposed", created_at=LATER)], {"070": "broken"})
+    assert [(item["task"], item["blocks"]) for item in found] == [
+        ("030", 2),
+        ("020", 1),
+        ("070", 0),
+        ("060", 0),
+        (None, 0),
+        ("010", 0),
+    ]
+
+
+def test_a_broken_task_holds_up_those_that_depend_on_it():
+    """A task whose file cannot be read ranks by what waits for it, like any other."""
+    found = items([task("010", "failed"), task("020", depends_on=["030"])], PHASES, {"030": "broken"})
+    assert [(item["task"], item["blocks"]) for item in found] == [("030", 1), ("010", 0)]
+
+
+@pytest.mark.parametrize("status", ["completed", "abandoned"])
+def test_an_ended_task_waits_for_nobody(status):
+    """Only open dependents count."""
+    assert blocked_by([task("010", "paused"), task("020", status, depends_on=["010"])])["010"] == 0
+
+
+def test_a_task_is_counted_once_by_whatever_ways_it_waits():
+    """Two ways to the same dependent are one task held up; a circle of files edited by hand ends the count."""
+    diamond = [
+        task("010"),
+        task("020", depends_on=["010"]),
+        task("030", depends_on=["010"]),
+        task("040", depends_on=["020", "030"]),
+    ]
+    assert blocked_by(diamond) == {"010": 3, "020": 1, "030": 1, "040": 0}
+    circle = [task("010", depends_on=["020"]), task("020", depends_on=["010"])]
+    assert blocked_by(circle) == {"010": 1, "020": 1}
+
+
+def test_a_dependency_that_is_not_there_is_no_item():
+    """An unknown id among the dependencies is counted for nobody."""
+    assert blocked_by([task("010", depends_on=["999"])]) == {"010": 0}
+
+
+STATUSES = st.sampled_from(["pending", "in_progress", "needs_review", "completed", "paused", "failed", "abandoned"])
+
+
+@given(st.lists(st.tuples(STATUSES, st.sets(st.integers(1, 8))), max_size=8))
+def test_the_count_is_the_transitive_closure(rows):
+    """For any graph, a task blocks exactly the open tasks from which it can be reached over open tasks."""
+    ids = [f"{number:03d}" for number in range(1, len(rows) + 1)]
+    tasks = [
+        task(ident, status, depends_on=sorted(f"{each:03d}" for each in wanted))
+        for ident, (status, wanted) in zip(ids, rows, strict=True)
+    ]
+    waits = {each["id"]: set(each["depends_on"]) for each in tasks if each["status"] not in ("completed", "abandoned")}
+    reached = {ident: {ident} for ident in ids}
+    for _ in ids:
+        for ident, found in reached.items():
+            reached[ident] = found | {each for each, wanted in waits.items() if wanted & found}
+    assert blocked_by(tasks) == {ident: len(found - {ident}) for ident, found in reached.items()}

@@ -1,0 +1,69 @@
+"""A lifecycle is one table, and everything about it comes from there."""
+
+from __future__ import annotations
+
+import pytest
+
+from sow.domain.lifecycle import Lifecycle
+from sow.errors import IllegalMove
+
+DOOR = Lifecycle(
+    "door",
+    start="open",
+    moves={("open", "shut"): "close", ("shut", "open"): "push", ("shut", "locked"): "turn", ("open", "gone"): "burn"},
+)
+
+
+def test_statuses_come_from_the_table():
+    """The statuses are the start and all that the moves name, each once, in the order of the table."""
+    assert DOOR.statuses == ("open", "shut", "locked", "gone")
+
+
+def test_targets_are_the_ways_out():
+    """The targets of a status are where its moves lead; a last status has none."""
+    assert DOOR.targets("shut") == ("open", "locked")
+    assert DOOR.targets("locked") == ()
+
+
+def test_a_legal_move_has_its_name():
+    """A legal move is called as the table calls it."""
+    assert DOOR.move("the door", "shut", "locked") == "turn"
+
+
+@pytest.mark.parametrize(
+    ("source", "to", "message", "hint"),
+    [
+        ("shut", "gone", "the door cannot go from shut to gone", "from shut it can go to: open, locked"),
+        ("locked", "open", "the door cannot go from locked to open", "nothing leaves locked"),
+        ("shut", "shut", "the door is shut already", "nothing to do"),
+        ("shut", "ajar", "the door: unknown status 'ajar'", "a status is one of: open, shut, locked, gone"),
+    ],
+)
+def test_an_illegal_move_says_where_one_can_go(source, to, message, hint):
+    """A refused move names the noun, both statuses and the ways out."""
+    with pytest.raises(IllegalMove) as refused:
+        DOOR.move("the door", source, to)
+    assert (refused.value.message, refused.value.hint, refused.value.exit_code) == (message, hint, 2)
+
+
+def test_the_table_cannot_be_changed_from_outside():
+    """A lifecycle keeps its own copy of the moves."""
+    moves = {("a", "b"): "go"}
+    lifecycle = Lifecycle("thing", start="a", moves=moves)
+    moves["b", "a"] = "return"
+    with pytest.raises(IllegalMove):
+        lifecycle.move("thing", "b", "a")
+
+
+def test_the_diagram_draws_every_move():
+    """The diagram has the start, each move with its name, and the ends."""
+    assert DOOR.diagram() == (
+        "stateDiagram-v2\n"
+        "    [*] --> open\n"
+        "    open --> shut: close\n"
+        "    shut --> open: push\n"
+        "    shut --> locked: turn\n"
+        "    open --> gone: burn\n"
+        "    locked --> [*]\n"
+        "    gone --> [*]\n"
+    )

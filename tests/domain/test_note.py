@@ -1,0 +1,84 @@
+"""The life of a note: what is written at each move, and who may make it."""
+
+from __future__ import annotations
+
+import pytest
+from samples import ACTORS, ADA, OWN_WORKER, note
+
+from sow.domain import note as rules
+from sow.errors import IllegalMove, SowError
+
+
+@pytest.mark.parametrize(
+    ("actor", "resolved_by"), [("worker", "agent_self"), ("orchestrator", "workflow_executor"), ("person", "user")]
+)
+def test_a_resolution_says_who_and_when(actor, resolved_by):
+    """A resolved note keeps what it was and gains the answer, who gave it, and when."""
+    before = note(category="detail")
+    assert rules.resolve(before, "yes, unique", actor=ACTORS[actor], epoch=1727541600) == {
+        **before,
+        "status": "resolved",
+        "resolution": "yes, unique",
+        "resolved_by": resolved_by,
+        "resolution_timestamp": 1727541600,
+    }
+
+
+def test_an_answer_keeps_why_the_note_was_escalated():
+    """The reason of the escalation stays in the note when it is answered."""
+    answered = rules.resolve(note("escalated"), "yes", actor=ADA, epoch=1727541600)
+    assert answered["escalation_reason"] == "a requirement"
+
+
+def test_an_escalation_says_why():
+    """An escalated note keeps what it was and gains the reason."""
+    before = note(category="security")
+    assert rules.escalate(before, "who may log in?") == {
+        **before,
+        "status": "escalated",
+        "escalation_reason": "who may log in?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "hint"),
+    [
+        (
+            note("escalated"),
+            "note_001 is escalated: its own agent may not resolve it",
+            "set the task to paused and end your turn",
+        ),
+        (
+            note(category="technology", note_id="note_012"),
+            "note_012 is a matter of technology: its own agent may not resolve it",
+            'sow note escalate 12 --reason "…"',
+        ),
+        (note("resolved"), "note_001 is resolved already", "nothing to do"),
+    ],
+)
+def test_a_refused_resolution_says_what_to_do(before, message, hint):
+    """A worker that may not close a note is told why, and what it can do."""
+    with pytest.raises(IllegalMove) as refused:
+        rules.resolve(before, "yes", actor=OWN_WORKER, epoch=1727541600)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+
+
+def test_the_gate_counts_open_and_escalated_notes():
+    """Every note but a resolved one keeps the gate shut, in the order of the desk."""
+    notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
+    assert rules.unresolved(notes) == ["note_002", "note_003"]
+    assert rules.unresolved([]) == []
+
+
+@pytest.mark.parametrize("category", rules.CATEGORIES)
+def test_every_category_is_known(category):
+    """The nine categories are accepted."""
+    rules.check_category(category)
+
+
+def test_another_category_is_refused_with_the_known_ones():
+    """An unknown category is refused, and the message lists those that there are."""
+    with pytest.raises(SowError, match="unknown category 'taste'") as refused:
+        rules.check_category("taste")
+    assert all(category in refused.value.hint for category in rules.CATEGORIES)
+    assert len(rules.CATEGORIES) == 9

@@ -1,0 +1,334 @@
+"""Phases: their order, their names, and every way through them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from samples import NOW, phase
+
+from sow.domain import phase as rules
+from sow.errors import IllegalMove, SowError
+
+MOVES = {
+    ("proposed", "pending"),
+    ("pending", "active"),
+    ("pending", "completed"),
+    ("active", "completed"),
+    ("active", "pending"),
+    ("completed", "active"),
+    ("completed", "pending"),
+}
+NAMES = ["discovery", "design", "implementation", "test", "review", "document", "release"]
+SHORT = {"proposed": "?", "pending": "o", "active": "*", "completed": "x"}
+
+
+def made(text: str) -> list:
+    """`x design, * test` is a completed phase design and an active phase test."""
+    statuses = {mark: status for status, mark in SHORT.items()}
+    pairs = (part.split() for part in text.split(", "))
+    return [phase(name, statuses[mark]) for mark, name in pairs]
+
+
+def shown(phases: list) -> str:
+    return ", ".join(f"{SHORT[each['status']]} {each['name']}" for each in phases)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], "* implementation"),
+        (["implement"], "* implementation"),
+        (["design", "implement"], "* design, o implementation"),
+        (["discovery", "design", "3rd_step-x"], "* discovery, o design, o 3rd_step-x"),
+    ],
+)
+def test_a_new_project_begins_with_its_first_phase(names, expected):
+    """The first phase of a project is active, the others wait, and without names there is one."""
+    assert shown(rules.new_phases(names, now=NOW)) == expected
+
+
+@pytest.mark.parametrize("names", [["design", "design"], ["implement", "implementation"]])
+def test_a_phase_is_named_once(names):
+    """The same phase twice, also under its other name, is refused."""
+    with pytest.raises(SowError, match="is given twice"):
+        rules.new_phases(names, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-", "_x", "-x", "Design", "a b", "a/b", "..", "../x", "é", "x" * 41, "a\n", "a\0b", ".hidden", "٣"]
+)
+def test_a_name_unfit_for_a_folder_is_refused(name):
+    """What could not be a folder everywhere is no phase."""
+    with pytest.raises(SowError, match="is not a name for a phase"):
+        rules.check_name(name)
+
+
+PHASES = made("x design, * implementation, o integration-test, o integration-docs, ? release")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("implementation", "implementation"),
+        ("implement", "implementation"),
+        ("impl", "implementation"),
+        ("d", "design"),
+        ("integration-t", "integration-test"),
+        ("rel", "release"),
+    ],
+)
+def test_a_unique_prefix_is_enough(text, name):
+    """A phase is found by its name, by its alias, and by a prefix that fits no other."""
+    assert rules.match(text, PHASES) == name
+
+
+def test_a_whole_name_wins_over_a_longer_one():
+    """A name that is also the beginning of another is no riddle."""
+    assert rules.match("test", made("* test, o test-more")) == "test"
+    assert rules.match("implement", made("* implement-api, o design")) == "implement-api"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("i", "phase 'i' is ambiguous", "it could be: implementation, integration-test, integration-docs"),
+        ("", "there is no phase ''", "the phases are: design, implementation"),
+        ("testing", "there is no phase 'testing'", 'a new one: sow phase add testing --reason "…"'),
+    ],
+)
+def test_an_unclear_name_is_refused_with_the_choices(text, message, hint):
+    """Several candidates, or none, are refused, and the hint says what there is."""
+    with pytest.raises(SowError) as refused:
+        rules.match(text, PHASES)
+    assert refused.value.message == message
+    assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "after"),
+    [
+        ("x design, * implementation, o test", {}, "x design, * implementation, ? discovery, o test"),
+        ("x design, * implementation, o test", {"before": "test"}, "x design, * implementation, ? discovery, o test"),
+        ("x design, * implementation, o test", {"after": "test"}, "x design, * implementation, o test, ? discovery"),
+        ("x design, * implementation", {"before": "des"}, "? discovery, x design, * implementation"),
+        ("x design, x implementation", {}, "x design, x implementation, ? discovery"),
+    ],
+)
+def test_a_phase_is_proposed_at_its_place(before, place, after):
+    """A proposed phase stands where it was asked for, or behind the active one, with its reason and its number."""
+    phases = rules.propose(made(before), "discovery", reason="a race", question=3, now=NOW, **place)
+    assert shown(phases) == after
+    (proposal,) = [each for each in phases if each["name"] == "discovery"]
+    assert proposal == phase("discovery", "proposed", created_at=NOW, reason="a race", question=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("design", {}),
+        ("implement", {}),
+        ("Bad Name", {}),
+        ("discovery", {"before": "nowhere"}),
+        ("discovery", {"after": "i"}),
+        ("discovery", {"before": "design", "after": "design"}),
+    ],
+)
+def test_a_proposal_that_cannot_be_is_refused(name, place):
+    """A phase that exists, a bad name and an unclear place are refused."""
+    with pytest.raises(SowError):
+        rules.propose(PHASES, name, reason="a race", question=3, now=NOW, **place)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("* design, ? new, o test", "* design, o new, o test"),
+        ("? new, * design, o test", "x new, * design, o test"),
+        ("x design, x test, ? new", "x design, x test, * new"),
+        ("x design, ? new, x test", "x design, * new, o test"),
+    ],
+)
+def test_an_approved_phase_takes_its_place_in_the_order(before, after):
+    """Behind the active phase it waits, before it it counts as passed, and when all are completed it is the next."""
+    phases = rules.approve(made(before), "new")
+    assert shown(phases) == after
+    (approved,) = [each for each in phases if each["name"] == "new"]
+    assert "question" not in approved
+    assert approved["reason"] == "a race"
+
+
+def test_a_rejected_phase_is_gone():
+    """A rejected proposal leaves the others as they are; what is no proposal is never removed."""
+    phases = made("x design, ? new, * test")
+    assert shown(rules.reject(phases, "new")) == "x design, * test"
+    assert rules.reject(phases, "design") == phases
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("* design, o test", "x design, * test"),
+        ("* design, ? new, o test", "x design, ? new, * test"),
+        ("x design, * test", "x design, x test"),
+        ("x design, * test, ? new", "x design, x test, ? new"),
+    ],
+)
+def test_advancing_completes_the_phase_and_begins_the_next(before, after):
+    """The next phase begins, a proposal is passed over, and after the last one all are completed."""
+    assert shown(rules.advance(made(before), {})) == after
+
+
+@pytest.mark.parametrize(
+    ("open_tasks", "message"),
+    [
+        ({"design": ["020", "010"]}, "phase design has open tasks: 010, 020"),
+        ({"test": ["030"]}, "phase test has open tasks: 030"),
+    ],
+)
+def test_no_phase_is_left_with_open_tasks(open_tasks, message):
+    """An open task in this phase or an earlier one keeps the project here."""
+    with pytest.raises(IllegalMove) as refused:
+        rules.advance(made("x design, * test, o release"), open_tasks)
+    assert refused.value.message == message
+
+
+def test_open_tasks_of_a_later_phase_do_not_matter():
+    """Tasks of phases to come keep nobody."""
+    assert shown(rules.advance(made("* design, o test"), {"test": ["030"]})) == "x design, * test"
+
+
+def test_there_is_no_way_past_the_end():
+    """When all phases are completed, advancing is refused with the two ways on."""
+    with pytest.raises(IllegalMove, match="all phases are completed") as refused:
+        rules.advance(made("x design"), {})
+    assert "sow phase add" in refused.value.hint
+    assert "sow cleanup" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "after"),
+    [
+        ("x design, x test, * release", "", "x design, * test, o release"),
+        ("x design, x test, * release", "des", "* design, o test, o release"),
+        ("x design, x test", "", "x design, * test"),
+        ("x design, ? new, * test", "", "* design, ? new, o test"),
+    ],
+)
+def test_going_back_reopens_an_earlier_phase(before, name, after):
+    """The earlier phase is active again, and those behind it wait again."""
+    assert shown(rules.back(made(before), name)) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "message"),
+    [
+        ("* design, o test", "", "there is no earlier phase to go back to"),
+        ("? new, * design", "", "there is no earlier phase to go back to"),
+        ("x design, * test, o release", "release", "phase release is not an earlier phase"),
+        ("x design, * test", "test", "phase test is not an earlier phase"),
+        ("x design, ? new, * test", "new", "phase new is not an earlier phase"),
+    ],
+)
+def test_one_cannot_go_back_to_what_is_not_behind(before, name, message):
+    """The first phase has none before it; later, current and proposed ones are no way back."""
+    with pytest.raises(IllegalMove) as refused:
+        rules.back(made(before), name)
+    assert refused.value.message == message
+
+
+@pytest.mark.parametrize("name", ["design", "test"])
+def test_work_starts_in_a_phase_that_has_begun(name):
+    """Tasks start in the active phase and in those before it."""
+    rules.may_start_in(made("x design, * test, o release, ? new"), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "way"),
+    [
+        ("release", "phase release has not begun", "sow phase advance"),
+        ("new", "phase new is only proposed", "sow phase approve new"),
+    ],
+)
+def test_no_work_starts_before_its_phase(name, message, way):
+    """A phase that waits or is only proposed lets nobody start, and says how it begins."""
+    with pytest.raises(IllegalMove) as refused:
+        rules.may_start_in(made("x design, * test, o release, ? new"), name)
+    assert refused.value.message == message
+    assert way in refused.value.hint
+
+
+def test_a_task_is_planned_in_any_phase_that_was_approved():
+    """Tasks may be created for phases to come, but not for one that may yet be rejected."""
+    phases = made("x design, * test, o release, ? new")
+    for name in ("design", "test", "release"):
+        rules.may_plan_in(phases, name)
+    with pytest.raises(IllegalMove, match="phase new is only proposed"):
+        rules.may_plan_in(phases, "new")
+
+
+class Project(RuleBasedStateMachine):
+    """Any order of proposals, approvals, rejections, advances and ways back."""
+
+    @initialize(names=st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
+    def begin(self, names):
+        self.phases = rules.new_phases(names, now=NOW)
+
+    def step(self, act, *arguments, **named):
+        """Do it; what is refused changes nothing, and what is done makes only moves of the table."""
+        before = deepcopy(self.phases)
+        try:
+            after = act(self.phases, *arguments, **named)
+        except SowError:
+            after = self.phases
+        assert self.phases == before, "the rules changed what they were given"
+        was = {each["name"]: each["status"] for each in before}
+        for each in after:
+            old = was.get(each["name"], each["status"])
+            if old == "proposed" and each["status"] != old:
+                old = "pending"  # approval is the move to pending, from which it may go on at once
+            assert old == each["status"] or (old, each["status"]) in MOVES
+        gone = was.keys() - {each["name"] for each in after}
+        assert all(was[name] == "proposed" for name in gone)
+        self.phases = after
+
+    @rule(name=st.sampled_from(NAMES), anchor=st.sampled_from(["", *NAMES]), side=st.sampled_from(["before", "after"]))
+    def propose(self, name, anchor, side):
+        self.step(rules.propose, name, reason="needed", question=1, now=NOW, **({side: anchor} if anchor else {}))
+
+    @precondition(lambda self: any(each["status"] == "proposed" for each in self.phases))
+    @rule(data=st.data(), yes=st.booleans())
+    def decide(self, data, yes):
+        proposed = [each["name"] for each in self.phases if each["status"] == "proposed"]
+        self.step(rules.approve if yes else rules.reject, data.draw(st.sampled_from(proposed)))
+
+    @rule(open_in=st.sets(st.sampled_from(NAMES), max_size=2))
+    def advance(self, open_in):
+        self.step(rules.advance, {name: ["010"] for name in open_in})
+
+    @rule(name=st.sampled_from(["", *NAMES]))
+    def back(self, name):
+        self.step(rules.back, name)
+
+    @invariant()
+    def one_active_all_before_it_completed_all_behind_it_pending(self):
+        statuses = "".join(SHORT[each["status"]] for each in self.phases).replace("?", "")
+        done, active, waiting = statuses.partition("*")
+        assert statuses.count("*") <= 1
+        assert set(done) <= {"x"}
+        assert set(waiting) <= {"o"}
+        assert active or not waiting
+
+    @invariant()
+    def names_are_unique_and_only_proposals_have_a_question(self):
+        names = [each["name"] for each in self.phases]
+        assert len(set(names)) == len(names)
+        assert all(("question" in each) == (each["status"] == "proposed") for each in self.phases)
+
+
+TestProject = Project.TestCase
+TestProject.__doc__ = "Whatever is done to the phases, at most one is active, with all before it completed."
+TestProject.settings = settings(stateful_step_count=30)

@@ -1,0 +1,178 @@
+"""What may be typed: lines, texts, roles, paths and words, and what is refused with which reason."""
+
+from __future__ import annotations
+
+import os.path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.domain import text
+from sow.errors import SowError
+from sow.store.formats import is_agent, is_line, is_word
+
+CONTROL = ["\x00", "\x01", "\x07", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b", "\u2028", "\u2029"]
+# Every character class that has ever been smuggled through such checks, and plain ones.
+LETTERS = st.text(alphabet=st.sampled_from([*"aZ09_-.:/\\~ é٣²", *CONTROL, "\ud800", "\u202e"]), max_size=70)
+
+
+def refusal(check, *arguments) -> str:
+    """The reason for which the check refuses."""
+    with pytest.raises(SowError) as refused:
+        check(*arguments)
+    assert refused.value.hint
+    assert refused.value.exit_code == 2
+    return refused.value.message
+
+
+def accepts(check, *arguments) -> bool:
+    try:
+        check(*arguments)
+    except SowError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("value", ["Add login", "  Add login\n", "naïve ✓ 日本語", "-x", "x" * 200])
+def test_a_line_is_taken_without_its_margins(value):
+    """One line of any script is accepted, and blanks around it are dropped."""
+    assert text.line(value, "the name") == value.strip()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "the name is empty"),
+        (" \n\t ", "the name is empty"),
+        ("x" * 201, "the name is 201 characters long"),
+        ("a\nb", "the name has a line break or a control character"),
+        ("a\ud800b", "the name is not UTF-8"),
+        ("a\0b", "the name has a NUL byte"),
+    ],
+)
+def test_a_line_is_refused_with_the_reason(value, message):
+    """Nothing, too much, several lines and broken text are refused as a line, each with its reason."""
+    assert refusal(text.line, value, "the name") == message
+
+
+@pytest.mark.parametrize("letter", CONTROL[1:])
+def test_no_control_character_gets_into_a_line(letter):
+    """A control character or a line break of any kind is refused inside a line."""
+    assert "control character" in refusal(text.line, f"a{letter}b", "the name")
+
+
+@given(st.text(max_size=30))
+def test_a_line_that_is_taken_follows_the_schema(value):
+    """Whatever passes as a line passes the schemas' rule for lines too."""
+    if accepts(text.line, value, "the name"):
+        assert is_line(text.line(value, "the name"))
+
+
+def test_a_text_keeps_its_lines():
+    """A longer text is kept as it was given, line breaks and escape sequences included."""
+    assert text.text(" a\n\x1b[31mb\n", "the answer") == " a\n\x1b[31mb\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "the answer is empty"),
+        ("\n \n", "the answer is empty"),
+        ("x" * 11, "the answer is 11 characters long"),
+        ("a\udfff", "the answer is not UTF-8"),
+        ("\0", "the answer has a NUL byte"),
+    ],
+)
+def test_a_text_is_refused_with_the_reason(value, message):
+    """Nothing, too much and broken text are refused, each with its reason."""
+    assert refusal(text.text, value, "the answer", 10) == message
+
+
+@pytest.mark.parametrize("value", ["implementer", "design-verifier", "qa_2", "3d", "x" * 64])
+def test_a_role_is_a_lower_case_name(value):
+    """Small letters, digits, dash and underscore make a role."""
+    assert text.role(value) == value
+
+
+@pytest.mark.parametrize(
+    "value", ["", "-", "_", "-x", "_x", "Implementer", "a b", "a/b", "../x", "a.b", "ä", "x٣", "a\n", "--yes", "x" * 65]
+)
+def test_anything_else_is_no_role(value):
+    """Capitals, blanks, paths, flags and other scripts are refused as a role."""
+    assert refusal(text.role, value, "--agent") == f"--agent {value!r} is not a name of a role"
+
+
+@given(LETTERS)
+def test_roles_and_words_are_what_the_schemas_take(value):
+    """The command line accepts exactly the roles and words that the state files may hold."""
+    assert accepts(text.role, value) == is_agent(value)
+    assert accepts(text.word, value, "--action") == is_word(value)
+
+
+@pytest.mark.parametrize("value", ["modified_file", "tests.run", "CI:build-2", "x" * 64])
+def test_a_word_has_no_blanks(value):
+    """Letters, digits and a few marks make a word."""
+    assert text.word(value, "--action") == value
+
+
+@pytest.mark.parametrize("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
+def test_anything_else_is_no_word(value):
+    """Several words, a leading mark, and what could break a log's head are refused as a word."""
+    assert refusal(text.word, value, "--action") == f"--action {value!r} is not one word"
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("docs/api.md", "docs/api.md"),
+        ("./docs//api.md", "docs/api.md"),
+        ("docs/", "docs"),
+        (".", "."),
+        ("a..b/...", "a..b/..."),
+        ("sub folder/é.md", "sub folder/é.md"),
+    ],
+)
+def test_a_path_is_made_plain(value, path):
+    """A path below the root loses its needless parts and nothing else."""
+    assert text.path(value, "--file") == path
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/etc/passwd",
+        "//x",
+        "..",
+        "../x",
+        "a/../../x",
+        "a/..",
+        "~/x",
+        "~root",
+        "-rf",
+        "--file",
+        "./-rf",
+        ".//~/x",
+        "./C:/x",
+        "a\\..\\b",
+        "C:/x",
+        "c:x",
+    ],
+)
+def test_a_path_that_leaves_the_root_is_refused(value):
+    """Absolute paths, ways up, homes, flags and other systems' paths are refused."""
+    assert refusal(text.path, value, "--file") == f"--file {value!r} leaves the repository"
+
+
+PARTS = st.lists(
+    st.sampled_from(["", ".", "..", "...", "a", "-x", "--yes", "~", "~root", "C:", "b\\c", " "]), max_size=5
+)
+
+
+@given(st.one_of(LETTERS, PARTS.map("/".join)))
+def test_an_accepted_path_stays_below_the_root(value):
+    """Whatever passes as a path stays below the root, and no program can take it for a flag or a home."""
+    if accepts(text.path, value, "--file"):
+        path = text.path(value, "--file")
+        assert f"{os.path.normpath(os.path.join('/root', path))}/".startswith("/root/")
+        assert not path.startswith(("-", "~", "/"))

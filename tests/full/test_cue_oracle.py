@@ -1,0 +1,224 @@
+"""The export to CUE, judged by a CUE engine: it accepts and refuses what our own validators accept and refuse.
+
+The engine is CUE 0.4.3 as WebAssembly, from npm; this is the one test that fetches something from the network.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from copy import deepcopy
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from sow.store import schema
+from sow.store.complaint import Complaint
+from sow.store.cue import export
+
+pytestmark = pytest.mark.full
+
+PACKAGE = "cue-wasm@1.0.0"
+ENGINE = """
+import { init } from 'cue-wasm';
+import { readFileSync } from 'node:fs';
+const cue = await init();
+const judged = JSON.parse(readFileSync(0, 'utf8')).map((text) => {
+  try { return { value: JSON.parse(cue.toJSON(text)).value, error: null }; }
+  catch (error) { return { value: null, error: String(error.message ?? error) }; }
+});
+process.stdout.write(JSON.stringify(judged), () => process.exit(0));
+"""
+
+TIME = "2026-01-31T09:00:00Z"
+NOTE = {"note_id": "note_001", "timestamp": 1, "description": "d", "context": "c"}
+ENTRY = {"name": "n", "source": "s", "pin": "p", "digest": "a" * 40, "installed_at": TIME, "updated_at": TIME}
+DOCUMENTS: dict[str, Any] = {
+    "task": {
+        "schema_version": "1.0.0",
+        "revision": 3,
+        "task": {
+            "id": "010",
+            "name": "Add login",
+            "status": "completed",
+            "assigned_agent": "implementer",
+            "iteration": 2,
+            "priority": "high",
+            "depends_on": ["020"],
+            "criteria": ["it works"],
+            "references": ["docs/api.md"],
+            "session_id": "s",
+            "question": {"number": 1, "text": "q", "asked_at": TIME},
+            "questions": [
+                {
+                    "number": 1,
+                    "text": "q",
+                    "asked_at": TIME,
+                    "answer": "a",
+                    "answered_at": TIME,
+                    "answered_by": "ada",
+                }
+            ],
+            "approval": {"by": "ada", "at": TIME, "iteration": 2},
+            "abandoned_reason": "r",
+            "created_at": TIME,
+            "updated_at": TIME,
+            "started_at": TIME,
+            "completed_at": TIME,
+        },
+    },
+    "project": {
+        "schema_version": "1.0.0",
+        "revision": 1,
+        "project_id": "8f14e45f-ceea-467a-9575-0a1b2c3d4e5f",
+        "name": "Add authentication",
+        "description": "",
+        "branch": "feat/auth",
+        "phases": [
+            {"name": "implementation", "status": "active", "created_at": TIME, "reason": "r", "question": 1},
+        ],
+        "questions": 0,
+        "created_at": TIME,
+        "updated_at": TIME,
+    },
+    "notes": {
+        "task_id": "create_user_table_1727539200",
+        "session_start": 1727539800,
+        "notes": [
+            {
+                **NOTE,
+                "status": "resolved",
+                "category": "bug",
+                "resolution": "r",
+                "resolved_by": "user",
+                "resolution_timestamp": 2,
+                "escalation_reason": None,
+            },
+            {**NOTE, "status": "escalated", "escalation_reason": "e", "resolution": None, "resolved_by": None},
+        ],
+    },
+    "log-entry": {"timestamp": TIME, "agent": "a-1", "action": "a", "result": "r", "files": ["f"], "text": "t"},
+    "task-description": {"title": "t", "text": ""},
+    "repo-config": {"schema_version": "1.0.0", "artifacts": {"adrs": "a", "designs": "d"}},
+    "sink-index": {
+        "schema_version": "1.0.0",
+        "sinks": [{**ENTRY, "summary": "", "when_to_use": "", "path": "", "tags": ["x", "y"]}],
+    },
+    "repo-index": {
+        "schema_version": "1.0.0",
+        "repos": [{**ENTRY, "purpose": "", "mode": "clone", "hints": ["h"], "tags": ["x"]}],
+    },
+    "user-config": {
+        "agents": {
+            "executors": {
+                "c": {"type": "claude", "settings": {"yolo_mode": True, "model": "m"}, "custom_args": ["x"]},
+            },
+            "bindings": {"implementer": "c"},
+        }
+    },
+}
+VALUES = [None, True, 0, -1, 7, "", "x", "a\nb", "a\u2028b", "A-B", "main", "ééé", "0010", "1000", [], ["x", "x"], {}]
+VALUES += ["completed", "resolved", "escalated", "abandoned", {"odd": 1}]
+Case = tuple[str, Any]
+
+
+def places(data: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to everything inside a document."""
+    for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
+        yield (*here, key)
+        yield from places(data[key], (*here, key))
+
+
+def at(data: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        data = data[key]
+    return data
+
+
+def damaged(document: Any) -> Iterator[Case]:
+    """The document as it is, and with one thing missing, too much, twice, or replaced."""
+    yield "as it is", document
+    for place in places(document):
+        *before, last = place
+        found = at(document, place)
+        for value in VALUES:
+            copy = deepcopy(document)
+            at(copy, tuple(before))[last] = value
+            if not (isinstance(value, list) and isinstance(found, dict)):  # CUE 0.4.3 panics on such a note
+                yield f"{place} is {value!r}", copy
+        copy = deepcopy(document)
+        if isinstance(found, dict):
+            at(copy, place)["odd"] = 1
+            yield f"{place} has a field too much", copy
+        if isinstance(found, list):
+            at(copy, place).append(deepcopy(found[0]))
+            yield f"{place} has its first item twice", copy
+        if isinstance(last, str) and place not in MISSING_LISTS:
+            copy = deepcopy(document)
+            del at(copy, tuple(before))[last]
+            yield f"{place} is missing", copy
+
+
+# CUE 0.4.3 has no required fields: a list that is missing is an empty one there.
+MISSING_LISTS = {("sinks",), ("repos",), ("notes",)}
+
+
+def ours(name: str, document: Any) -> Any:
+    """The document with its defaults, or what is wrong with it."""
+    validate = import_module(f"sow.store.validators.{name.replace('-', '_')}").validate
+    filled = deepcopy(document)
+    try:
+        validate(filled, "")
+        validate(filled, "")  # a default that is a mapping has defaults of its own
+    except Complaint as complaint:
+        return str(complaint)
+    return filled
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """Asks a CUE engine about texts: the value of the field `value` in each, or the error."""
+    folder = tmp_path_factory.mktemp("cue")
+    assert shutil.which("npm"), "this test needs node and npm"
+    subprocess.run(["npm", "install", "--no-save", "--silent", PACKAGE], cwd=folder, check=True, timeout=300)
+    (folder / "engine.mjs").write_text(ENGINE)
+
+    def judge(texts: list[str]) -> list[dict[str, Any]]:
+        done = subprocess.run(
+            ["node", "engine.mjs"], cwd=folder, input=json.dumps(texts), capture_output=True, text=True, timeout=300
+        )
+        assert done.stdout.startswith("["), done.stdout[:500] + done.stderr[:500]
+        judged: list[dict[str, Any]] = json.loads(done.stdout)
+        return judged
+
+    return judge
+
+
+@pytest.mark.parametrize("name", schema.names())
+def test_the_engine_judges_as_we_do(engine, name):
+    """On a valid document and on each way to damage it, CUE and our validator agree, the defaults included."""
+    document = schema.document(name)
+    cases = list(damaged(DOCUMENTS[name]))
+    texts = [f"{export(document)}\nvalue: #{document['title']} & {json.dumps(each)}" for _, each in cases]
+    different = []
+    for (label, each), judged in zip(cases, engine(texts), strict=True):
+        mine = ours(name, each)
+        if isinstance(mine, str) != bool(judged["error"]) or (not judged["error"] and judged["value"] != mine):
+            different.append((label, mine, judged))
+    assert different == []
+    assert not isinstance(ours(name, DOCUMENTS[name]), str)
+
+
+@pytest.mark.parametrize("version", schema.versions())
+def test_the_engine_reads_every_version(engine, version):
+    """Every schema of every version is a text that CUE compiles."""
+    texts = [f"{export(schema.document(name, version))}\nvalue: 1\n" for name in schema.names(version)]
+    assert [judged["error"] for judged in engine(texts)] == [None] * len(texts)
+
+
+def test_every_schema_has_a_document_to_damage():
+    """A new schema is judged too."""
+    assert sorted(DOCUMENTS) == schema.names()

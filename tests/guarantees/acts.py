@@ -1,0 +1,318 @@
+"""Every act of the store that writes: what must be there first, how it is done, and how one sees that it is done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sow.cli.context import Context
+from sow.cli.project import plan_project
+from sow.domain.actor import PERSON, Actor
+from sow.store import desk as desks
+from sow.store import feedback, log, memory, migration, note_acts, notes, phase_acts, task_acts
+from sow.store import project as projects
+from sow.store.desk import Desk
+from sow.store.disk import Disk
+from sow.store.home import Home
+from sow.store.removal import remove
+from sow.system import checkout
+
+ADA = Actor(kind=PERSON, name="ada")
+NOW = "2026-01-31T09:00:00Z"
+LONG = "Tränen, 涙 and tears. " * 40
+
+
+def home_at(root: str, disk: Disk | None = None) -> Home:
+    where = checkout.at(root)
+    assert where is not None
+    return Home(where, disk)
+
+
+def create(home: Home, name: str = "Add login") -> None:
+    task_acts.create(
+        home,
+        name=name,
+        agent="implementer",
+        phase_name="",
+        description=LONG,
+        criteria=["it works"],
+        references=[],
+        depends_on=[],
+        after="",
+        priority="medium",
+    )
+
+
+def move(home: Home, *statuses: str) -> None:
+    for status in statuses:
+        task_acts.set_status(home, "010", status, actor=ADA, reason="because")
+
+
+def set_field(home: Home, priority: str) -> None:
+    task_acts.set_field(home, "010", "priority", priority, actor=ADA)
+
+
+def write_log(home: Home, path: str, text: str) -> None:
+    log.append(
+        home,
+        path,
+        {"timestamp": NOW, "agent": "ada", "action": "note", "result": "info", "files": ["src/a.py"], "text": text},
+    )
+
+
+def add_note(home: Home, text: str = "which hash?") -> None:
+    note_acts.add(home, "010", description=text, context=LONG, category="", actor=ADA)
+
+
+def escalate(home: Home) -> None:
+    note_acts.escalate(home, "010", "1", reason="not mine to decide", actor=ADA)
+
+
+def new_project(home: Home) -> None:
+    context = Context(root=home.root, environment={"USER": "ada"})
+    plan_project(context, home, name="Second", description=LONG, phases=["design", "build"])()
+
+
+def add_phase(home: Home, name: str, *, approved: bool) -> None:
+    phase_acts.add(home, name, reason="we need it", before="", after="", approved=approved, actor=ADA)
+
+
+def make_older(home: Home) -> None:
+    """Rewrite a project with one task as the first release had it."""
+    state = Path(desk(home).state_path)
+    text = state.read_text().replace("1.0.0", "0.9.0").replace("assigned_agent", "assignee")
+    state.write_text(text.replace("  priority: medium\n", ""))
+    project = Path(projects.path(home))
+    project.write_text(project.read_text().replace("1.0.0", "0.9.0"))
+
+
+def desk(home: Home) -> Desk:
+    return Desk(home, "implementation", "010")
+
+
+def project_log(home: Home) -> str:
+    return f"{home.project}/log.md"
+
+
+def logged(home: Home, path: str, text: str) -> bool:
+    return any(text in entry["text"] for entry in log.read(home, path))
+
+
+def phases(home: Home) -> dict[str, str]:
+    return {phase["name"]: phase["status"] for phase in projects.load(home)["phases"]}
+
+
+def read_all(home: Home) -> None:
+    """Read everything that is there; what cannot be read is an error."""
+    project = projects.load(home)
+    readable, broken = desks.load_all(home, project)
+    assert not broken, broken
+    for each, _ in readable:
+        assert home.read(each.description_path).startswith("# ")
+        notes.listed(each)
+        feedback.read(each)
+        log.read(home, each.log_path)
+    log.read(home, project_log(home))
+    memory.read(home)
+
+
+def read_project_if_any(home: Home) -> None:
+    if projects.exists(home):
+        read_all(home)
+
+
+def read_older(home: Home) -> None:
+    """A project on its way to this version: once a file is changed, there is a whole copy of all."""
+    steps = migration.plan(home)
+    assert len(steps) == 2 or copied(home), "changed without a copy"
+    if not steps:
+        read_all(home)
+
+
+def copied(home: Home) -> bool:
+    copies = Path(f"{home.sow}/local/backups").glob("*")
+    return any([text.read_text().count("0.9.0") for text in copy.rglob("state.yaml")] == [1, 1] for copy in copies)
+
+
+def read_broken(home: Home) -> None:
+    """A project whose one task is broken, missing or repaired."""
+    projects.load(home)
+
+
+class Act:
+    """One act that writes."""
+
+    def __init__(
+        self,
+        name: str,
+        before: Callable[[Home], Any],
+        run: Callable[[Home], Any],
+        done: Callable[[Home], bool],
+        read: Callable[[Home], None] = read_all,
+    ) -> None:
+        self.name = name
+        self.before = before
+        self.run = run
+        self.done = done
+        self.read = read
+
+
+def _nothing(home: Home) -> None:
+    return
+
+
+def _at(*statuses: str) -> Callable[[Home], None]:
+    def before(home: Home) -> None:
+        create(home)
+        move(home, *statuses)
+
+    return before
+
+
+def _then(first: Callable[[Home], Any], *others: Callable[[Home], Any]) -> Callable[[Home], None]:
+    def before(home: Home) -> None:
+        for each in (first, *others):
+            each(home)
+
+    return before
+
+
+def _breaks(home: Home) -> None:
+    Path(desk(home).state_path).write_text("task: [")
+
+
+def _without_project(home: Home) -> None:
+    shutil.rmtree(home.project)
+    shutil.rmtree(f"{home.checkout.common}/sow")
+
+
+def _removed(home: Home) -> bool:
+    return not os.path.lexists(home.project) and any(Path(f"{home.sow}/local/removed").glob("*/state.yaml"))
+
+
+def _status(wanted: str) -> Callable[[Home], bool]:
+    return lambda home: desk(home).task()["status"] == wanted
+
+
+def _note(wanted: str) -> Callable[[Home], bool]:
+    return lambda home: [each["status"] for each in notes.listed(desk(home))][-1:] == [wanted]
+
+
+def _answered(home: Home) -> bool:
+    task = desk(home).task()
+    return "question" not in task and [each["answer"] for each in task["questions"]] == ["use argon2"]
+
+
+def _answer(home: Home) -> None:
+    task_acts.answer(home, "010", "use argon2", actor=ADA)
+
+
+AT_WORK = _at("in_progress")
+IN_REVIEW = _at("in_progress", "needs_review")
+
+ACTS = {
+    act.name: act
+    for act in (
+        Act("create", _nothing, create, lambda home: len(desks.desks(home, projects.load(home))) == 1),
+        Act("start", create, lambda home: move(home, "in_progress"), _status("in_progress")),
+        Act("pause", AT_WORK, lambda home: move(home, "paused"), _status("paused")),
+        Act("submit", AT_WORK, lambda home: move(home, "needs_review"), _status("needs_review")),
+        Act("approve", IN_REVIEW, lambda home: move(home, "completed"), _status("completed")),
+        Act("send back", IN_REVIEW, lambda home: move(home, "in_progress"), _status("in_progress")),
+        Act("abandon", AT_WORK, lambda home: move(home, "abandoned"), _status("abandoned")),
+        Act(
+            "set priority",
+            create,
+            lambda home: set_field(home, "high"),
+            lambda home: desk(home).task()["priority"] == "high",
+        ),
+        Act("add note", AT_WORK, add_note, _note("open")),
+        Act(
+            "add second note",
+            _then(AT_WORK, add_note),
+            lambda home: add_note(home, "which salt?"),
+            lambda home: len(notes.listed(desk(home))) == 2,
+        ),
+        Act(
+            "resolve note",
+            _then(AT_WORK, add_note),
+            lambda home: note_acts.resolve(home, "010", "1", resolution="argon2", actor=ADA),
+            _note("resolved"),
+        ),
+        Act(
+            "escalate note",
+            _then(AT_WORK, add_note),
+            escalate,
+            lambda home: _note("escalated")(home) and "question" in desk(home).task(),
+        ),
+        Act("answer a paused task", _then(AT_WORK, lambda home: move(home, "paused")), _answer, _answered),
+        Act("answer an escalated note", _then(AT_WORK, add_note, escalate), _answer, _answered),
+        Act(
+            "give feedback",
+            AT_WORK,
+            lambda home: task_acts.give_feedback(home, "010", LONG, actor=ADA),
+            lambda home: [each["text"] for each in feedback.read(desk(home))] == [LONG.strip()],
+        ),
+        Act(
+            "log on a task",
+            AT_WORK,
+            lambda home: write_log(home, desk(home).log_path, f"first {LONG}"),
+            lambda home: logged(home, desk(home).log_path, f"first {LONG}"),
+        ),
+        Act(
+            "log on a project",
+            _nothing,
+            lambda home: write_log(home, project_log(home), f"next {LONG}"),
+            lambda home: logged(home, project_log(home), f"next {LONG}"),
+        ),
+        Act("start a project", _without_project, new_project, projects.exists, read_project_if_any),
+        Act(
+            "propose a phase",
+            _nothing,
+            lambda home: add_phase(home, "release", approved=False),
+            lambda home: phases(home).get("release") == "proposed",
+        ),
+        Act(
+            "add a phase",
+            _nothing,
+            lambda home: add_phase(home, "release", approved=True),
+            lambda home: phases(home).get("release") == "pending",
+        ),
+        Act(
+            "advance the phase",
+            lambda home: add_phase(home, "release", approved=True),
+            lambda home: phase_acts.advance(home, actor=ADA),
+            lambda home: phases(home)["release"] == "active",
+        ),
+        Act(
+            "remember",
+            lambda home: memory.add(home, "use argon2", by="ada", now=NOW),
+            lambda home: memory.add(home, LONG, by="ada", now=NOW),
+            lambda home: memory.read(home)[-1] == LONG.strip(),
+        ),
+        Act(
+            "migrate",
+            _then(create, make_older),
+            lambda home: migration.apply(home, migration.plan(home)),
+            lambda home: not migration.plan(home) and copied(home),
+            read_older,
+        ),
+        Act(
+            "remove a project",
+            create,
+            lambda home: remove(home, force=True, any_branch=False),
+            _removed,
+            read_project_if_any,
+        ),
+        Act(
+            "repair",
+            _then(create, _breaks),
+            lambda home: set_field(home, "high"),
+            lambda home: desk(home).task()["priority"] == "high",
+            read_broken,
+        ),
+    )
+}

@@ -1,0 +1,231 @@
+"""Disks that count, fail, tear and die, and one that knows what a power cut would leave."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sow.store.disk import MAX_READ, Disk
+
+Fault = Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]
+
+
+class Counting(Disk):
+    """A disk that counts its calls, and meets a fault at one of them; it spares the real disk every sync."""
+
+    def __init__(self, at: int = 0, fault: Fault | None = None) -> None:
+        self.calls: list[str] = []
+        self.at = at
+        self.fault = fault
+
+    def _call(self, name: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        self.calls.append(name)
+        if self.fault and len(self.calls) == self.at:
+            return self.fault(name, act, arguments)
+        return act(*arguments)
+
+    def open(self, path: str, flags: int) -> int:
+        return self._call("open", super().open, path, flags)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        return self._call("write", super().write, descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        self._call("sync", os.fstat, descriptor)
+
+    def close(self, descriptor: int) -> None:
+        self._call("close", super().close, descriptor)
+
+    def replace(self, source: str, target: str) -> None:
+        self._call("replace", super().replace, source, target)
+
+    def remove(self, path: str) -> None:
+        self._call("remove", super().remove, path)
+
+    def make_folder(self, path: str) -> None:
+        self._call("make_folder", super().make_folder, path)
+
+    def read(self, path: str, limit: int = MAX_READ) -> bytes:
+        return self._call("read", super().read, path, limit)
+
+
+def refusing(number: int) -> Fault:
+    """The system says no with this errno, and does nothing; a descriptor is closed all the same."""
+
+    def fault(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if name == "close":
+            act(*arguments)
+        raise OSError(number, os.strerror(number))
+
+    return fault
+
+
+def short(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The system takes half of what it is given."""
+    return _half(act, arguments) if name == "write" else act(*arguments)
+
+
+def full(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The last free block takes half of what is written, and there is no other."""
+    if name == "write":
+        _half(act, arguments)
+        raise OSError(28, os.strerror(28))
+    return act(*arguments)
+
+
+def dead_before(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The process ends before the call."""
+    os._exit(9)
+
+
+def dead_after(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The process ends after the call; a write ends half-way."""
+    _half(act, arguments) if name == "write" else act(*arguments)
+    os._exit(9)
+
+
+def _half(act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    descriptor, data = arguments
+    return act(descriptor, data[: max(1, len(data) // 2)])
+
+
+class Gone(BaseException):
+    """The process would be dead now: nothing of the store catches this."""
+
+
+def gone(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Stand for the end of the process where the test must go on."""
+    try:
+        act(*arguments)
+    finally:
+        raise Gone
+
+
+Content = dict[str, int] | bytes
+Remains = dict[int, Content]
+
+
+class Durable(Counting):
+    """A disk that remembers, for each folder and each file, all that it may be after a power cut.
+
+    What was there at the start is durable. A sync makes the present content of a file, or the present names in a
+    folder, durable. What came since then may be there or not: each folder and each file comes back as it was at any
+    moment since its last sync, whatever became of the others. A rename is one change.
+    """
+
+    def __init__(self, root: str, at: int = 0, fault: Fault | None = None) -> None:
+        super().__init__(at, fault)
+        self.root = root
+        self.trace: list[tuple[str, str, str]] = []
+        self.paths: dict[int, str] = {}
+        self.histories: dict[int, list[Content]] = {}
+        self.seen: dict[int, tuple[int, int]] = {}
+        self.held: dict[int, str] = {}
+        self.moved: set[int] = set()
+        self._look(root)
+        for history in self.histories.values():
+            del history[:-1]
+
+    def _call(self, name: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        first = self.paths[arguments[0]] if isinstance(arguments[0], int) else arguments[0]
+        self.trace.append((name, first, arguments[1] if name == "replace" else ""))
+        if name == "replace" and os.path.dirname(first) != os.path.dirname(arguments[1]):
+            self.moved.add(os.stat(first).st_ino)
+        try:
+            done = super()._call(name, act, *arguments)
+        finally:
+            if name not in ("read", "close"):
+                self._look(self.root)
+        if name == "open":
+            self.paths[done] = first
+        if name == "sync":
+            del self.histories[os.fstat(arguments[0]).st_ino][:-1]
+        return done
+
+    def _look(self, folder: str) -> None:
+        """Add the present content of every folder and file to its history; a new one begins empty."""
+        entries = list(os.scandir(folder))
+        self._add(folder, os.stat(folder).st_ino, {}, {each.name: each.inode() for each in entries})
+        for each in entries:
+            if each.is_dir():
+                self._look(each.path)
+                continue
+            facts = os.stat(each.path)
+            if self.seen.get(facts.st_ino) != (facts.st_size, facts.st_mtime_ns):
+                self.seen[facts.st_ino] = (facts.st_size, facts.st_mtime_ns)
+                self._add(each.path, facts.st_ino, b"", Path(each.path).read_bytes())
+
+    def _add(self, path: str, inode: int, empty: Content, now: Content) -> None:
+        if inode not in self.histories:
+            self.histories[inode] = [empty]
+            self.held[os.open(path, os.O_RDONLY)] = path  # so that the number is not given to another file
+        last = self.histories[inode][-1]
+        if isinstance(now, bytes) and len(now) > len(last) + 1:
+            self.histories[inode].append(now[: (len(last) + len(now)) // 2])
+        if now != last:
+            self.histories[inode].append(now)
+
+    def let_go(self) -> None:
+        for descriptor in self.held:
+            os.close(descriptor)
+
+    def oldest(self) -> Remains:
+        """What a power cut now leaves at the worst: nothing that was not synced."""
+        return {inode: history[0] for inode, history in self.histories.items()}
+
+    def possible(self, limit: int = 50) -> Iterator[Remains]:
+        """What a power cut now can leave: every combination, or the extremes and a sample where there are too many."""
+        loose = {inode: history for inode, history in self.histories.items() if len(history) > 1}
+        chance = random.Random(len(self.trace))
+        every: Iterator[tuple[Content, ...]] = itertools.product(*loose.values())
+        if math.prod(map(len, loose.values())) > limit:
+            every = _sample(list(loose.values()), chance)
+        for picked in every:
+            yield self.oldest() | dict(zip(loose, picked, strict=True))
+
+    def forbidden(self, remains: Remains) -> bool:
+        """Whether what was moved to another folder is in neither, which no file system does."""
+        listings = [content for content in remains.values() if isinstance(content, dict)]
+        return not self.moved <= {inode for listing in listings for inode in listing.values()}
+
+    def laid_out(self, remains: Remains) -> dict[str, bytes | None]:
+        """The files that can be reached in such remains, by their paths; None is a folder."""
+        found: dict[str, bytes | None] = {}
+        waiting = [(os.stat(self.root).st_ino, "")]
+        while waiting:
+            inode, place = waiting.pop()
+            content = remains[inode]
+            if isinstance(content, bytes):
+                found[place] = content
+            else:
+                found[place] = None
+                waiting += [(child, f"{place}/{name}") for name, child in content.items()]
+        return found
+
+
+def rebuild(files: dict[str, bytes | None], target: str) -> None:
+    """Make a folder with such files."""
+    shutil.rmtree(target, ignore_errors=True)
+    for path, content in files.items():
+        if content is None:
+            os.mkdir(f"{target}{path}")
+        else:
+            Path(f"{target}{path}").write_bytes(content)
+
+
+def _sample(choices: list[list[Content]], chance: random.Random) -> Iterator[tuple[Content, ...]]:
+    """Everything old, everything new, all but one old, all but one new, and a few random choices."""
+    old, new = [history[0] for history in choices], [history[-1] for history in choices]
+    yield tuple(old)
+    yield tuple(new)
+    for index in range(len(choices)):
+        yield (*old[:index], new[index], *old[index + 1 :])
+        yield (*new[:index], old[index], *new[index + 1 :])
+    for _ in range(10):
+        yield tuple(chance.choice(history) for history in choices)

@@ -1,0 +1,54 @@
+"""A picture of a folder: what lies in it, file by file, to prove that nothing changed, and to bring it back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+Facts = tuple[int, ...]
+
+
+class Picture:
+    """What was below a folder when the picture was taken, but for git's own files, and for locks unless asked for."""
+
+    def __init__(self, folder: Path, *, locks: bool = False) -> None:
+        self.folder = folder
+        self.locks = locks
+        self.seen = _entries(folder, locks)
+        self.files = {path: Path(path).read_bytes() for path, facts in self.seen.items() if stat.S_ISREG(facts[0])}
+
+    def changes(self) -> list[str]:
+        """The paths that came, went or were written since."""
+        now = _entries(self.folder, self.locks)
+        return sorted(path for path in self.seen.keys() | now.keys() if self.seen.get(path) != now.get(path))
+
+    def bring_back(self) -> None:
+        """Undo what was done to files and folders."""
+        changed = self.changes()
+        for path in (Path(each) for each in changed):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        for path in changed:
+            if path in self.seen and not os.path.lexists(path):
+                Path(path).write_bytes(self.files[path]) if path in self.files else os.mkdir(path)
+        self.seen = _entries(self.folder, self.locks)
+
+
+def _entries(folder: Path, locks: bool) -> dict[str, Facts]:
+    """Every path below the folder: what it is, and when it was written."""
+    found: dict[str, Facts] = {}
+    waiting = [os.fspath(folder)]
+    while waiting:
+        for entry in os.scandir(waiting.pop()):
+            facts = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(facts.st_mode):
+                found[entry.path] = (facts.st_mode, facts.st_ino)
+                ours = f"{entry.path}/sow" if entry.name == ".git" else entry.path
+                waiting += [ours] if os.path.isdir(ours) and not os.path.islink(ours) else []
+            elif locks or not entry.name.endswith(".lock"):
+                found[entry.path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+    return found

@@ -1,0 +1,213 @@
+"""S10, a worker cannot rewrite its rules or its verdict: not with its marks on, and not after taking them off."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import SOW, Repo, Result, fresh_environment
+
+from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
+
+WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+Call = Callable[..., Result]
+
+
+def openly(repo: Repo, *words: str) -> Result:
+    """The worker calls sow with its marks on."""
+    return repo.sow(*words, **WORKER)
+
+
+def below(repo: Repo, prefix: tuple[str, ...], words: tuple[str, ...]) -> Result:
+    """The worker's shell, which has the marks, calls sow behind other words."""
+    done = subprocess.run(
+        ["sh", "-c", '"$@"; exit $?', "sh", *prefix, SOW, *words],
+        cwd=repo.root,
+        env={**repo.environment, **WORKER},
+        capture_output=True,
+        timeout=60,
+    )
+    return Result(done)
+
+
+def without_marks(repo: Repo, *words: str) -> Result:
+    """A child of the worker's shell takes the marks off."""
+    return below(repo, ("env", "-u", "SOW_TASK", "-u", "SOW_AGENT"), words)
+
+
+def as_orchestrator(repo: Repo, *words: str) -> Result:
+    """A child of the worker's shell claims to be the orchestrator."""
+    return below(repo, ("env", "-u", "SOW_TASK", "SOW_AGENT=orchestrator"), words)
+
+
+def as_another_worker(repo: Repo, *words: str) -> Result:
+    """A child of the worker's shell claims another task."""
+    return below(repo, ("env", "SOW_TASK=020"), words)
+
+
+def two_shells_down(repo: Repo, *words: str) -> Result:
+    """A grandchild has no marks, and its parent has none either."""
+    return below(repo, ("env", "-i", f"PATH={repo.environment['PATH']}", "sh", "-c", '"$@"; exit $?', "sh"), words)
+
+
+WAYS = [openly, without_marks, as_orchestrator, as_another_worker, two_shells_down]
+ways = pytest.mark.parametrize("call", WAYS, ids=lambda way: way.__name__)
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Repo:
+    """Tasks 010 to 050 in progress, in review, paused, failed and pending; 010 is the worker's, which changes none."""
+    folder = tmp_path_factory.mktemp("crowd")
+    shutil.copytree(_project_template, folder / "repo", symlinks=True)
+    repo = Repo(folder / "repo", fresh_environment(folder / "home"))
+    ways_there = {
+        "010": ("in_progress",),
+        "020": ("in_progress", "needs_review"),
+        "030": ("in_progress", "paused"),
+        "040": ("in_progress", "failed"),
+        "050": (),
+    }
+    for task, statuses in ways_there.items():
+        repo.ok("task", "create", "--name", f"Task {task}")
+        for status in statuses:
+            repo.ok("task", "set", "--id", task, "status", status)
+    repo.ok("phase", "add", "audit", "--reason", "perhaps")
+    return repo
+
+
+JUDGING: list[tuple[str, ...]] = [
+    ("approve", "020"),
+    ("task", "set", "--id", "020", "status", "completed"),
+    ("answer", "1", "do as I like"),
+    ("answer", "2", "yes"),
+    ("task", "abandon", "050", "--reason", "too hard"),
+    ("task", "set", "--id", "010", "status", "abandoned", "--reason", "too hard"),
+    ("feedback", "add", "010", "well done"),
+    ("phase", "advance"),
+    ("phase", "back"),
+    ("phase", "approve", "audit"),
+    ("phase", "add", "holiday", "--reason", "tired", "--yes"),
+    ("project", "new", "Mine"),
+    ("project", "save"),
+    ("project", "delete", "--yes"),
+    ("cleanup", "--yes"),
+    ("migrate", "--yes"),
+    ("init", "--project", "Mine"),
+]
+MOVING: list[tuple[str, ...]] = [
+    ("task", "set", "--id", "020", "status", "in_progress"),
+    ("task", "set", "--id", "030", "status", "in_progress"),
+    ("task", "set", "--id", "040", "status", "in_progress"),
+    ("task", "set", "--id", "050", "status", "in_progress"),
+    ("task", "set", "--id", "010", "name", "Something easier"),
+    ("task", "set", "--id", "010", "assigned_agent", "orchestrator"),
+    ("task", "set", "--id", "010", "depends_on", "020"),
+    ("task", "set", "--id", "050", "priority", "low"),
+    ("note", "add", "--task", "050", "--description", "d", "--context", "c"),
+]
+
+
+@ways
+@pytest.mark.parametrize("words", JUDGING + MOVING, ids=" ".join)
+def test_a_worker_cannot(crowd: Repo, call: Call, words: tuple[str, ...]):
+    """Judging, answering, giving up, going on, saving, removing and moving others are refused, and nothing changes."""
+    before, commits = crowd.snapshot(), (crowd.root / ".git/logs/HEAD").read_text()
+    result = call(crowd, *words)
+    assert result.code == 2, result
+    assert "error: a worker " in result.err
+    assert crowd.snapshot() == before
+    assert (crowd.root / ".git/logs/HEAD").read_text() == commits
+
+
+@ways
+@pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
+def test_a_worker_moves_its_own_task(task_repo: Repo, call: Call, status: str):
+    """Its own task a worker hands in, pauses or fails, however it is dressed."""
+    result = call(task_repo, "task", "set", "--id", "010", "status", status)
+    assert result.code == 0, result
+    assert task_repo.task("010")["status"] == status
+
+
+@ways
+@pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
+def test_a_worker_does_not_take_its_task_back(task_repo: Repo, call: Call, status: str):
+    """What it has handed in, paused or failed, somebody else sets going again."""
+    task_repo.ok("task", "set", "--id", "010", "status", status)
+    before = task_repo.snapshot()
+    result = call(task_repo, "task", "set", "--id", "010", "status", "in_progress")
+    assert result.code == 2
+    assert task_repo.snapshot() == before
+
+
+def with_note(repo: Repo, category: str) -> None:
+    words = ("note", "add", "--task", "010", "--description", "RS256?", "--context", "signing")
+    repo.ok(*words, *(("--category", category) if category else ()))
+
+
+@ways
+@pytest.mark.parametrize("category", ESCALATED_CATEGORIES)
+def test_a_worker_cannot_settle_what_is_not_its_own(task_repo: Repo, call: Call, category: str):
+    """Matters of technology, architecture, security, requirements and conflict are resolved by others only."""
+    with_note(task_repo, category)
+    before = task_repo.snapshot()
+    result = call(task_repo, "note", "resolve", "1", "--task", "010", "--resolution", "my way")
+    assert result.code == 2
+    assert f"a matter of {category}" in result.err
+    assert task_repo.snapshot() == before
+
+
+@ways
+@pytest.mark.parametrize("category", ["", "detail"])
+def test_a_worker_cannot_close_an_escalated_note(task_repo: Repo, call: Call, category: str):
+    """What was escalated is answered by somebody else, and keeps the gate shut until then."""
+    with_note(task_repo, category)
+    task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
+    before = task_repo.snapshot()
+    result = call(task_repo, "note", "resolve", "1", "--task", "010", "--resolution", "my way")
+    assert result.code == 2
+    assert "is escalated" in result.err
+    assert call(task_repo, "task", "set", "--id", "010", "status", "needs_review").code == 2
+    assert task_repo.snapshot() == before
+
+
+@pytest.mark.parametrize("category", ["", *SELF_CATEGORIES])
+def test_a_worker_settles_what_is_its_own(task_repo: Repo, category: str):
+    """Matters of consistency, bugs, details and documentation are the worker's to resolve, as itself."""
+    with_note(task_repo, category)
+    result = without_marks(task_repo, "note", "resolve", "1", "--task", "010", "--resolution", "checked")
+    assert result.code == 0, result
+    assert task_repo.task("010")["notes"][0]["resolved_by"] == "agent_self"
+
+
+def test_the_orchestrator_may_judge(task_repo: Repo):
+    """SOW_AGENT=orchestrator, without a task, approves, and the approval says so."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    task_repo.ok("approve", "010", SOW_AGENT="orchestrator")
+    assert task_repo.task("010")["approval"]["by"] == "orchestrator"
+
+
+def test_an_orchestrator_with_a_task_is_a_worker(task_repo: Repo):
+    """Who is started for a task does not judge, whatever it calls itself."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    result = task_repo.sow("approve", "010", SOW_AGENT="orchestrator", SOW_TASK="010")
+    assert (result.code, "a worker may not approve" in result.err) == (2, True)
+
+
+def test_a_person_may_judge(task_repo: Repo):
+    """A person approves under their own name."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    task_repo.ok("approve", "010")
+    assert task_repo.task("010")["approval"]["by"] == "ada"
+
+
+def test_approval_is_void_after_rework(task_repo: Repo):
+    """An approval that a worker writes into its own state file is gone with the next iteration."""
+    path = task_repo.desk("010") / "state.yaml"
+    forged = '  approval:\n    by: orchestrator\n    at: "2026-01-01T00:00:00Z"\n    iteration: 1\n'
+    path.write_text(path.read_text() + forged)
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    task_repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    assert "approval" not in task_repo.task("010")

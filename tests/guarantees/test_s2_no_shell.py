@@ -1,0 +1,130 @@
+"""S2: no shell, no eval, no pickle, and processes only at the one door, as the syntax tree of the package shows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sow
+
+PACKAGE = Path(sow.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FORBIDDEN_CALLS = {
+    *("eval", "exec", "compile", "__import__", "breakpoint", "input"),
+    *("os.system", "os.popen", "os.startfile", "pty.spawn", "subprocess.getoutput", "subprocess.getstatusoutput"),
+    *("yaml.unsafe_load", "yaml.full_load", "yaml.unsafe_load_all", "yaml.full_load_all", "yaml.load_all"),
+}
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "ctypes", "code", "codeop", "pty", "runpy", "telnetlib"}
+PROCESS_MODULES = {"subprocess", "multiprocessing", "asyncio.subprocess", "_posixsubprocess"}
+PROCESS_CALLS = (
+    "os.exec",
+    "os.spawn",
+    "os.posix_spawn",
+    "os.fork",
+    "os.kill",
+    "os.killpg",
+    "asyncio.create_subprocess",
+)
+SAFE_LOADERS = {"SafeLoader", "CSafeLoader", "yaml.SafeLoader", "yaml.CSafeLoader"}
+
+
+def complaints(text: str, *, in_system: bool) -> list[str]:
+    """What a module does that it must not do."""
+    return [f"line {line}: {problem}" for line, problem in _walk(ast.parse(text), in_system)]
+
+
+def _walk(tree: ast.Module, in_system: bool) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for name in _imported(node):
+                if name.split(".")[0] in FORBIDDEN_MODULES:
+                    yield node.lineno, f"imports {name}"
+                if not in_system and (name in PROCESS_MODULES or name.split(".")[0] in PROCESS_MODULES):
+                    yield node.lineno, f"imports {name} outside of sow.system"
+        elif isinstance(node, ast.Call):
+            yield from ((node.lineno, problem) for problem in _of_call(node, in_system))
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    return [node.module or "", *(f"{node.module}.{each.name}" for each in node.names)]
+
+
+def _of_call(node: ast.Call, in_system: bool) -> Iterator[str]:
+    name = ast.unparse(node.func)
+    words = {each.arg: each.value for each in node.keywords}
+    if name in FORBIDDEN_CALLS:
+        yield f"calls {name}"
+    if not in_system and name.startswith(PROCESS_CALLS):
+        yield f"calls {name} outside of sow.system"
+    if "shell" in words and ast.unparse(words["shell"]) != "False":
+        yield "asks for a shell"
+    if "preexec_fn" in words:
+        yield "runs code between fork and exec"
+    if name in ("yaml.load", "yaml.parse", "yaml.scan", "yaml.compose"):
+        loader = ast.unparse(words.get("Loader") or (node.args[1] if len(node.args) > 1 else ast.Constant(None)))
+        if loader not in SAFE_LOADERS:
+            yield f"{name} without a safe loader"
+    if name.endswith("import_module") and not ast.unparse(node.args[0]).lstrip("f").strip("'\"").startswith("sow."):
+        yield "imports a module by a name that is not ours"
+
+
+def test_the_package_was_found():
+    """The walk sees the whole package, generated validators included."""
+    names = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
+    assert {"cli/main.py", "store/yaml_scan.py", "system/git.py", "store/validators/task.py"} <= names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_starts_nothing_but_at_the_door(path):
+    """No module evaluates text, unpickles, asks for a shell, or starts a process outside of sow.system."""
+    in_system = path.relative_to(PACKAGE).parts[0] == "system"
+    assert complaints(path.read_text(), in_system=in_system) == []
+
+
+BAD = [
+    "eval('1')",
+    "exec(text)",
+    "__import__('os')",
+    "import os\nos.system('ls')",
+    "import os\nos.popen('ls')",
+    "import subprocess\nsubprocess.run('ls', shell=True)",
+    "import subprocess\nsubprocess.run('ls', shell=wanted)",
+    "import subprocess\nsubprocess.Popen(['ls'], preexec_fn=os.setsid)",
+    "import subprocess\nsubprocess.getoutput('ls')",
+    "import pickle",
+    "from marshal import loads",
+    "import yaml\nyaml.load(text)",
+    "import yaml\nyaml.load(text, yaml.Loader)",
+    "import yaml\nyaml.load(text, Loader=yaml.FullLoader)",
+    "import yaml\nyaml.unsafe_load(text)",
+    "import yaml\nyaml.parse(text)",
+    "from importlib import import_module\nimport_module(name)",
+    "import importlib\nimportlib.import_module(f'{name}.x')",
+]
+BAD_OUTSIDE = [
+    "import subprocess",
+    "from subprocess import run",
+    "import multiprocessing.pool",
+    "import os\nos.fork()",
+    "import os\nos.execvp('ls', ['ls'])",
+    "import os\nos.posix_spawn('ls', [], {})",
+    "import os\nos.kill(1, 9)",
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_is_forbidden_is_seen(text):
+    """The walk finds each forbidden thing, even in sow.system."""
+    assert complaints(text, in_system=True)
+
+
+@pytest.mark.parametrize("text", BAD_OUTSIDE)
+def test_a_process_elsewhere_is_seen(text):
+    """What only sow.system may do is found elsewhere, and allowed there."""
+    assert complaints(text, in_system=False)
+    assert not complaints(text, in_system=True)

@@ -1,0 +1,128 @@
+"""S4: a file that was made to blow up is our error in a moment, and the process lives."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from bombs import JSON, YAML
+from calling import Answer, Call, Caller
+from conftest import FULL, Repo
+from forking import shard
+
+GENEROUS = 5.0  # seconds of processor time; half a second is the aim, and a busy machine is no failure
+BATCH = 50
+KIB = 1 << 10
+
+
+TASK = 'schema_version: "1.0.0"\ntask:\n  name: '
+UNITS = [
+    *"[]{}-?:,&*!|>'\"%@#\n\t \\",
+    "- ",
+    "? ",
+    ": ",
+    "a: ",
+    "\n  ",
+    "\r\n",
+    "--- ",
+    "\0",
+    "é",
+    "a",
+    "1e9",
+    "<<",
+    "\u2028",
+]
+NOT_OURS_TO_MEND = ("a long version", "conflict marks")  # a newer sow wrote the one, a person is at work on the other
+Bomb = tuple[str, str, str]  # what it is, the file's name, its text
+
+
+def bombs() -> Iterator[Bomb]:
+    """Every pattern in several sizes up to the limit, alone and inside a task, and random mixtures of them."""
+    sizes = (3, 60, 499, 501, 1000, 5000, 20_000)
+    for name, make in YAML.items():
+        for size in sizes:
+            yield f"{name} × {size}", "task.yaml", make(size)
+            yield f"{name} × {size} in a task", "tasks/state.yaml", f"{TASK}{make(size)}"
+        yield f"{name}, 1 MiB", "task.yaml", make(KIB * KIB // len(make(1)[:40] or "x"))[: KIB * KIB]
+    for name, make in JSON.items():
+        for size in sizes:
+            yield f"JSON {name} × {size}", "session_current.json", make(size)
+        yield f"JSON {name}, 4 MiB", "session_current.json", make(4 * KIB * KIB // 8)[: 4 * KIB * KIB]
+    yield "10 MB of text", "task.yaml", "a: " + "x" * 10_000_000
+    yield "10 MB of JSON", "session_current.json", '"' + "x" * 10_000_000 + '"'
+    yield from mixtures()
+
+
+def mixtures() -> Iterator[Bomb]:
+    number, of = shard()
+    chance = random.Random(number)
+    for case in range(200_000 // of if FULL else 1000):
+        parts = [
+            "".join(chance.choices(UNITS, k=chance.randint(1, 3))) * chance.choice((1, 2, 30, 1000)) for _ in range(3)
+        ]
+        kind = chance.choice(("task.yaml", "tasks/state.yaml", "session_current.json", "config.yaml", "log.md"))
+        yield f"mixture {case} of {number}", kind, "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    with Caller() as started:
+        yield started
+
+
+def check(name: str, answer: Answer) -> None:
+    """Our error, or a file that is valid after all; no crash, no bug of ours, and a short message."""
+    assert answer.code in (0, 2), (name, answer)
+    assert answer.seconds < GENEROUS, (name, answer)
+    assert len(answer.err) < 1500, name
+
+
+PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_bomb_is_an_error_of_ours(caller, tmp_path, environment, part):
+    """`sow validate` says what is wrong with any bomb, within a gibibyte of memory and a moment of time."""
+    batch: list[tuple[str, Call]] = []
+    count = 0
+    for number, (name, kind, text) in enumerate(bombs()):
+        if number % PARTS != part:
+            continue
+        folder = tmp_path / str(number)
+        path = folder / kind
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text.encode())
+        batch.append((name, Call(words=["validate", str(path)], cwd=str(folder), environment=environment)))
+        if len(batch) == BATCH:
+            explode(caller, batch)
+            count += len(batch)
+            batch = []
+    explode(caller, batch)
+    assert count + len(batch) > 2000 // PARTS
+
+
+def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:
+    """Validate the files of a batch in one child."""
+    answers = caller.bounded([call for _, call in batch])
+    for (name, _), answer in zip(batch, answers, strict=False):
+        check(name, answer)
+    assert len(answers) == len(batch), f"the process died after {batch[len(answers) - 1][0]}"
+    for _, call in batch:
+        shutil.rmtree(call.cwd)
+
+
+def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
+    """A large bomb in the place of a task's state leaves the project in order, and the next change mends the task."""
+    words = ("status", "task set --id 010 priority high")
+    calls = [Call(words=each.split(), cwd=str(task_repo.root), environment=task_repo.environment) for each in words]
+    good = task_repo.state("010")
+    for name, make in YAML.items():
+        (task_repo.desk("010") / "state.yaml").write_bytes(make(50_000)[: KIB * KIB].encode())
+        answers = caller.bounded(calls)
+        assert [answer.code for answer in answers] == [0, 2 if name in NOT_OURS_TO_MEND else 0], (name, answers)
+        assert "broken" in answers[0].out, name
+        assert name in NOT_OURS_TO_MEND or "the last good state is back" in answers[1].err, name
+        assert max(answer.seconds for answer in answers) < GENEROUS, name
+        (task_repo.desk("010") / "state.yaml").write_text(good)

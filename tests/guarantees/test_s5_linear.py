@@ -1,0 +1,173 @@
+"""S5: reading takes time in proportion to the size, whatever the text was made for."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import pytest
+from bombs import JSON, YAML, Make, numbered, pattern
+
+from sow.errors import SowError
+from sow.store import feedback, json_text, kinds, log, memory, state, yaml_text
+from sow.store.home import Home
+from sow.store.validators.task import validate
+from sow.system.checkout import Checkout
+from sow.system.terminal import harmless, harmless_line
+
+KIB = 1 << 10
+FLOOR = 0.004  # seconds; below this a clock measures the machine, not the reader
+PER_STEP = 10.0  # a step is four times the size: a linear reader takes four times as long, a quadratic one sixteen
+TRIES = 6
+
+HEAD = "### 2026-01-31T09:00:00Z · a-1 · note · info\n\n"
+LOGS: dict[str, Make] = {
+    "empty lines in an entry": pattern("\n", before=HEAD, after="end\n"),
+    "empty lines at the end": pattern("\n", before=f"{HEAD}text"),
+    "heads": pattern(HEAD),
+    "broken heads": pattern("### x\n", before=HEAD),
+    "files": pattern("- a\n", before=HEAD),
+    "files and a text": pattern("- a\n", before=HEAD, after="\ntext\n"),
+    "almost files": pattern("- a\n", before=HEAD, after="x\n\ntext\n"),
+    "backslashes": pattern("\\", before=HEAD),
+    "lines of backslashes": pattern("\\\\\\### x\n", before=HEAD),
+    "dots": pattern(" · ", before="### 2026-01-31T09:00:00Z"),
+    "one long line": pattern("x", before=HEAD),
+    "entries": pattern(f"\n{HEAD}- a.py\n- b.py\n\nSome words\n\nand more\n"),
+}
+MEMORIES: dict[str, Make] = {
+    "heads": pattern("## "),
+    "lines of heads": pattern("## x\n\ntext\n"),
+    "empty lines": pattern("\n", before="## x\n"),
+    "backslashes": pattern("\\", before="## x\n\n"),
+}
+FEEDBACK: dict[str, Make] = {
+    "facts": pattern("- a: b\n", before="# Feedback 001\n\n"),
+    "empty lines": pattern("\n", before="# Feedback 001\n\n- by: a\n"),
+    "colons": pattern(": ", before="# Feedback 001\n\n- by"),
+    "titles": pattern("# Feedback 001\n\n"),
+}
+TEXTS: dict[str, Make] = {
+    "escapes": pattern("\x1b[31m"),
+    "white space": pattern(" \t\n"),
+    "turned text": pattern("\u202e"),
+    "words": pattern("a "),
+}
+OUR_LAYOUT: dict[str, Make] = {
+    "criteria": pattern("    - It works\n", before='schema_version: "1.0.0"\ntask:\n  criteria:\n'),
+    "dependencies": numbered('    - "#"\n', before='schema_version: "1.0.0"\ntask:\n  depends_on:\n'),
+    "unknown fields": numbered("k#: 1\n", before='schema_version: "1.0.0"\n'),
+    "a long text": pattern("x", before='schema_version: "1.0.0"\ntask:\n  name: '),
+}
+
+
+def grown(make: Make, size: int) -> str:
+    """The pattern at about this size."""
+    unit = max((len(make(200)) - len(make(100))) // 100, 1)
+    return make(size // unit)[:size]
+
+
+def once(read: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    with contextlib.suppress(SowError):
+        read(text)
+    return time.process_time() - start
+
+
+def check_linear(read: Callable[[str], object], make: Make, limit: int = 1024 * KIB) -> None:
+    """Grow the text from 64 KiB to the limit; what takes too long at first is measured again, and the best counts."""
+    size = 64 * KIB
+    allowed = max(FLOOR, min(once(read, grown(make, size)) for _ in range(3)))
+    while size < limit:
+        size *= 4
+        allowed *= PER_STEP
+        text = grown(make, size)
+        taken = once(read, text)
+        for _ in range(TRIES):
+            taken = taken if taken <= allowed else min(taken, once(read, text))
+        assert taken <= allowed, f"{size >> 10} KiB took {taken:.3f} s, at most {allowed:.3f} s would be in proportion"
+
+
+# A ladder of lines grows with the square of its height, and laughs are as short as they come.
+FLAT = [name for name in YAML if name != "laughs" and not name.startswith("steps")]
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_yaml_is_read_in_linear_time(name):
+    """Twice the YAML takes about twice the time, up to the limit of a state file."""
+    check_linear(lambda text: yaml_text.load(text, "f.yaml"), YAML[name])
+
+
+@pytest.mark.parametrize("name", OUR_LAYOUT)
+def test_a_state_is_checked_in_linear_time(name):
+    """Twice the state takes about twice the time to read and to validate."""
+    check_linear(lambda text: state.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_json_is_read_in_linear_time(name):
+    """Twice the JSON takes about twice the time, up to its limit."""
+    check_linear(lambda text: json_text.load(text, "f.json"), JSON[name], json_text.MAX_BYTES)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_read_in_linear_time(name):
+    """Twice the log takes about twice the time to read and to validate."""
+    check_linear(log.parse, LOGS[name])
+    check_linear(lambda text: log.validate_text(text, "log.md"), LOGS[name])
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_text_is_rendered_in_linear_time(name):
+    """Twice the text takes about twice the time to write into a log."""
+    entry = {"timestamp": "2026-01-31T09:00:00Z", "agent": "a", "action": "a", "result": "b", "files": []}
+    check_linear(lambda text: log.render({**entry, "text": text}), LOGS[name])
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_memories_are_read_in_linear_time(tmp_path, name):
+    """Twice the memories take about twice the time."""
+    (tmp_path / ".sow" / "project" / "context").mkdir(parents=True)
+    home = Home(Checkout(root=str(tmp_path), git="", common=""))
+
+    def read(text: str) -> None:
+        (tmp_path / ".sow" / "project" / "context" / "memories.md").write_text(text)
+        memory.read(home)
+
+    check_linear(read, MEMORIES[name])
+
+
+@pytest.mark.parametrize("name", FEEDBACK)
+def test_feedback_is_read_in_linear_time(name):
+    """Twice the feedback takes about twice the time."""
+    check_linear(feedback._split, FEEDBACK[name])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_is_made_harmless_in_linear_time(name):
+    """Twice the text takes about twice the time to show."""
+    check_linear(harmless, TEXTS[name])
+    check_linear(harmless_line, TEXTS[name])
+
+
+def test_a_description_is_read_in_linear_time(tmp_path):
+    """Twice the description takes about twice the time to validate."""
+    path = tmp_path / "description.md"
+
+    def read(text: str) -> None:
+        path.write_text(text)
+        kinds.validate_file(str(path), "description.md", "")
+
+    check_linear(read, pattern("\n# x", before="# Title\n"))
+
+
+def test_a_quadratic_reader_would_be_found():
+    """The measure fails for a reader that goes through the text once for every few of its letters."""
+
+    def read(text: str) -> None:
+        for _ in range(len(text) // 64):
+            text.count("x")
+
+    with pytest.raises(AssertionError, match="in proportion"):
+        check_linear(read, pattern("a"))

@@ -1,0 +1,31 @@
+"""Another process that holds a claim, as a run in progress does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from conftest import Repo
+
+HOLD = """
+import sys
+from sow.store.home import find
+with find(option=sys.argv[1], environment={}, cwd="/").claim(sys.argv[2], purpose="running a plan"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(repo: Repo, name: str = "project") -> Iterator[int]:
+    """While this lasts, another process has the claim; its process id."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(repo.root), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        yield holder.pid
+        holder.communicate()

@@ -1,0 +1,226 @@
+"""Migration: what is planned, what is refused before anything is written, and what is written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from conftest import SOW
+from holding import held
+from kept import put
+
+from sow.errors import Failed, InvalidFile, SowError, Waiting
+from sow.store import migration
+from sow.store.home import Home, find
+
+# A process of its own makes the terminal: a fork in a test runner with threads would be unsafe.
+ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+
+
+@pytest.fixture
+def old(bare_repo):
+    """The kept project of schema 0.9.0."""
+    return put(bare_repo, "0.9.0")
+
+
+def home_of(repo) -> Home:
+    return find(option=str(repo.root), environment={}, cwd="/")
+
+
+def rewrite(path, *changes: tuple[str, str]) -> None:
+    text = path.read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text)
+
+
+def test_the_plan_names_every_file_and_writes_nothing(old):
+    """Each older file is a step with its version, its kind and its changes; planning touches nothing."""
+    before = old.snapshot()
+    home = home_of(old)
+    steps = migration.plan(home)
+    assert [(home.relative(step.path).rpartition("/project/")[2], step.name, step.version) for step in steps] == [
+        ("state.yaml", "project", "0.9.0"),
+        ("phases/design/tasks/010/state.yaml", "task", "0.9.0"),
+        ("phases/implementation/tasks/020/state.yaml", "task", "0.9.0"),
+        ("phases/implementation/tasks/021/state.yaml", "task", "0.9.0"),
+        ("phases/implementation/tasks/030/state.yaml", "task", "0.9.0"),
+    ]
+    assert steps[1].lines == ["Renaming field: assignee → assigned_agent", "Adding field: priority (default: medium)"]
+    assert old.snapshot() == before
+
+
+def test_a_renamed_field_keeps_its_place(old):
+    """The new name stands where the old one stood, and the file counts one more revision."""
+    old.ok("migrate", "--yes")
+    lines = old.state("020").splitlines()
+    assert lines[:8] == [
+        'schema_version: "1.0.0"',
+        "revision: 8",
+        "task:",
+        '  id: "020"',
+        "  name: Add the users table",
+        "  status: in_progress",
+        "  assigned_agent: implementer",
+        "  iteration: 3",
+    ]
+
+
+def test_a_field_that_is_there_already_is_kept(old):
+    """A default is added only where the field is missing; so is a rename where there is nothing to rename."""
+    path = old.desk("030") / "state.yaml"
+    rewrite(path, ("  assignee: implementer\n", "  assigned_agent: implementer\n  priority: high\n"))
+    step = migration.plan(home_of(old))[-1]
+    assert step.lines == ["Updating field: schema_version"]
+    assert (step.data["task"]["assigned_agent"], step.data["task"]["priority"]) == ("implementer", "high")
+
+
+def test_one_old_task_in_a_current_project_is_migrated_alone(task_repo):
+    """A task that came from an old branch is brought up to date, and nothing else is touched."""
+    task_repo.ok("task", "create", "--name", "Other")
+    path = task_repo.desk("010") / "state.yaml"
+    rewrite(path, ('"1.0.0"', '"0.9.0"'), ("assigned_agent", "assignee"), ("  priority: medium\n", ""))
+    before = task_repo.snapshot()
+    assert task_repo.ok("status", "--json").json["broken"].keys() == {"010"}
+    assert "Migration complete! 1 file updated." in task_repo.ok("migrate", "--yes").out
+    after = task_repo.snapshot()
+    assert [name for name in before if before[name] != after[name]] == [
+        ".sow/project/phases/implementation/tasks/010/state.yaml"
+    ]
+    assert task_repo.task("010")["assigned_agent"] == "implementer"
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ('"0.8.0"', ".sow/project/state.yaml: schema_version: no migration starts from '0.8.0'"),
+        ('"0.9"', ".sow/project/state.yaml: schema_version: no migration starts from '0.9'"),
+        ("0.9", ".sow/project/state.yaml: schema_version: no migration starts from 0.9"),
+        ("[]", ".sow/project/state.yaml: schema_version: no migration starts from []"),
+        ('"1.0.1"', "schema version mismatch: project=1.0.1 cli=1.0.0 (.sow/project/state.yaml)"),
+    ],
+)
+def test_an_unknown_version_is_refused(old, version, message):
+    """A version that nobody released, or that came later, is no start for a migration."""
+    rewrite(old.project / "state.yaml", ('"0.9.0"', version))
+    before = old.snapshot()
+    with pytest.raises(SowError) as refused:
+        migration.plan(home_of(old))
+    assert refused.value.message == message
+    assert old.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([("  assignee: implementer\n", "")], "state.yaml, migrated: task.assigned_agent: is missing"),
+        ([("iteration: 3", "iteration: 0")], "state.yaml, migrated: task.iteration: must be at least 1, not 0"),
+        (
+            [("  status: in_progress\n", "  status: in_progress\n  odd: 1\n")],
+            "state.yaml, migrated: task.odd: is not a field",
+        ),
+        ([("iteration: 3", "iteration: 3\n  iteration: 4")], "state.yaml:9: the key 'iteration' is here a second time"),
+    ],
+)
+def test_a_broken_old_file_stops_the_migration_before_it_begins(old, changes, message):
+    """What would not be valid afterwards is refused with its place, and no file is written."""
+    rewrite(old.desk("020") / "state.yaml", *changes)
+    before = old.snapshot()
+    with pytest.raises(InvalidFile) as refused:
+        migration.plan(home_of(old))
+    assert message in refused.value.message
+    assert old.sow("migrate", "--yes").code == 2
+    assert old.snapshot() == before
+
+
+def test_there_is_nothing_to_migrate_without_a_project(bare_repo):
+    """Without a project the command says so."""
+    bare_repo.ok("init")
+    result = bare_repo.sow("migrate")
+    assert (result.code, result.err) == (
+        2,
+        f"error: {bare_repo.root} has no project\nhint: there is nothing to migrate\n",
+    )
+
+
+def test_what_changed_since_the_question_is_not_overwritten(old):
+    """While a person reads the plan, somebody else migrates and works on: the first answer changes nothing any more."""
+    home = home_of(old)
+    steps = migration.plan(home)
+    old.ok("migrate", "--yes")
+    old.ok("task", "set", "--id", "020", "status", "needs_review")
+    before = old.snapshot()
+    with pytest.raises(Waiting, match="the project was changed meanwhile"):
+        migration.apply(home, steps)
+    assert old.snapshot() == before
+
+
+def test_the_last_good_copies_are_migrated_too(old):
+    """A state file that breaks after the migration comes back as the migration wrote it."""
+    old.ok("migrate", "--yes")
+    (old.desk("020") / "state.yaml").write_text("task: [\n")
+    result = old.ok("task", "set", "--id", "020", "status", "needs_review")
+    assert "the last good state is back" in result.err
+    assert (old.task("020")["status"], old.task("020")["priority"]) == ("needs_review", "medium")
+
+
+def test_a_project_that_somebody_runs_is_not_migrated(old):
+    """While another process has the project, the migration waits, naming it, and changes nothing."""
+    before = old.snapshot()
+    with held(old) as pid:
+        result = old.sow("migrate", "--yes")
+        assert result.code == 4
+        assert f"error: project is claimed by pid {pid} on " in result.err
+        assert old.snapshot() == before
+    old.ok("migrate", "--yes")
+
+
+def test_without_a_backup_nothing_is_migrated(old):
+    """Where the copy cannot be made, no file is changed."""
+    home = home_of(old)
+    steps = migration.plan(home)
+    home.folder("local")
+    (old.root / ".sow" / "local" / "backups").write_text("in the way")
+    before = old.snapshot()
+    with pytest.raises((Failed, InvalidFile), match="backups"):
+        migration.apply(home, steps)
+    assert old.snapshot() == before
+
+
+def test_a_worker_may_not_migrate(old):
+    """A migration is a person's decision."""
+    before = old.snapshot()
+    result = old.sow("migrate", "--yes", SOW_TASK="020", SOW_AGENT="implementer")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: a worker may not migrate the project")
+    assert old.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "last"),
+    [
+        (b"y\n", 0, "Migration complete! 5 files updated."),
+        (b"yes\n", 0, "Migration complete! 5 files updated."),
+        (b"n\n", 4, "nothing was migrated"),
+        (b"\n", 4, "nothing was migrated"),
+        (b"\x04", 4, "nothing was migrated"),
+    ],
+)
+def test_on_a_terminal_it_asks(old, typed, code, last):
+    """On a terminal the changes are shown and asked about; only a yes changes anything."""
+    before = old.snapshot()
+    done = subprocess.run(
+        [sys.executable, "-c", ON_TERMINAL, SOW, "migrate"],
+        cwd=old.root,
+        env={**old.environment, "TERM": "xterm"},
+        input=typed,
+        capture_output=True,
+        timeout=60,
+    )
+    shown = done.stdout.decode()
+    assert done.returncode == code, shown
+    assert "  - Renaming field: assignee → assigned_agent" in shown
+    assert "Change 5 files? [y/N] " in shown
+    assert last in shown
+    assert (old.snapshot() == before) is bool(code)

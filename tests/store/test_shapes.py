@@ -1,0 +1,73 @@
+"""The shapes that the type checker believes in are those of the schemas."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints
+
+import pytest
+
+from sow.domain import shapes
+from sow.store import schema
+
+TYPES = {"string": str, "integer": int, "boolean": bool, "null": NoneType}
+WHERE = {
+    "TaskState": ("task", ()),
+    "Task": ("task", ("task",)),
+    "Question": ("task", ("task", "question")),
+    "Answered": ("task", ("task", "questions")),
+    "Approval": ("task", ("task", "approval")),
+    "ProjectState": ("project", ()),
+    "Phase": ("project", ("phases",)),
+    "NoteSession": ("notes", ()),
+    "Note": ("notes", ("notes",)),
+    "LogEntry": ("log-entry", ()),
+}
+
+
+def resolved(rule: Any, root: Any) -> Any:
+    return root["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
+
+
+def rules(name: str) -> tuple[Any, Any]:
+    """The object in a schema that a shape stands for, and the whole schema."""
+    document, path = WHERE[name]
+    root = rule = schema.document(document)
+    for key in path:
+        rule = resolved(rule["properties"][key], root)
+        rule = resolved(rule["items"], root) if rule["type"] == "array" else rule
+    return rule, root
+
+
+def allowed(rule: Any, root: Any) -> set[Any]:
+    """The Python types of a field."""
+    rule = resolved(rule, root)
+    if "enum" in rule:
+        return {type(each) for each in rule["enum"]}
+    kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
+    return {{"object": dict, "array": list}.get(kind) or TYPES[kind] for kind in kinds}
+
+
+def believed(hint: Any) -> set[Any]:
+    """The Python types that a shape gives a field."""
+    hint = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+    members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return {dict if hasattr(each, "__total__") else get_origin(each) or each for each in members}
+
+
+def test_every_shape_stands_for_something():
+    """No shape is without a schema, and none was forgotten here."""
+    defined = {name for name, value in vars(shapes).items() if hasattr(value, "__total__")}
+    assert defined == set(WHERE)
+
+
+@pytest.mark.parametrize("name", WHERE)
+def test_a_shape_has_the_fields_of_its_schema(name):
+    """Fields, types and requiredness are equal; a field with a default is there once a file was read."""
+    rule, root = rules(name)
+    hints = get_type_hints(getattr(shapes, name), include_extras=True)
+    assert set(hints) == set(rule["properties"])
+    for key, field in rule["properties"].items():
+        there = key in rule["required"] or "default" in resolved(field, root)
+        assert (get_origin(hints[key]) is not NotRequired) is there, key
+        assert believed(hints[key]) == allowed(field, root), key

@@ -1,0 +1,388 @@
+"""The generated validators accept and refuse what the `jsonschema` library does, and name the same field.
+
+Two of its readings are left out, because our files know them otherwise: it takes 1.0 for a whole number, and its `$`
+matches before a line break at the end of a text.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from conftest import FULL
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+
+from sow.store import schema
+from sow.store.complaint import Complaint
+
+TIME = "2026-01-31T09:00:00Z"
+QUESTION = {"number": 1, "text": "Which?", "asked_at": TIME}
+TASK = {
+    "id": "010",
+    "name": "Add login",
+    "status": "completed",
+    "assigned_agent": "implementer",
+    "iteration": 2,
+    "priority": "high",
+    "depends_on": ["020", "1000"],
+    "criteria": ["It works"],
+    "references": ["docs/api.md"],
+    "session_id": "a-b-c",
+    "question": QUESTION,
+    "questions": [{**QUESTION, "answer": "This", "answered_at": TIME, "answered_by": "ada"}],
+    "approval": {"by": "ada", "at": TIME, "iteration": 2},
+    "abandoned_reason": "Not needed",
+    "created_at": TIME,
+    "updated_at": TIME,
+    "started_at": TIME,
+    "completed_at": TIME,
+}
+NOTE = {
+    "note_id": "note_001",
+    "timestamp": 1727540700,
+    "description": "Assuming that it is unique",
+    "context": "Creating the table",
+    "category": "detail",
+    "status": "resolved",
+    "resolution": "It is",
+    "resolved_by": "user",
+    "resolution_timestamp": 1727541600,
+    "escalation_reason": "Cannot tell",
+}
+LINKED = {
+    "name": "style-guide",
+    "source": "https://example.org/style.git",
+    "pin": "v1",
+    "digest": "0" * 40,
+    "installed_at": TIME,
+    "updated_at": TIME,
+    "tags": ["go", "style"],
+}
+# Every field of every schema stands in one of these; the first of each kind has them all.
+VALID: dict[str, list[Any]] = {
+    "task": [
+        {"schema_version": "1.0.0", "revision": 3, "task": TASK},
+        {"schema_version": "1.0.0", "task": {**TASK, "status": "abandoned"}},
+        {
+            "schema_version": "1.0.0",
+            "task": {key: TASK[key] for key in ("id", "name", "assigned_agent", "created_at", "updated_at")},
+        },
+    ],
+    "project": [
+        {
+            "schema_version": "1.0.0",
+            "revision": 1,
+            "project_id": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
+            "name": "Add authentication",
+            "description": "",
+            "branch": "feat/auth",
+            "phases": [
+                {"name": "design", "status": "completed", "created_at": TIME},
+                {"name": "build", "status": "proposed", "created_at": TIME, "reason": "Why not", "question": 1},
+            ],
+            "questions": 1,
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    ],
+    "notes": [
+        {"task_id": "create_user_table_1727539200", "session_start": 1727539800, "notes": [NOTE]},
+        {
+            "task_id": "a_123456",
+            "session_start": 0,
+            "notes": [
+                {**NOTE, "status": "escalated", "resolution": None, "resolved_by": None, "resolution_timestamp": None},
+                {**NOTE, "status": "open", "escalation_reason": None},
+            ],
+        },
+        {"task_id": "a_123456", "session_start": 0, "notes": []},
+    ],
+    "log-entry": [
+        {"timestamp": TIME, "agent": "a-1", "action": "note", "result": "ok", "files": ["a.py"], "text": "Done"},
+        {"timestamp": TIME, "agent": "orchestrator", "action": "a:b.c-d_e", "result": "0", "text": "\n"},
+    ],
+    "task-description": [{"title": "Add login", "text": ""}],
+    "sink-index": [
+        {
+            "schema_version": "1.0.0",
+            "sinks": [{**LINKED, "path": "docs", "summary": "Style", "when_to_use": "Always"}],
+        },
+        {"schema_version": "1.0.0", "sinks": []},
+    ],
+    "repo-index": [
+        {
+            "schema_version": "1.0.0",
+            "repos": [{**LINKED, "purpose": "Types", "hints": ["look in src"], "mode": "clone"}],
+        }
+    ],
+    "repo-config": [{"schema_version": "1.0.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
+    "user-config": [
+        {
+            "agents": {
+                "executors": {
+                    "claude-code": {
+                        "type": "claude",
+                        "settings": {"yolo_mode": True, "model": "opus"},
+                        "custom_args": ["--verbose"],
+                    }
+                },
+                "bindings": {"reviewer": "claude-code"},
+            }
+        },
+        {"agents": {"executors": None, "bindings": None}},
+        {},
+    ],
+}
+NAMES = schema.names()
+LIBRARY = {name: Draft7Validator(schema.document(name)) for name in NAMES}
+Path = tuple[str | int, ...]
+
+SWAPS: list[Any] = [
+    *(None, True, False, 0, 1, -1, 7, 1.5, 10** 30, ""),
+    *(" ", "a", "A", "010", "10", "0010", "1.0", "1.0.0", "1.0.0.0", "v1.0.0"),
+    *("pending", "open", "Pending", "main", "master", "feat/x", "a b", "-a"),
+    *("_a", "a\nb", "\x1b[31m", "\x85", "\u2028", "é", "🙂"),
+    *("2026-01-31", "2026-01-31T09:00:00+00:00", "2026-01-31T09:00:00Z"),
+    *("२०२६-01-31T09:00:00Z", "note_1", "note_1234567"),
+    *("x_12345", "x_1234567890123", "A_123456"),
+    *("8F14E45F-ceea-467f-9b1c-3f2a1b7c9d10", "8f14e45f-ceea-167f-9b1c-3f2a1b7c9d10"),
+    *("g" * 40, "0" * 39, "0" * 65, "x" * 41, "x" * 101, "x" * 256, "x" * 1001, "x" * 4001, "x" * 20001, "x" * 200001),
+    *([], {}, [""], ["a"], ["a","a"], ["010","010"], [None]),
+    *([[]], [{}], {"a":1}, {"a":{}}, {"a":"b"}, {"a":None}),
+]  # fmt: skip
+
+
+def verdict(name: str, document: Any) -> str | None:
+    """The place of our complaint, None where there is none."""
+    try:
+        import_module(f"sow.store.validators.{name.replace('-', '_')}").validate(document, "")
+    except Complaint as complaint:
+        return complaint.place
+    return None
+
+
+def shown(path: Any) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def places(name: str, document: Any) -> set[str]:
+    """The fields that the library complains about."""
+    found = set()
+    for error in LIBRARY[name].iter_errors(document):
+        here = list(error.absolute_path)
+        if error.validator == "required":
+            found |= {shown([*here, key]) for key in error.validator_value if key not in error.instance}
+        elif error.validator == "additionalProperties":
+            found |= {shown([*here, key]) for key in error.instance if key not in error.schema["properties"]}
+        else:
+            found.add(shown(here))
+    return found
+
+
+def agree(name: str, document: Any) -> bool:
+    """Insist on the same verdict and the same field; returns whether the document is valid."""
+    wanted = places(name, document)
+    ours = verdict(name, copy.deepcopy(document))
+    if not wanted:
+        assert ours is None, f"{ours} is refused in {document!r:.500}"
+        return True
+    assert ours in wanted, f"{ours} instead of {wanted} in {document!r:.500}"
+    return False
+
+
+def paths(value: Any, here: Path = ()) -> Iterator[Path]:
+    """Every place in a document."""
+    yield here
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from paths(each, (*here, key))
+
+
+def at(document: Any, path: Path) -> Any:
+    for part in path:
+        document = document[part]
+    return document
+
+
+def replaced(document: Any, path: Path, value: Any) -> Any:
+    """The document with another value at one place, which may be a new one."""
+    if not path:
+        return value
+    result = copy.deepcopy(document)
+    at(result, path[:-1])[path[-1]] = value
+    return result
+
+
+def removed(document: Any, path: Path) -> Any:
+    result = copy.deepcopy(document)
+    del at(result, path[:-1])[path[-1]]
+    return result
+
+
+def changes(document: Any) -> Iterator[Any]:
+    """The document with one change, for every place and every change."""
+    for path in paths(document):
+        yield from (replaced(document, path, each) for each in SWAPS)
+        if path:
+            yield removed(document, path)
+        if isinstance(at(document, path), dict):
+            yield from (replaced(document, (*path, key), "a") for key in ("unknown", "statuss", "", "ключ", "a.b"))
+
+
+def fields(rule: Any, root: Any) -> Iterator[str]:
+    """Every property that a schema names, as a path without indexes."""
+    rule = root["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
+    inner = rule.get("additionalProperties")
+    for key, each in rule.get("properties", {"*": inner} if isinstance(inner, dict) else {}).items():
+        yield key
+        yield from (f"{key}.{below}" for below in fields(each, root))
+    if "items" in rule:
+        yield from fields(rule["items"], root)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_samples_are_valid_and_complete(name):
+    """Every sample is accepted, and no field of a schema is missing in the first."""
+    assert all(agree(name, each) for each in VALID[name])
+    document = schema.document(name)
+    present = {shown(path) for path in paths(VALID[name][0])}
+    present = {re.sub(r"\[\d+\]", "", re.sub(r"(executors|bindings)\.[^.]+", r"\1.*", each)) for each in present}
+    assert set(fields(document, document)) <= present
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_change_at_every_place_is_judged_alike(name):
+    """A field that is missing, unknown, of a wrong type, out of range or badly formed gets the library's verdict."""
+    verdicts = [agree(name, each) for document in VALID[name] for each in changes(document)]
+    assert verdicts.count(False) > 60
+
+
+ABANDONED = {**TASK, "status": "abandoned"}
+ESCALATED = {**NOTE, "status": "escalated"}
+CONDITIONS = {
+    "completed without a time": ("task", {**TASK, "completed_at": ...}, "task.completed_at"),
+    "completed without approval": ("task", {**TASK, "approval": ...}, "task.approval"),
+    "abandoned without a reason": ("task", {**ABANDONED, "abandoned_reason": ...}, "task.abandoned_reason"),
+    "resolved without an answer": ("notes", {**NOTE, "resolution": ...}, "notes[0].resolution"),
+    "resolved with null": ("notes", {**NOTE, "resolution": None}, "notes[0].resolution"),
+    "resolved by nobody": ("notes", {**NOTE, "resolved_by": None}, "notes[0].resolved_by"),
+    "resolved at no time": ("notes", {**NOTE, "resolution_timestamp": None}, "notes[0].resolution_timestamp"),
+    "escalated without a reason": ("notes", {**ESCALATED, "escalation_reason": None}, "notes[0].escalation_reason"),
+    "escalated, the reason missing": ("notes", {**ESCALATED, "escalation_reason": ...}, "notes[0].escalation_reason"),
+}
+
+
+@pytest.mark.parametrize(("name", "inner", "place"), CONDITIONS.values(), ids=CONDITIONS)
+def test_a_condition_names_the_field_that_it_misses(name, inner, place):
+    """What a status demands is demanded, and the complaint names it."""
+    inner = {key: value for key, value in inner.items() if value is not ...}
+    document = {**VALID[name][0], "task": inner} if name == "task" else {**VALID[name][0], "notes": [inner]}
+    assert not agree(name, document)
+    assert verdict(name, document) == place
+
+
+def documents(rule: Any, root: Any) -> st.SearchStrategy[Any]:
+    """Documents of the schema's shape; lengths, conditions and repeats are left to chance."""
+    if "$ref" in rule:
+        return documents(root["$defs"][rule["$ref"].rpartition("/")[2]], root)
+    if "enum" in rule:
+        return st.sampled_from(rule["enum"])
+    kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
+    return st.one_of([_of_kind(kind, rule, root) for kind in kinds])
+
+
+def _of_kind(kind: str, rule: Any, root: Any) -> st.SearchStrategy[Any]:
+    if kind == "object":
+        if "properties" not in rule:
+            return st.dictionaries(st.sampled_from(["a", "b", "c-d"]), documents(rule["additionalProperties"], root))
+        made = {key: documents(each, root) for key, each in rule["properties"].items()}
+        needed = {key: each for key, each in made.items() if key in rule["required"]}
+        return st.fixed_dictionaries(needed, optional={key: each for key, each in made.items() if key not in needed})
+    if kind == "array":
+        return st.lists(documents(rule["items"], root), max_size=3)
+    if kind == "string":
+        return st.from_regex(rule["pattern"], fullmatch=True) if "pattern" in rule else st.text(max_size=20)
+    return {"integer": st.integers(-2, 1 << 40), "boolean": st.booleans(), "null": st.none()}[kind]
+
+
+ANYTHING = st.one_of(st.sampled_from(SWAPS), st.text(max_size=12), st.integers(-5, 5))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+@settings(max_examples=1000 if FULL else 60, suppress_health_check=list(HealthCheck))
+def test_any_document_is_judged_alike(name, data):
+    """Documents of the schema's shape, as they are and with something else at one place, get the library's verdict."""
+    root = schema.document(name)
+    document = data.draw(documents(root, root))
+    assume(not _ends_in_a_line_break(document))
+    agree(name, document)
+    path = data.draw(st.sampled_from(list(paths(document))))
+    swap = data.draw(ANYTHING)
+    assume(not _ends_in_a_line_break(swap))
+    agree(name, replaced(document, path, swap))
+
+
+def _ends_in_a_line_break(value: Any) -> bool:
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return (isinstance(value, str) and value.endswith("\n")) or any(_ends_in_a_line_break(each) for each in inner)
+
+
+def test_defaults_are_filled_in_anew_each_time():
+    """A missing field with a default gets it, and no two documents share a list."""
+    first, second = copy.deepcopy(VALID["task"][2]), copy.deepcopy(VALID["task"][2])
+    assert verdict("task", first) is verdict("task", second) is None
+    assert first["revision"] == 0
+    assert first["task"]["status"] == "pending"
+    assert first["task"]["priority"] == "medium"
+    first["task"]["criteria"].append("x")
+    assert second["task"]["criteria"] == []
+
+
+def test_a_complaint_is_short():
+    """A key as long as the file does not make a message as long as the file."""
+    with pytest.raises(Complaint) as refused:
+        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.0.0", "x" * 10**6: 1}, "")
+    assert len(str(refused.value)) < 300
+
+
+def test_a_key_that_is_no_text_is_refused():
+    """YAML has keys of other types; no schema takes one."""
+    assert verdict("repo-config", {"schema_version": "1.0.0", 1: "a"}) == "1"
+    assert verdict("user-config", {"agents": {"bindings": {1: "a"}}}) == "agents.bindings"
+
+
+PRINTED = """{
+  "task_id": "create_user_table_1727539200",
+  "session_start": 1727539800,
+  "notes": [
+    {
+      "note_id": "note_001",
+      "timestamp": 1727540700,
+      "description": "Assuming email field should be unique",
+      "context": "Creating users table without explicit uniqueness requirements",
+      "status": "resolved",
+      "resolution": "Confirmed with user - email uniqueness required",
+      "resolved_by": "workflow_executor",
+      "resolution_timestamp": 1727541600,
+      "escalation_reason": null
+    }
+  ]
+}"""
+
+
+def test_the_notes_of_the_specification_are_valid(tmp_path, bare_repo):
+    """The session of notes that the specification of completion drive prints validates as it stands."""
+    assert agree("notes", json.loads(PRINTED))
+    folder = tmp_path / "completion_drive"
+    folder.mkdir()
+    (folder / "session_current.json").write_text(PRINTED)
+    bare_repo.ok("validate", str(folder / "session_current.json"))

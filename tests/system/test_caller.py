@@ -1,0 +1,158 @@
+"""Who calls: told by the marks in the environment, and by those of the processes above, which nobody can take off."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import PYTHONPATH
+
+from sow.errors import SowError
+from sow.system import caller
+
+MARKED = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+# A process with marks starts one without any, which forks `depth` times; the last one says who it is.
+OUTER = """
+import os, subprocess, sys
+clean = {name: value for name, value in os.environ.items() if "SOW" not in name + value}
+sys.exit(subprocess.run(sys.argv[1:], env=clean).returncode)
+"""
+INNER = """
+import ctypes, json, os, sys
+from sow.system import caller
+if sys.argv[2] == "hidden":
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: from now on /proc hides its environment
+for _ in range(int(sys.argv[1])):
+    child = os.fork()
+    if child:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+who = caller.actor(json.loads(sys.argv[3]))
+print(who.kind, who.name, who.task)
+"""
+
+ACTORS = [
+    ({}, ("person", "person", "")),
+    ({"USER": "ada"}, ("person", "ada", "")),
+    ({"LOGNAME": "bob"}, ("person", "bob", "")),
+    ({"USER": "ada", "LOGNAME": "bob"}, ("person", "ada", "")),
+    ({"USER": "ada", "SOW_AGENT": "orchestrator"}, ("orchestrator", "orchestrator", "")),
+    ({"USER": "ada", "SOW_AGENT": "implementer"}, ("person", "ada", "")),
+    ({"USER": "ada", "SOW_TASK": "010"}, ("worker", "worker", "010")),
+    ({"USER": "ada", "SOW_TASK": "010", "SOW_AGENT": "reviewer"}, ("worker", "reviewer", "010")),
+    ({"SOW_TASK": "1000", "SOW_AGENT": "orchestrator"}, ("worker", "orchestrator", "1000")),
+    ({"USER": "ada", "SOW_TASK": ""}, ("person", "ada", "")),
+    ({"USER": " \n "}, ("person", "person", "")),
+    ({"USER": "a\x1b[31m\nb·c"}, ("person", "a␛[31m b-c", "")),
+    ({"USER": "x" * 100}, ("person", "x" * 64, "")),
+]
+
+
+@pytest.mark.parametrize(("environment", "expected"), ACTORS)
+def test_the_marks_say_who_acts(environment, expected):
+    """A task makes a worker, the orchestrator's mark without a task the orchestrator, and nothing of these a person."""
+    who = caller.actor(environment)
+    assert (who.kind, who.name, who.task) == expected
+    assert who.is_worker == (expected[0] == "worker")
+
+
+@pytest.mark.parametrize("task", ["10", "abc", "0010", " 010", "010\n", "-1", "../010"])
+def test_a_mark_that_is_no_id_is_refused(task):
+    """A broken SOW_TASK is an error, never a person."""
+    with pytest.raises(SowError, match="which is not a task id"):
+        caller.actor({"SOW_TASK": task})
+
+
+@pytest.mark.parametrize("environment", [{"USER": "ada"}, {"SOW_AGENT": "orchestrator"}])
+def test_people_and_the_orchestrator_judge(environment):
+    """Whoever is no worker may approve, answer and complete."""
+    assert not caller.judge(environment, "approve a task").is_worker
+
+
+def test_a_worker_never_judges():
+    """A worker is refused, whatever its role is called, with what it can do instead."""
+    for role in ("implementer", "orchestrator", "reviewer"):
+        with pytest.raises(SowError) as refused:
+            caller.judge({"SOW_TASK": "010", "SOW_AGENT": role}, "approve a task")
+        assert refused.value.message == "a worker may not approve a task"
+        assert "needs_review or paused" in refused.value.hint
+
+
+def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: str = "open") -> str:
+    """What a process says about itself, whose ancestor has these marks and which shows other ones."""
+    inner = [sys.executable, "-c", INNER, str(depth), way, json.dumps(own)]
+    done = subprocess.run(
+        [sys.executable, "-c", OUTER, *inner],
+        env={"PYTHONPATH": PYTHONPATH, **marks},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_without_marks_anywhere_a_person_acts():
+    """Processes between a person and sow change nothing."""
+    assert below({}, {"USER": "ada"}) == "person ada"
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5, 70])
+def test_a_worker_cannot_take_off_its_marks(depth):
+    """However many processes without marks stand between, the mark of the one above is found."""
+    assert below(MARKED, {"USER": "ada"}, depth=depth) == "worker worker 010"
+
+
+def test_a_worker_cannot_put_on_the_marks_of_another():
+    """The task that a worker was started for is its task, not the one that it claims."""
+    assert below(MARKED, {"SOW_TASK": "020", "SOW_AGENT": "reviewer"}) == "worker reviewer 010"
+    assert below(MARKED, {"SOW_AGENT": "orchestrator"}) == "worker orchestrator 010"
+
+
+def test_a_process_that_hides_does_not_hide_those_above_it():
+    """Where /proc does not show one process, the marks above it are found all the same."""
+    assert below(MARKED, {"USER": "ada"}, way="hidden") == "worker worker 010"
+
+
+def test_a_name_that_only_looks_like_the_mark_is_none():
+    """Other variables that end or begin like the mark, or hold it in their value, make no worker."""
+    marks = {"XSOW_TASK": "010", "SOW_TASKS": "010", "NOTE": "SOW_TASK=010\nSOW_TASK=010"}
+    assert below(marks, {"USER": "ada"}) == "person ada"
+
+
+HIDING = {
+    "unset": "unset SOW_TASK SOW_AGENT; sow approve 010; exit $?",
+    "another environment": 'env -i PATH="$PATH" USER=ada sow approve 010; exit $?',
+    "another session": 'setsid -w env -i PATH="$PATH" USER=ada sow approve 010; exit $?',
+    "as the orchestrator": "unset SOW_TASK; SOW_AGENT=orchestrator sow approve 010; exit $?",
+    "an empty mark": "SOW_TASK= sow approve 010; exit $?",
+    "another task": "SOW_TASK=020 sow approve 010; exit $?",
+}
+
+
+@pytest.mark.parametrize("way", HIDING)
+def test_the_real_command_sees_through_it(task_repo, way):
+    """A worker in a real shell cannot approve its own task, whatever it does to its environment."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    before = task_repo.snapshot()
+    done = subprocess.run(
+        ["sh", "-c", HIDING[way]],
+        cwd=task_repo.root,
+        env={**task_repo.environment, **MARKED},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: a worker may not approve a task")
+    assert task_repo.snapshot() == before
+
+
+def test_the_same_shell_without_marks_approves(task_repo):
+    """In a person's shell the same commands work."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    done = subprocess.run(
+        ["sh", "-c", HIDING["another session"]], cwd=task_repo.root, env=task_repo.environment, timeout=60
+    )
+    assert done.returncode == 0
+    assert task_repo.task("010")["status"] == "completed"

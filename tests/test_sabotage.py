@@ -1,0 +1,247 @@
+"""Q2, the tests are honest: a line is broken in a copy of the package, and a named test must turn red."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from conftest import FULL
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "sow"
+QUICK = 5
+
+
+class Sabotage(NamedTuple):
+    """One line of one file, what is put in its place, and the test that must notice."""
+
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+SABOTAGES = {
+    "a worker that takes off its marks is a person": Sabotage(
+        "system/caller.py",
+        "        task = above or task\n",
+        "        pass\n",
+        "guarantees/test_s10_worker.py::test_a_worker_cannot[approve 020-without_marks]",
+    ),
+    "the names in a folder are not synced": Sabotage(
+        "store/disk.py",
+        "            sync_folder(disk, os.path.dirname(path))\n    except OSError as error:\n        remove_quietly",
+        "            pass\n    except OSError as error:\n        remove_quietly",
+        "guarantees/test_r2_power_loss.py::test_order_of_calls[start]",
+    ),
+    "the lock is dropped where a status is set": Sabotage(
+        "store/task_acts.py",
+        "    with home.lock():\n        opened = _Opened(home, task)\n        before = opened.task\n",
+        "    if True:\n        opened = _Opened(home, task)\n        before = opened.task\n",
+        "cli/test_task.py::test_a_second_writer_waits_its_turn[task set --id 010 status failed]",
+    ),
+    "the last of two equal keys wins": Sabotage(
+        "store/yaml_text.py",
+        "        return isinstance(data, dict) and dump(data) == text\n",
+        "        return isinstance(data, dict)\n",
+        "guarantees/test_q1_errors.py::test_bad_files[a key twice]",
+    ),
+    "open notes do not gate the review": Sabotage(
+        "store/task_acts.py",
+        '        if event in ("submit", "approve"):\n',
+        '        if event == "approve":\n',
+        "cli/test_note.py::test_the_gate[nothing]",
+    ),
+    "anybody may judge": Sabotage(
+        "system/caller.py",
+        "    if caller.is_worker:\n",
+        "    if not caller.name:\n",
+        "guarantees/test_s10_worker.py::test_a_worker_cannot[phase advance-openly]",
+    ),
+    "a worker may approve, by the table": Sabotage(
+        "domain/task.py",
+        'WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})\n',
+        'WORKER_MOVES = frozenset({"start", "submit", "ask", "fail", "approve"})\n',
+        "guarantees/test_r10_statuses.py::test_a_task_moves_only_as_its_table_and_its_actor_allow",
+    ),
+    "a completed task keeps its session": Sabotage(
+        "domain/task.py",
+        '        changed.pop("session_id", None)\n',
+        "        pass\n",
+        "cli/test_task.py::test_the_session_ends_with_the_task[completed-False]",
+    ),
+    "unknown keys are accepted": Sabotage(
+        "store/complaint.py",
+        "    names = sorted(known)\n",
+        "    return\n",
+        "guarantees/test_q1_errors.py::test_bad_files[an unknown key]",
+    ),
+    "a project may live on main": Sabotage(
+        "store/home.py",
+        'FORBIDDEN_BRANCHES = ("main", "master")\n',
+        'FORBIDDEN_BRANCHES = ("master",)\n',
+        "cli/test_init.py::test_no_project_on_the_main_branch[main]",
+    ),
+    "the branch need not match": Sabotage(
+        "store/project.py",
+        "    if current != branch:\n",
+        "    if not branch:\n",
+        "cli/test_seeds.py::test_a_branch_mismatch_is_refused",
+    ),
+    "a second project replaces the first": Sabotage(
+        "store/project.py",
+        "    if exists(home):\n",
+        "    if not home:\n",
+        "cli/test_init.py::test_one_project_per_branch",
+    ),
+    "an answer is no new iteration": Sabotage(
+        "domain/task.py",
+        'NEW_ITERATION = frozenset({"send_back", "answer", "retry"})\n',
+        'NEW_ITERATION = frozenset({"send_back", "retry"})\n',
+        "cli/test_seeds.py::test_the_paused_pattern",
+    ),
+    "a phase with open tasks can be left": Sabotage(
+        "domain/phase.py",
+        "    for phase in phases[: here + 1]:\n",
+        "    for phase in phases[:here]:\n",
+        "cli/test_phase.py::test_an_open_task_stops_the_advance[needs_review]",
+    ),
+    "a task can start in a phase to come": Sabotage(
+        "domain/phase.py",
+        '    if _status(phases, name) == "pending":\n',
+        '    if _status(phases, name) == "waiting":\n',
+        "cli/test_phase.py::test_there_is_no_skipping_forward",
+    ),
+    "a worker settles matters of security": Sabotage(
+        "domain/note.py",
+        '("technology", "architecture", "security", "requirements", "conflict")\n',
+        '("technology", "architecture", "requirements", "conflict", "secrets")\n',
+        "cli/test_note.py::test_a_worker_leaves_security_to_others",
+    ),
+    "anybody writes on any desk": Sabotage(
+        "store/note_acts.py",
+        "    if actor.is_worker and actor.task != task:\n",
+        "    if actor.is_worker and not task:\n",
+        "guarantees/test_q1_errors.py::test_bad_surroundings",
+    ),
+    "a clean-up ignores the branch": Sabotage(
+        "store/removal.py",
+        "        if not any_branch:\n",
+        "        if not any_branch and not force:\n",
+        "cli/test_cleanup.py::test_cleanup_leaves_the_project_of_another_branch_alone[words1]",
+    ),
+    "a bad call exits with 1": Sabotage(
+        "errors.py",
+        "    exit_code = 2\n",
+        "    exit_code = 1\n",
+        "guarantees/test_q1_errors.py::test_bad_words[nonsense]",
+    ),
+    "an error that nobody reads is a traceback": Sabotage(
+        "cli/main.py",
+        "    _send(sys.stdout)\n    _send(sys.stderr",
+        "    sys.stdout.flush()\n    _send(sys.stderr",
+        "cli/test_streams.py::test_the_error_reaches_stderr_though_the_reader_went_away",
+    ),
+    "NO_COLOR is not heard": Sabotage(
+        "system/terminal.py",
+        'not os.environ.get("NO_COLOR") and ',
+        "",
+        "cli/test_streams.py::test_no_colour_where_it_is_not_wanted",
+    ),
+    "an option may be given twice": Sabotage(
+        "cli/parse.py",
+        "    elif option.name in values:\n",
+        "    elif not option.name:\n",
+        "cli/test_parse.py::test_stricter_than_python",
+    ),
+    "an unknown option is a place": Sabotage(
+        "cli/parse.py",
+        '        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:\n',
+        '        elif word[:1] == "-" and len(word) == 2 and word[1:2].isalpha():\n',
+        "cli/test_parse.py::test_both_refuse_the_same",
+    ),
+    "a hot verb loads the json module": Sabotage(
+        "cli/log.py",
+        "from sow.cli.context import Context\n",
+        "import json as _json\n\nfrom sow.cli.context import Context\n",
+        "test_hot_imports.py::test_no_heavy_module_is_loaded[log --task 010 done]",
+    ),
+    "a log entry's text can forge another entry": Sabotage(
+        "store/log.py",
+        '    return f"\\\\{line}" if _marked(line, first) else line\n',
+        "    return line\n",
+        "cli/test_log.py::test_no_text_can_pass_for_something_else",
+    ),
+    "a dry run migrates": Sabotage(
+        "cli/migrate.py",
+        "    if dry_run:\n",
+        "    if dry_run and not yes and not steps:\n",
+        "cli/test_schema_commands.py::test_a_dry_run_changes_nothing",
+    ),
+}
+CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
+
+
+def copy(folder: Path) -> Path:
+    """The package in a folder of its own, to be imported from there."""
+    shutil.copytree(SOURCE, folder / "sow", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(package: Path, folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    """Run tests with this copy of the package in the place of ours."""
+    hidden = ("PYTEST_", "SOW_TEST_", "PYTHONDONTWRITEBYTECODE")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    named = [str(ROOT / "tests" / test) for test in tests]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:xdist", "-x", f"--basetemp={folder}", *named],
+        cwd=ROOT,
+        env={**environment, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.mark.parametrize("name", SABOTAGES)
+def test_the_line_is_there(name: str):
+    """Every sabotage fits exactly one place of the package as it is today."""
+    sabotage = SABOTAGES[name]
+    assert (SOURCE / sabotage.file).read_text().count(sabotage.old) == 1
+    assert sabotage.new != sabotage.old
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_sabotage_is_noticed(tmp_path: Path, name: str):
+    """With the line broken, the named test fails."""
+    sabotage = SABOTAGES[name]
+    package = copy(tmp_path / "package")
+    path = package / "sow" / sabotage.file
+    path.write_text(path.read_text().replace(sabotage.old, sabotage.new))
+    done = run(package, tmp_path / "inner", sabotage.test)
+    assert done.returncode == 1, done.stdout
+    assert "1 failed" in done.stdout, done.stdout
+
+
+def test_without_sabotage_all_of_them_pass(tmp_path: Path):
+    """With the same copy, unbroken, every named test passes, so that it was the broken line that turned it red."""
+    package = copy(tmp_path / "package")
+    done = run(package, tmp_path / "inner", *dict.fromkeys(SABOTAGES[name].test for name in CHOSEN))
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_copy_is_what_is_tested(tmp_path: Path):
+    """The copy of the package goes before the installed one, for the tests and for the command that they call."""
+    package = copy(tmp_path / "package")
+    init = package / "sow" / "__init__.py"
+    init.write_text(init.read_text().replace('__version__ = "', '__version__ = "0.sabotage.'))
+    done = run(package, tmp_path / "inner", "cli/test_schema_commands.py::test_the_versions")
+    assert done.returncode == 0, done.stdout
+    command = [Path(sys.executable).parent / "sow", "--version"]
+    shown = subprocess.run(command, env={"PYTHONPATH": str(package)}, capture_output=True, text=True).stdout
+    assert "0.sabotage." in shown
