@@ -64,7 +64,7 @@ def test_check_fails_while_a_project_is_there(repo: Repo):
     document = repo.sow("check", "--json")
     assert (document.code, document.json) == (1, {"clean": False, "found": [".sow/project"]})
     repo.ok("cleanup")
-    assert repo.ok("check").out == "clean: no project state on this branch\n"
+    assert repo.ok("check").out == "clean: no project state in this checkout\n"
     assert repo.ok("check", "--json").json == {"clean": True, "found": []}
 
 
@@ -87,7 +87,7 @@ def test_check_runs_where_sow_was_never_used(bare_repo: Repo, tmp_path: Path):
     bare_repo.ok("check", "--root", str(bare_repo.root), cwd=tmp_path)
     result = bare_repo.sow("check", "--root", "nowhere", cwd=tmp_path)
     assert result.code == 2
-    assert "nowhere is not the root of a git repository" in result.err
+    assert "nowhere, which is not the root of a git repository" in result.err
 
 
 def test_the_way_to_a_merge(task_repo: Repo):

@@ -69,7 +69,7 @@ def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
     for number in ("1", "2"):
         task_repo.ok("note", "escalate", number, "--task", "010", "--reason", "not mine")
     task_repo.ok("task", "set", "--id", "010", "status", "paused")
-    assert task_repo.task("010")["question"]["text"] == "which key?"
+    assert task_repo.task("010")["question"]["text"] == "which key?\nwhich header?"
     task_repo.ok("answer", "1", "the public one", SOW_AGENT="orchestrator")
     notes = task_repo.task("010")["notes"]
     assert {(each["status"], each["resolution"], each["resolved_by"]) for each in notes} == {
@@ -120,3 +120,21 @@ def test_approve_twice(task_repo: Repo):
     before = task_repo.snapshot()
     assert task_repo.sow("approve", "010").code == 2
     assert task_repo.snapshot() == before
+
+
+def test_a_reason_for_pausing_joins_the_question(task_repo: Repo) -> None:
+    """What is given as the reason stands in the question beside the notes that were escalated before."""
+    task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "c")
+    task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "and which header?")
+    assert task_repo.task("010")["question"]["text"] == "which key?\nand which header?"
+
+
+def test_only_a_person_decides_on_phases(repo: Repo) -> None:
+    """The orchestrator proposes a phase; taking it in is a person's word."""
+    marks = {"SOW_AGENT": "orchestrator"}
+    assert repo.sow("phase", "add", "discovery", "--reason", "a race", "--yes", **marks).code == 2
+    repo.ok("phase", "add", "discovery", "--reason", "a race", **marks)
+    assert repo.sow("phase", "approve", "discovery", **marks).code == 2
+    assert repo.sow("answer", "1", "yes", **marks).code == 2
+    repo.ok("answer", "1", "yes")

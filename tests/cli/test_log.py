@@ -108,7 +108,7 @@ def test_no_text_can_pass_for_something_else(repo: Repo, text: str):
 def test_no_user_name_can_break_a_log(task_repo: Repo, user: str):
     """Whatever the user is called, an act of theirs is one entry that can be read back."""
     task_repo.ok("task", "abandon", "010", "--reason", "test", USER=user)
-    assert [each["action"] for each in entries(task_repo)] == ["project_new", "abandon"]
+    assert [each["action"] for each in entries(task_repo)] == ["project_new", "task_create", "abandon"]
     task_repo.ok("validate", ".sow/project/log.md")
 
 

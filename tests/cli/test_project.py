@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from conftest import Repo
 
 
@@ -127,3 +129,14 @@ def test_delete_of_nothing(repo: Repo):
     result = repo.sow("project", "delete")
     assert result.code == 2
     assert "has no project" in result.err
+
+
+def test_a_lost_state_is_never_taken_for_no_project(task_repo: Repo) -> None:
+    """Without its state file a project is not started anew over its old tasks; the hint names the last good copy."""
+    (task_repo.project / "state.yaml").unlink()
+    for words in (("status",), ("task", "list"), ("project", "new", "Another")):
+        result = task_repo.sow(*words)
+        assert result.code == 2, words
+    copy = task_repo.sow("task", "list").err.split("cp ")[1].split()
+    (task_repo.root / copy[1]).write_text(Path(copy[0]).read_text())
+    assert task_repo.ok("status", "--json").json["project"]["name"] == "Add authentication"

@@ -323,3 +323,25 @@ def test_a_reason_is_kept_in_the_tasks_log(task_repo: Repo) -> None:
     task_repo.ok("task", "set", "--id", "010", "status", "failed", "--reason", "The API is gone")
     (entry,) = task_repo.task("010")["log"]
     assert (entry["agent"], entry["action"], entry["text"]) == ("implementer-1", "fail", "The API is gone")
+
+
+def test_the_page_of_a_blocked_task_says_what_it_waits_for(task_repo: Repo) -> None:
+    """The next step of a task that may not start yet is not a start that would be refused."""
+    task_repo.ok("task", "create", "--name", "Later", "--depends-on", "010")
+    assert task_repo.task("020")["next"].startswith("task 020 waits for 010 (in_progress)")
+
+
+def test_a_text_may_begin_with_an_at(task_repo: Repo) -> None:
+    """@@ stands for a text that begins with @, and a file may be reached through a link."""
+    task_repo.ok("log", "--task", "010", "@@media query fixed")
+    assert task_repo.task("010")["log"][-1]["text"] == "@media query fixed"
+    (task_repo.root / "words.txt").write_text("from a file")
+    (task_repo.root / "link.txt").symlink_to("words.txt")
+    task_repo.ok("log", "--task", "010", "@link.txt")
+    assert task_repo.task("010")["log"][-1]["text"] == "from a file"
+
+
+def test_endless_input_is_refused(task_repo: Repo) -> None:
+    """A text on standard input is bounded."""
+    result = task_repo.sow("log", "--task", "010", "-", stdin=b"x" * (5 << 20))
+    assert (result.code, "larger than 4 MiB" in result.err) == (2, True)

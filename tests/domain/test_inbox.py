@@ -69,6 +69,7 @@ ITEMS = {
         {
             "kind": "phase",
             "task": None,
+            "phase": "discovery",
             "number": 2,
             "text": "add phase discovery? a race",
             "since": BEFORE,
@@ -93,7 +94,7 @@ ITEMS = {
 def test_each_thing_that_waits_is_one_item(kind):
     """Every kind of item says what, since when, and what to do about it."""
     given_state, expected = ITEMS[kind]
-    assert only(**given_state) == {**expected, "blocks": 0}
+    assert only(**given_state) == {"phase": None, **expected, "blocks": 0}
 
 
 @pytest.mark.parametrize("kind", ITEMS)

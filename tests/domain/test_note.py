@@ -6,7 +6,7 @@ import pytest
 from samples import ACTORS, ADA, OWN_WORKER, note
 
 from sow.domain import note as rules
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalMove
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,3 @@ def test_the_gate_counts_open_and_escalated_notes():
     notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
     assert rules.unresolved(notes) == ["note_002", "note_003"]
     assert rules.unresolved([]) == []
-
-
-@pytest.mark.parametrize("category", rules.CATEGORIES)
-def test_every_category_is_known(category):
-    """The nine categories are accepted."""
-    rules.check_category(category)
-
-
-def test_another_category_is_refused_with_the_known_ones():
-    """An unknown category is refused, and the message lists those that there are."""
-    with pytest.raises(SowError, match="unknown category 'taste'") as refused:
-        rules.check_category("taste")
-    assert all(category in refused.value.hint for category in rules.CATEGORIES)
-    assert len(rules.CATEGORIES) == 9

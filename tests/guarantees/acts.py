@@ -43,6 +43,7 @@ def create(home: Home, name: str = "Add login") -> None:
         depends_on=[],
         after="",
         priority="medium",
+        actor=ADA,
     )
 
 
@@ -268,7 +269,13 @@ ACTS = {
             lambda home: write_log(home, project_log(home), f"next {LONG}"),
             lambda home: logged(home, project_log(home), f"next {LONG}"),
         ),
-        Act("start a project", _without_project, new_project, projects.exists, read_project_if_any),
+        Act(
+            "start a project",
+            _without_project,
+            new_project,
+            lambda home: os.path.lexists(projects.path(home)),
+            read_project_if_any,
+        ),
         Act(
             "propose a phase",
             _nothing,

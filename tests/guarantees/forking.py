@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+LONGEST = 3600
 HERE = Path(__file__).parent
 CALL = """
 import json, sys
@@ -25,9 +28,17 @@ def in_fresh_process(function: Callable[..., Any], *words: str | Path, prefix: S
     """Call a function of a test module in a process of its own, and hand back what it returns."""
     paths = json.dumps([str(HERE), str(HERE.parent)])
     command = [*prefix, sys.executable, "-c", CALL, paths, function.__module__, function.__name__, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+        try:
+            code = process.wait(LONGEST)
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # children that wait for a sign live on when it fails
+                os.killpg(process.pid, signal.SIGKILL)
+        out.seek(0)
+        err.seek(0)
+        assert code == 0, err.read()
+        return json.loads(out.read())
 
 
 def fork(act: Callable[[], Any]) -> int:

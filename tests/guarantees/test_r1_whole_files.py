@@ -147,3 +147,26 @@ def test_torn_log(repo: Repo) -> None:
         path.write_bytes(entries[0].encode() + entries[1].encode()[:cut] + entries[2].encode())
         texts = [entry["text"] for entry in log.read(home, str(path))]
         assert (texts[0], texts[-1], len(texts) <= 3) == ("one\n\n#", "three", True), cut
+
+
+def test_left_overs_on_another_branch(repo: Repo) -> None:
+    """What killed writers leave behind is ignored by git, and is no project where git has switched to."""
+    assert in_fresh_process(die_while_creating, repo.root) == 9
+    repo.ok("project", "save")
+    assert repo.git("status", "--porcelain") == ""
+    repo.git("switch", "-q", "-c", "feat/other", "main")
+    assert len(list(repo.project.rglob(".new-*.tmp/state.yaml"))) == 1
+    repo.ok("project", "new", "Other")
+    assert repo.ok("task", "list", "--json").json["tasks"] == []
+
+
+def die_while_creating(root: str) -> int:
+    """How a process ends that dies when all of a new task but its name is there."""
+
+    class Dying(Counting):
+        def replace(self, source: str, target: str) -> None:
+            if os.path.isdir(source):
+                os._exit(9)
+            super().replace(source, target)
+
+    return ended(fork(lambda: create(home_at(root, Dying()))))

@@ -17,9 +17,9 @@ from sow.system.checkout import Checkout
 from sow.system.terminal import harmless, harmless_line
 
 KIB = 1 << 10
-FLOOR = 0.004  # seconds; below this a clock measures the machine, not the reader
+FLOOR = 0.003  # seconds; below this a clock measures the machine, not the reader
 PER_STEP = 10.0  # a step is four times the size: a linear reader takes four times as long, a quadratic one sixteen
-TRIES = 6
+TRIES = 3
 
 HEAD = "### 2026-01-31T09:00:00Z · a-1 · note · info\n\n"
 LOGS: dict[str, Make] = {
@@ -75,11 +75,11 @@ def once(read: Callable[[str], object], text: str) -> float:
     return time.process_time() - start
 
 
-def check_linear(read: Callable[[str], object], make: Make, limit: int = 1024 * KIB) -> None:
-    """Grow the text from 64 KiB to the limit; what takes too long at first is measured again, and the best counts."""
-    size = 64 * KIB
+def check_linear(read: Callable[[str], object], make: Make) -> None:
+    """Grow the text from 16 KiB to 1 MiB; what takes too long at first is measured again, and the best counts."""
+    size = 16 * KIB
     allowed = max(FLOOR, min(once(read, grown(make, size)) for _ in range(3)))
-    while size < limit:
+    while size < 1024 * KIB:
         size *= 4
         allowed *= PER_STEP
         text = grown(make, size)
@@ -107,8 +107,8 @@ def test_a_state_is_checked_in_linear_time(name):
 
 @pytest.mark.parametrize("name", JSON)
 def test_json_is_read_in_linear_time(name):
-    """Twice the JSON takes about twice the time, up to its limit."""
-    check_linear(lambda text: json_text.load(text, "f.json"), JSON[name], json_text.MAX_BYTES)
+    """Twice the JSON takes about twice the time."""
+    check_linear(lambda text: json_text.load(text, "f.json"), JSON[name])
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -166,7 +166,7 @@ def test_a_quadratic_reader_would_be_found():
     """The measure fails for a reader that goes through the text once for every few of its letters."""
 
     def read(text: str) -> None:
-        for _ in range(len(text) // 64):
+        for _ in range(len(text) // 4):
             text.count("x")
 
     with pytest.raises(AssertionError, match="in proportion"):

@@ -161,7 +161,9 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
     one, two = (json.dumps(each.decode("utf-8", "replace")) for each in (first, second))
     raw = first + second
     desk = repo.project / DESK
+    good = (desk / "state.yaml").read_bytes()
     texts = [
+        good + f"{one}: {two}\n".encode(),
         f'schema_version: "1.0.0"\n{one}: {two}\ntask: {{}}\n'.encode(),
         f"schema_version: {one}\ntask: {{{two}: 1}}\n".encode(),
         f'schema_version: "1.0.0"\ntask:\n  {one}: 1\n  {two}: 2\n  {one}: 3\n'.encode(),
@@ -169,7 +171,8 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
         b'schema_version: "1.0.0"\ntask: !a' + raw + b" 1\n",
         b"a: " + raw + b"\n" + raw + b": b\n- " + raw,
     ]
-    for text in texts:
+    turn = len(first) % len(texts)  # each place of a split meets two of the texts, all places together meet all
+    for text in (texts[turn], texts[turn - 1]):
         (desk / "state.yaml").write_bytes(text)
         (desk / "completion_drive" / "session_current.json").write_bytes(text)
         show(caller, repo, "status", f"validate {desk}/state.yaml")
@@ -177,6 +180,7 @@ def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> 
             harmless(caller.call(*words.split(), cwd=repo.root, environment=repo.environment), words)
     (desk / "state.yaml").write_bytes(texts[0])
     show(caller, repo, "doctor")
+    (desk / "state.yaml").write_bytes(good)
     for aside in desk.glob("state.broken-*"):
         aside.unlink()
 
@@ -194,7 +198,7 @@ def in_words(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
         ["task", "create", "--name=n", f"--phase={one}{two}"],
         ["task", "create", "--name=n", f"--description=@{one}{two}"],
         ["log", f"--action={one}{two}", "text", "--debug"],
-        ["log", f"--{one}{two}", "text"],
+        ["log", f"--{one}{two}", "text", "--debug"],
         ["answer", one + two, "text"],
         ["phase", "approve", one + two],
         ["validate", one + two, two + one],

@@ -7,10 +7,8 @@ import os
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Command, Option
-from sow.errors import Failed, SowError
-from sow.store import home as homes
+from sow.errors import Failed
 from sow.store.removal import remove
-from sow.system import checkout
 from sow.system.terminal import out
 
 
@@ -25,17 +23,14 @@ def cleanup(context: Context, *, yes: bool) -> int:
 
 def check(context: Context, *, json: bool) -> int:
     """Without a .sow folder there is nothing to find fault with: CI runs this on every branch."""
-    named = context.root or context.environment.get("SOW_ROOT", "")
-    where = checkout.at(os.path.join(context.cwd, named)) if named else homes.enclosing(context.cwd)
-    if where is None:
-        raise SowError(f"{named} is not the root of a git repository", "give the folder that holds .git")
-    found = [path for path in (".sow/project",) if os.path.lexists(f"{where.root}/{path}")]
+    home = context.place()
+    found = [home.relative(home.project)] if os.path.lexists(home.project) else []
     if json:
         emit({"clean": not found, "found": found})
         return 1 if found else 0
     if found:
         raise Failed(f"{' and '.join(found)} must not be merged", "run 'sow cleanup' on this branch, commit, and push")
-    out("clean: no project state on this branch")
+    out("clean: no project state in this checkout")
     return 0
 
 
@@ -50,7 +45,7 @@ COMMANDS = (
     Command(
         "check",
         check,
-        "For CI: fail while project state is on the branch",
+        "For CI: fail while project state is in the checkout",
         json=True,
         details="Exit 0 when the branch can be merged, 1 when it cannot.",
     ),

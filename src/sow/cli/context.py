@@ -33,8 +33,12 @@ class Context:
         except FileNotFoundError:
             raise Failed("the current folder does not exist any more", "go to another folder and try again") from None
 
+    def place(self) -> Home:
+        """The checkout that this call is about, whether it has a .sow folder or not."""
+        return homes.locate(option=self.root, environment=self.environment, cwd=self.cwd)
+
     def home(self) -> Home:
-        """The checkout that this call is about."""
+        """The checkout that this call is about, with its .sow folder."""
         return homes.find(option=self.root, environment=self.environment, cwd=self.cwd)
 
     def actor(self) -> Actor:
@@ -45,6 +49,10 @@ class Context:
         """Who calls, for an act that no worker may do."""
         return caller.judge(self.environment, act)
 
+    def person(self, act: str) -> Actor:
+        """Who calls, for an act that only a person may do."""
+        return caller.person(self.environment, act)
+
     def task(self, given: str) -> str:
         """The task that is meant: the given one, or the worker's own."""
         named = given or self.environment.get("SOW_TASK", "")
@@ -53,21 +61,23 @@ class Context:
         return ids.task_id(named)
 
     def text(self, value: str, what: str) -> str:
-        """A text as it was given: in words, as @FILE, or as - for standard input."""
+        """A text as it was given: in words, as @FILE, or as - for standard input; @@ begins a text with one @."""
         if value == "-":
             from sow.system.terminal import read_input
 
             return read_input()
-        if value.startswith("@"):
-            return self._file(value[1:], what)
-        return value
+        if value.startswith("@@"):
+            return value[1:]
+        return self._file(value[1:], what) if value.startswith("@") else value
 
     def _file(self, path: str, what: str) -> str:
-        from sow.store.disk import Disk, read_text
+        from sow.system.terminal import read_stream
 
         try:
-            return read_text(Disk(), os.path.join(self.cwd, path))
-        except FileNotFoundError:
+            with open(os.path.join(self.cwd, path), "rb") as file:
+                return read_stream(file, what)
+        except OSError as error:
             raise SowError(
-                f"{what}: there is no file {path!r}", "give @ and the path of an existing file, or the text itself"
+                f"{what}: cannot read {path!r}: {error.strerror}",
+                "give @ and the path of a file; a text that begins with @ is written @@",
             ) from None

@@ -12,7 +12,7 @@ MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗"
 
 
 def doctor(context: Context, *, json: bool) -> int:
-    findings = examine(context.root or context.environment.get("SOW_ROOT", ""), context.cwd)
+    findings = examine(context.home, context.cwd)
     problems = sum(each["state"] == "problem" for each in findings)
     warnings = sum(each["state"] == "warning" for each in findings)
     if json:

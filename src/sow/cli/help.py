@@ -21,7 +21,7 @@ def _word(option: Option) -> str:
 
 def _place(argument: Argument) -> str:
     shown = f"{argument.metavar}…" if argument.repeat else argument.metavar
-    return f"[{shown}]" if argument.optional or argument.repeat else shown
+    return f"[{shown}]" if argument.optional else shown
 
 
 def usage_line(command: Command) -> str:

@@ -55,7 +55,8 @@ def answer(context: Context, *, question: str, answer_text: str) -> int:
         done = task_acts.answer(home, item["task"], words, actor=actor)
         tell(done)
         return 0
-    name = item["do"].split()[-1]
+    context.person("decide on a phase")
+    name = item["phase"]
     word = words.strip().lower()
     if word not in (*YES, *NO):
         raise SowError(

@@ -8,17 +8,16 @@ from sow.cli.context import Context
 from sow.cli.project import plan_project
 from sow.cli.spec import Command, Option
 from sow.errors import SowError
-from sow.store.layout import lay_out, place
+from sow.store.layout import lay_out
 from sow.system.terminal import harmless_line, out
 
 
 def init(context: Context, *, project: str, description: str, phase: list[str]) -> int:
     if not project and (description or phase):
         raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
-    named = context.root or context.environment.get("SOW_ROOT", "")
-    home = place(named, context.cwd)
+    home = context.place()
     make = plan_project(context, home, name=project, description=description, phases=phase) if project else None
-    _, made = lay_out(named, context.cwd)
+    made = lay_out(home)
     for path in made:
         out(f"made {path}")
     if not made:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
-from sow.errors import SowError
+from sow.errors import InvalidFile, SowError
 from sow.store import desk as desks
 from sow.store import log as logs
 from sow.store import project as projects
 from sow.store.desk import Desk
+from sow.store.repair import load_or_repair
 from sow.system import clock
-from sow.system.terminal import harmless, out
+from sow.system.terminal import err, harmless, harmless_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import LogEntry, ProjectState
+    from sow.domain.shapes import LogEntry, ProjectState, Task
     from sow.store.home import Home
 
 
@@ -63,8 +64,10 @@ def _write(
     if not log_text:
         raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
     actor = context.actor()
+    if desk and actor.is_worker and actor.task != desk.id:
+        raise SowError(f"a worker on task {actor.task} may not write the log of task {desk.id}", "log on your own task")
     if desk:
-        task = desk.task()
+        task = _task(home, desk)
         signed = ids.agent_id(
             actor.name if actor.is_worker and actor.task == desk.id else task["assigned_agent"], task["iteration"]
         )
@@ -87,6 +90,18 @@ def _write(
         return 0
     out(f"logged to {home.relative(path)}")
     return 0
+
+
+def _task(home: Home, desk: Desk) -> Task:
+    """The task that an entry is about; a broken state file is repaired first."""
+    try:
+        return desk.task()
+    except InvalidFile:
+        with home.lock():
+            loaded, repaired = load_or_repair(desk, projects.load(home)["project_id"])
+    if repaired:
+        err(f"warning: {harmless_line(repaired)}")
+    return loaded["task"]
 
 
 def _show(home: Home, desk: Desk | None, *, json: bool) -> int:

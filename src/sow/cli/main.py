@@ -27,7 +27,7 @@ def main(words: list[str] | None = None) -> int:
     except SowError as error:
         return _complain(error.message, error.hint, error.exit_code, debug=debug)
     except KeyboardInterrupt:
-        return _complain("interrupted", "nothing is half done: run the command again", INTERRUPTED)
+        return _complain("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
     except BrokenPipeError:
         _send(sys.stdout)  # the reader went away (`sow status | head`): that is its right
         return 0

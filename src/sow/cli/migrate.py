@@ -5,15 +5,17 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.spec import Command, Option
 from sow.errors import Waiting
-from sow.store.migration import apply, plan
+from sow.store.migration import apply, plan, unreadable
 from sow.store.schema import VERSION
-from sow.system.terminal import confirm, harmless_line, is_interactive, out
+from sow.system.terminal import confirm, err, harmless_line, is_interactive, out
 
 
 def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     context.judge("migrate the project")
     home = context.home()
     steps = plan(home)
+    for problem in unreadable(home):
+        err(f"warning: left as it is: {harmless_line(problem)}")
     if not steps:
         out("Already up to date")
         return 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
-    actor = context.judge("add a phase at once") if yes else context.actor()
+    actor = context.person("add a phase at once") if yes else context.actor()
     home = context.home()
     why = text.line(reason, "--reason", 2000)
     added = phase_acts.add(home, name, reason=why, before=before, after=after, approved=yes, actor=actor)
@@ -59,7 +59,7 @@ def back(context: Context, *, name: str) -> int:
 
 
 def approve(context: Context, *, name: str) -> int:
-    actor = context.judge("approve a phase")
+    actor = context.person("approve a phase")
     out(f"phase {phase_acts.decide(context.home(), name, yes=True, actor=actor)} is approved")
     return 0
 

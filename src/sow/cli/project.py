@@ -110,7 +110,7 @@ COMMANDS = (
     Command(
         "project save",
         save,
-        "Commit .sow/project, and nothing else, on this branch",
+        "Commit what sow keeps in this repository, and nothing of yours",
         options=(Option("--message", "TEXT", "The message of the commit"),),
     ),
     Command(

@@ -30,9 +30,9 @@ def listed(context: Context, *, json: bool) -> int:
     return 0
 
 
-def show(context: Context, *, name: str, format: str, version: str) -> int:
+def show(context: Context, *, name: str, format: str, version: str, json: bool) -> int:
     document = schema.document(name, schema.check_version(version) if version else schema.VERSION)
-    if format == "cue":
+    if format == "cue" and not json:
         from sow.store.cue import export
 
         out(export(document).rstrip("\n"))
@@ -110,16 +110,12 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
         return 2 if bad else 0
     for each in findings:
         if not each["error"]:
-            out(f"{harmless_line(name_of(each))}: valid {each['kind']}")
+            out(f"{harmless_line(str(each['file']))}: valid {each['kind']}")
     for each in bad[:-1]:
         err(f"error: {harmless_line(str(each['error']))}\nhint: {each['hint']}")
     if bad:
         raise SowError(str(bad[-1]["error"]), str(bad[-1]["hint"]))
     return 0
-
-
-def name_of(finding: dict[str, str | None]) -> str:
-    return str(finding["file"])
 
 
 def _resolve(context: Context, name: str) -> str:
@@ -150,6 +146,7 @@ COMMANDS = (
             Option("--format", "FORMAT", "As what", choices=("json", "cue"), default="json"),
             Option("--version", "VERSION", "Which version; without: the current one"),
         ),
+        json=True,
     ),
     Command(
         "schema diff",

@@ -42,6 +42,7 @@ def create(
         ),
         after=ids.task_id(after) if after else "",
         priority=priority,
+        actor=context.actor(),
     )
     if json:
         from sow.cli.output import emit

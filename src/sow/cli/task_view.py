@@ -6,16 +6,19 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import phase as phases
 from sow.domain.ids import agent_id
+from sow.domain.task import may_start
+from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import feedback, log, notes
 from sow.store import project as projects
+from sow.store.task_acts import statuses
 from sow.system.terminal import harmless, harmless_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import ProjectState, Task
     from sow.store.desk import Desk
 
 RECENT = 20
@@ -49,7 +52,20 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     return 0
 
 
-def document(desk: Desk, task: Task) -> dict[str, Any]:
+def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
+    """What keeps a pending task from being started, in words."""
+    if task["status"] != "pending":
+        return ""
+    try:
+        phases.may_start_in(project["phases"], desk.phase)
+        if task["depends_on"]:
+            may_start(task, statuses(desk.home, project))
+    except SowError as error:
+        return f"{error.message}: {error.hint}"
+    return ""
+
+
+def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
     """All that is known about a task."""
     home = desk.home
     try:
@@ -65,13 +81,15 @@ def document(desk: Desk, task: Task) -> dict[str, Any]:
         "feedback": feedback.read(desk),
         "notes": notes.listed(desk),
         "log": log.read(home, desk.log_path),
-        "next": what_next(task, bool(notes.unresolved(desk))),
+        "next": what_next(task, bool(notes.unresolved(desk)), _obstacle(desk, project, task)),
     }
 
 
-def what_next(task: Task, gated: bool) -> str:
+def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
     """One sentence for the worker, or for the one who looks after it."""
     ident = task["id"]
+    if obstacle:
+        return obstacle
     if task["status"] == "in_progress" and gated:
         return f"resolve or escalate the open notes: sow note list --task {ident}"
     move = f"sow task set --id {ident} status"
@@ -88,8 +106,9 @@ def what_next(task: Task, gated: bool) -> str:
 
 def show_task(context: Context, ident: str, *, json: bool) -> int:
     home = context.home()
-    desk = desks.find(home, projects.load(home), ident)
-    known = document(desk, desk.task())
+    project = projects.load(home)
+    desk = desks.find(home, project, ident)
+    known = document(desk, project, desk.task())
     if json:
         emit(known)
         return 0

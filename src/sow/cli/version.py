@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from sow import __version__
 from sow.cli.context import Context
+from sow.cli.output import emit
 from sow.cli.spec import Command, Option
 from sow.store.schema import VERSION
 from sow.system.terminal import out
 
 
-def version(context: Context, *, schema: bool) -> int:
+def version(context: Context, *, schema: bool, json: bool) -> int:
+    if json:
+        emit({"version": __version__, "schema": VERSION})
+        return 0
     out(VERSION if schema else f"sow {__version__}")
     return 0
 
 
 COMMANDS = (
-    Command("version", version, "Print the version", options=(Option("--schema", help="The version of the schemas"),)),
+    Command(
+        "version",
+        version,
+        "Print the version",
+        options=(Option("--schema", help="The version of the schemas"),),
+        json=True,
+    ),
 )

@@ -33,11 +33,21 @@ def _item(
     text: str,
     do: str,
     task: str | None = None,
+    phase: str | None = None,
     number: int | None = None,
     since: str = "",
     blocks: int = 0,
 ) -> Item:
-    return {"number": number, "kind": kind, "task": task, "text": text, "since": since, "blocks": blocks, "do": do}
+    return {
+        "number": number,
+        "kind": kind,
+        "task": task,
+        "phase": phase,
+        "text": text,
+        "since": since,
+        "blocks": blocks,
+        "do": do,
+    }
 
 
 def _of_task(task: Task, blocks: int) -> Item:
@@ -82,6 +92,7 @@ def _of_phase(phase: Phase) -> Item:
     return _item(
         "phase",
         text=text,
+        phase=phase["name"],
         number=phase.get("question"),
         since=phase["created_at"],
         do=f"sow phase approve {phase['name']}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain import actor as actors
 from sow.domain.lifecycle import Lifecycle
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalMove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,9 +62,3 @@ def escalate(note: Note, reason: str) -> Note:
     """The note as a question for somebody else."""
     NOTE.move(note["note_id"], note["status"], "escalated")
     return {**note, "status": "escalated", "escalation_reason": reason}
-
-
-def check_category(category: str) -> None:
-    """Refuse a category that the rules do not know."""
-    if category not in CATEGORIES:
-        raise SowError(f"unknown category {category!r}", "a category is one of: " + ", ".join(CATEGORIES))

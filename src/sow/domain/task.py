@@ -106,6 +106,15 @@ def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tu
     return changed, event
 
 
+def ask(task: Task, text: str, *, number: int, now: str) -> Task:
+    """The task with something to ask: a second question is added to the first, so that one answer sees both."""
+    before = task.get("question")
+    if before is None:
+        return {**task, "question": {"number": number, "text": text, "asked_at": now}, "updated_at": now}
+    words = before["text"] if text in before["text"].split("\n") else f"{before['text']}\n{text}"
+    return {**task, "question": {**before, "text": words}, "updated_at": now}
+
+
 def settle(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
     """The task with its question answered and kept among those that were."""
     settled: Task = {**task, "updated_at": now}

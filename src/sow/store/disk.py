@@ -224,6 +224,16 @@ def create_file(disk: Disk, path: str, text: str) -> bool:
     return True
 
 
+def remove_tree_quietly(folder: str) -> None:
+    """Remove a left-over folder with its files; it is no loss if it stays."""
+    try:
+        for name in os.listdir(folder):
+            remove_quietly(f"{folder}/{name}")
+        os.rmdir(folder)
+    except OSError:
+        return
+
+
 def remove_quietly(path: str) -> None:
     """Remove a left-over; it is no loss if it stays."""
     try:

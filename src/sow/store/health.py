@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import notes
 from sow.store import project as projects
-from sow.store.home import Home, find
+from sow.store.home import Home
 from sow.store.kinds import validate_file
 from sow.system import git
 
@@ -25,11 +25,11 @@ def _finding(state: str, what: str, hint: str = "") -> Finding:
     return {"state": state, "what": what, "hint": hint}
 
 
-def examine(named: str, cwd: str) -> list[Finding]:
+def examine(find: Callable[[], Home], cwd: str) -> list[Finding]:
     """Every finding, from the machine to the last task."""
     findings = list(_machine(cwd))
     try:
-        home = find(option=named, environment={}, cwd=cwd)
+        home = find()
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
     findings += _repository(home)
@@ -81,15 +81,15 @@ def _repository(home: Home) -> Iterator[Finding]:
         )
     left = [
         name
-        for folder, _, names in os.walk(home.sow)
-        for name in names
+        for _, folders, names in os.walk(home.sow)
+        for name in (*folders, *names)
         if name.endswith(".tmp") and name.startswith(".")
     ]
     if left:
         yield _finding(
             "warning",
             f"{len(left)} left-overs of interrupted writes below .sow",
-            "they are harmless; remove them with: find .sow -name '.*.tmp' -delete",
+            "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +",
         )
 
 

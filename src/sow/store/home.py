@@ -93,23 +93,31 @@ class Home:
         return Claim(make_folders(self.disk, self.checkout.git, ("sow", "claims")), name, purpose=purpose)
 
 
-def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
-    """The home: --root, else SOW_ROOT, else the nearest checkout above the current folder."""
+def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
+    """The checkout that is meant: --root, else SOW_ROOT, else the nearest above the current folder."""
     named = option or environment.get("SOW_ROOT", "")
-    if named:
+    if not named:
+        where = enclosing(cwd)
+    else:
         root = os.path.abspath(os.path.join(cwd, named))
-        where = checkout.at(root)
-        if where is None:
+        found = checkout.at(root)
+        if found is None:
             source = "--root" if option else "SOW_ROOT"
             raise SowError(
                 f"{source} is {root}, which is not the root of a git repository", "give the folder that holds .git"
             )
-    else:
-        where = enclosing(cwd)
+        where = found
     home = Home(where)
+    if os.path.lexists(home.sow):
+        refuse_link(home.sow)
+    return home
+
+
+def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
+    """The same, where `sow init` has been."""
+    home = locate(option=option, environment=environment, cwd=cwd)
     if not os.path.lexists(home.sow):
-        raise SowError(f"{where.root} has no .sow folder", "run 'sow init' there first")
-    refuse_link(home.sow)
+        raise SowError(f"{home.root} has no .sow folder", "run 'sow init' there first")
     return home
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.errors import SowError
 from sow.store.disk import read_text, replace_file
+from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +19,20 @@ def keep(home: Home, project_id: str, name: str, text: str) -> None:
         replace_file(home.disk, f"{home.kept(project_id)}/{name}.yaml", text, durable=False)
     except SowError:
         return
+
+
+def project_copy(home: Home, branch: str) -> str:
+    """The last good copy of the state of this branch's project: the path, or nothing."""
+    folder = f"{home.checkout.common}/sow"
+    found = []
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        copy = f"{folder}/{name}/project.yaml"
+        try:
+            if f"branch: {scalar(branch)}\n" in read_text(home.disk, copy):
+                found.append((os.path.getmtime(copy), copy))
+        except (OSError, SowError):
+            continue
+    return max(found)[1] if found else ""
 
 
 def recall(home: Home, project_id: str, name: str) -> str | None:

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import InvalidFile, SowError
+from sow.errors import InvalidFile
 from sow.store import yaml_text
-from sow.store.disk import create_file, refuse_link
-from sow.store.home import Home, enclosing
+from sow.store.disk import create_file
+from sow.store.home import Home
 from sow.store.schema import VERSION
-from sow.system import checkout
 
 ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
 IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/sinks/\n/repos/\n*.tmp\n"
 KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
 
 
-def place(named: str, cwd: str) -> Home:
-    """The checkout whose .sow/ is meant; nothing is made yet."""
-    if named:
-        root = os.path.abspath(os.path.join(cwd, named))
-        where = checkout.at(root)
-        if where is None:
-            raise SowError(f"{root} is not the root of a git repository", "make one first: git init")
-    else:
-        where = enclosing(cwd)
-    home = Home(where)
-    if os.path.lexists(home.sow):
-        refuse_link(home.sow)
-    return home
-
-
-def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
-    """Make what is missing below .sow/; returns the home and what was made."""
-    home = place(named, cwd)
+def lay_out(home: Home) -> list[str]:
+    """Make what is missing below .sow/; returns what was made."""
     made: list[str] = []
     for folder in ("knowledge/adrs", "knowledge/designs", "local"):
         missing = not os.path.lexists(f"{home.sow}/{folder}")
@@ -50,7 +33,7 @@ def lay_out(named: str, cwd: str) -> tuple[Home, list[str]]:
         _refuse_odd(f"{home.sow}/{name}")
         if create_file(home.disk, f"{home.sow}/{name}", text):
             made.append(f".sow/{name}")
-    return home, made
+    return made
 
 
 def _refuse_odd(path: str) -> None:

@@ -33,21 +33,43 @@ class Step:
 
 def plan(home: Home) -> list[Step]:
     """The files that are older than this sow, each with its new content; nothing is written."""
-    steps = []
+    return _look(home)[0]
+
+
+def unreadable(home: Home) -> list[str]:
+    """What is wrong with the tasks that cannot be migrated: they stay as they are, and hurt no other."""
+    return _look(home)[1]
+
+
+def _look(home: Home) -> tuple[list[Step], list[str]]:
+    steps, problems = [], []
     for path, name in _state_files(home):
-        shown = home.relative(path)
-        data = yaml_text.load(home.read(path), shown)
-        version = data.get("schema_version") if isinstance(data, dict) else None
-        if not isinstance(version, str) or not is_version(version) or version not in schema.versions():
-            _refuse(version, shown)
-        if version == schema.VERSION:
+        try:
+            step = _step(home, path, name)
+        except SowError as error:
+            if name != "task":
+                raise
+            problems.append(error.message)
             continue
-        lines = _migrate(data, name, str(version))
-        state.check(data, f"{shown}, migrated", _validator(name))
-        if name == "project":
-            projects.check_branch(home, data["branch"])
-        steps.append(Step(path=path, name=name, version=str(version), data=data, lines=lines))
-    return steps
+        if step is not None:
+            steps.append(step)
+    return steps, problems
+
+
+def _step(home: Home, path: str, name: str) -> Step | None:
+    """What one file needs; nothing when it is current."""
+    shown = home.relative(path)
+    data = yaml_text.load(home.read(path), shown)
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if not isinstance(version, str) or not is_version(version) or version not in schema.versions():
+        _refuse(version, shown)
+    if version == schema.VERSION:
+        return None
+    lines = _migrate(data, name, str(version))
+    state.check(data, f"{shown}, migrated", _validator(name))
+    if name == "project":
+        projects.check_branch(home, data["branch"])
+    return Step(path=path, name=name, version=str(version), data=data, lines=lines)
 
 
 def _refuse(version: object, shown: str) -> None:
@@ -78,6 +100,9 @@ def apply(home: Home, steps: list[Step]) -> str:
             raise _not_copied(home.project, error) from None
         # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
         for step in sorted(steps, key=lambda each: each.name == "project"):
+            if step.name == "repo_config":
+                home.replace(step.path, yaml_text.dump(step.data))
+                continue
             text = state.write(home, step.path, step.data, _validator(step.name))
             kept.keep(home, project_id, "project" if step.name == "project" else step.data["task"]["id"], text)
     return home.relative(backup)
@@ -100,6 +125,8 @@ def _state_files(home: Home) -> list[tuple[str, str]]:
     found = [(f"{home.project}/state.yaml", "project")]
     if not os.path.isfile(found[0][0]):
         raise SowError(f"{home.root} has no project", "there is nothing to migrate")
+    if os.path.isfile(f"{home.sow}/config.yaml"):
+        found.append((f"{home.sow}/config.yaml", "repo_config"))
     phases = f"{home.project}/phases"
     for phase in list_folder(phases) if os.path.isdir(phases) else ():
         tasks = f"{phases}/{phase}/tasks"
@@ -115,7 +142,7 @@ def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
     path = [each for each in schema.versions() if schema.parts(each) >= schema.parts(version)]
     for older, newer in pairwise(path):
         for change in changes(older, newer):
-            if change.schema == name:
+            if change.schema == name.replace("_", "-"):
                 lines += _apply(data, change)
         data["schema_version"] = newer
     return lines or ["Updating field: schema_version"]

@@ -9,6 +9,7 @@ from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import notes
 from sow.store import project as projects
+from sow.store.repair import load_or_repair
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -37,11 +38,10 @@ def _refuse_ended(task: Task) -> None:
 def add(home: Home, task: str, *, description: str, context: str, category: str, actor: Actor) -> Note:
     """Write down an assumption; from here on it gates 'done'."""
     _own(actor, task)
-    if category:
-        rules.check_category(category)
     with home.lock():
-        desk = desks.find(home, projects.load(home), task)
-        current = desk.task()
+        project = projects.load(home)
+        desk = desks.find(home, project, task)
+        current = load_or_repair(desk, project["project_id"])[0]["task"]
         _refuse_ended(current)
         return notes.add(
             desk, current, description=description, context=context, category=category, epoch=clock.epoch()
@@ -56,7 +56,7 @@ def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor
         desk = desks.find(home, project, task)
         changed = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
         notes.replace(desk, [changed])
-        loaded = desk.load()
+        loaded, _ = load_or_repair(desk, project["project_id"])
         waiting = any(each["status"] == "escalated" for each in notes.listed(desk))
         if "question" in loaded["task"] and loaded["task"]["status"] != "paused" and not waiting:
             settled = rules_of_task.settle(loaded["task"], resolution, actor=actor, now=clock.now())
@@ -71,14 +71,14 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
     with home.lock():
         project = projects.load(home)
         desk = desks.find(home, project, task)
-        loaded = desk.load()
+        loaded, _ = load_or_repair(desk, project["project_id"])
         _refuse_ended(loaded["task"])
         changed = rules.escalate(notes.find(desk, number), reason)
-        question = loaded["task"].get("question")
-        if question is None:
-            given = projects.next_question(home, project, now)
-            question = {"number": given, "text": changed["description"], "asked_at": now}
-        desk.save(loaded, {**loaded["task"], "question": question, "updated_at": now}, project["project_id"])
+        task_now = loaded["task"]
+        known = task_now.get("question")
+        given = known["number"] if known else projects.next_question(home, project, now)
+        asking = rules_of_task.ask(task_now, changed["description"], number=given, now=now)
+        desk.save(loaded, asking, project["project_id"])
         # The note is last: as long as it is open, an interrupted call can be made again.
         notes.replace(desk, [changed])
     return changed

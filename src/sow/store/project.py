@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain import text
-from sow.errors import SowError
+from sow.errors import InvalidFile, SowError
 from sow.store import kept, state
 from sow.store.disk import make_folders
 from sow.store.home import FORBIDDEN_BRANCHES
@@ -33,7 +33,14 @@ def branch_for_project(home: Home) -> str:
 
 
 def exists(home: Home) -> bool:
-    return os.path.lexists(path(home))
+    """Whether there is a project, or a task that is left of one.
+
+    Empty folders and left-overs of interrupted writes are what git leaves when it switches away.
+    """
+    tasks = os.walk(f"{home.project}/phases")
+    return os.path.lexists(path(home)) or any(
+        "state.yaml" in names and not folder.endswith(".tmp") for folder, _, names in tasks
+    )
 
 
 def load(home: Home) -> ProjectState:
@@ -59,8 +66,19 @@ def load_anywhere(home: Home) -> ProjectState:
     try:
         project: ProjectState = state.read(home, path(home), validate)  # type: ignore[assignment]
     except FileNotFoundError:
+        if exists(home):
+            raise InvalidFile(f"{home.relative(path(home))} is missing", _way_back(home)) from None
         raise SowError(f"{home.root} has no project", 'start one: sow project new "NAME"') from None
+    except InvalidFile as problem:
+        raise InvalidFile(problem.message, _way_back(home)) from None
     return project
+
+
+def _way_back(home: Home) -> str:
+    """How to get a project's state back: from git, or from the last good copy."""
+    copy = kept.project_copy(home, home.checkout.branch())
+    from_git = f"restore it from git: git checkout -- {home.relative(path(home))}"
+    return f"{from_git}\nor from the last good copy: cp {copy} {path(home)}" if copy else from_git
 
 
 def may_begin(home: Home) -> str:

@@ -11,11 +11,12 @@ from sow.store import desk as desks
 from sow.store import feedback, kept, log, notes, state
 from sow.store import project as projects
 from sow.store.desk import Desk
-from sow.store.disk import failure, sync_folder
+from sow.store.disk import failure, remove_tree_quietly, sync_folder
 from sow.store.repair import load_or_repair
 from sow.store.schema import VERSION
 from sow.store.validators.task import validate
 from sow.system import clock
+from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def create(
     depends_on: list[str],
     after: str,
     priority: str,
+    actor: Actor,
 ) -> Changed:
     """A new pending task; its folder appears complete or not at all."""
     now = clock.now()
@@ -96,13 +98,14 @@ def create(
             "updated_at": now,
         }
         desk = Desk(home, where, ident)
+        record(home, actor, action="task_create", text=f"task {ident} in {where}: {name}", now=now)
         _lay_out(desk, task, describe(name, description, criteria), project["project_id"])
     return Changed(desk, task, [])
 
 
 def describe(name: str, description: str, criteria: list[str]) -> str:
     """The text of description.md."""
-    text = description.strip()
+    text = harmless(description).strip()
     if not text.startswith("# "):
         text = f"# {name}\n\n{text or name}"
     if criteria:
@@ -118,13 +121,17 @@ def _lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
     state.check({**loaded}, f"task {task['id']}", validate)
     home.folder("project", "phases", desk.phase, "tasks", aside.id)
-    home.replace(aside.description_path, description)
-    text = state.write(home, aside.state_path, {**loaded}, validate)
     try:
+        home.replace(aside.description_path, description)
+        text = state.write(home, aside.state_path, {**loaded}, validate)
         home.disk.replace(aside.folder, desk.folder)
         sync_folder(home.disk, parent)
     except OSError as error:
+        remove_tree_quietly(aside.folder)
         raise failure("make", desk.folder, error) from None
+    except SowError:
+        remove_tree_quietly(aside.folder)
+        raise
     kept.keep(home, project_id, desk.id, text)
 
 
@@ -142,7 +149,7 @@ def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = ""
             if before["depends_on"]:
                 rules.may_start(before, statuses(home, opened.project))
         if event == "ask":
-            _ask(opened, changed, reason, now)
+            changed = _ask(opened, changed, reason, now)
         if event == "answer" and "question" in changed:
             raise SowError(
                 f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"'
@@ -161,15 +168,15 @@ def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
     log.append(desk.home, desk.log_path, entry)
 
 
-def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> None:
-    """Give the question of a paused task its number and its words."""
+def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> Task:
+    """The paused task with its question: the reason that was given, its escalated notes, or its last words."""
     if "question" in changed:
-        return
+        return rules.ask(changed, reason, number=0, now=now) if reason else changed
     escalated = [each["description"] for each in notes.listed(opened.desk) if each["status"] == "escalated"]
     said = [entry["text"] for entry in log.read(opened.desk.home, opened.desk.log_path)[-1:]]
     text = reason or "\n".join(escalated) or "\n".join(said) or "The worker paused without a question."
     number = projects.next_question(opened.desk.home, opened.project, now)
-    changed["question"] = {"number": number, "text": text, "asked_at": now}
+    return rules.ask(changed, text, number=number, now=now)
 
 
 def statuses(home: Home, project: ProjectState) -> dict[str, str]:
@@ -183,6 +190,8 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
         opened = _Opened(home, task)
         if actor.is_worker:
             raise SowError(f"a worker may not set {field}", "a worker sets only the status of its own task")
+        if opened.task["status"] in rules.ENDED_STATUSES:
+            raise SowError(f"task {task} is {opened.task['status']}", "what has ended is not changed any more")
         changed: Task = {**opened.task, "updated_at": clock.now()}
         if field == "depends_on":
             wanted = [ids.task_id(each) for each in value.replace(",", " ").split()]

@@ -43,6 +43,14 @@ def judge(environment: Mapping[str, str], act: str) -> Actor:
     return caller
 
 
+def person(environment: Mapping[str, str], act: str) -> Actor:
+    """The one who decides what only a person may: neither a worker nor the orchestrator."""
+    caller = judge(environment, act)
+    if caller.kind != PERSON:
+        raise SowError(f"the {caller.kind} may not {act}", "ask the person: it is in their inbox ('sow inbox')")
+    return caller
+
+
 def _name(text: str) -> str:
     """A name that fits into the head of a log entry: short, on one line, without the dot between its fields."""
     return harmless_line(text).replace("·", "-")[:MAX_NAME].strip()

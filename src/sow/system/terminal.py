@@ -9,7 +9,9 @@ from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import BinaryIO, TextIO
+
+MAX_INPUT = 4 << 20
 
 # Control characters become their pictures (␛), and what turns text around or breaks lines is dropped.
 HARMLESS: dict[int, int | str | None] = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
@@ -68,4 +70,14 @@ def read_input() -> str:
     """All of standard input, as the text of an argument given as `-`."""
     if sys.stdin is None:
         raise SowError("standard input is closed: there is no text to read for -", "give the text itself, or @FILE")
-    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    return read_stream(sys.stdin.buffer, "standard input")
+
+
+def read_stream(stream: BinaryIO, what: str) -> str:
+    """All of a stream as text, up to a limit."""
+    data = stream.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        raise SowError(
+            f"{what} is larger than {MAX_INPUT >> 20} MiB", "give a shorter text, and put the rest into a file"
+        )
+    return data.decode("utf-8", "surrogateescape")
