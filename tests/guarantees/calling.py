@@ -61,18 +61,19 @@ class Caller:
 
     def call(self, *words: str, cwd: object, environment: dict[str, str], stdin: bytes = b"") -> Answer:
         """One call in the warm process itself."""
-        return self._ask(Call(words=list(words), cwd=str(cwd), environment=environment, stdin=stdin), False)[0]
+        call = Call(words=list(words), cwd=str(cwd), environment=environment, stdin=stdin)
+        return self._ask([call], bounded=False)[0]
 
     def bounded(self, calls: list[Call]) -> list[Answer]:
         """The calls, one after the other, in a child with little memory; the last answer may be a signal."""
-        return self._ask(calls, True)
+        return self._ask(calls, bounded=True)
 
-    def _ask(self, request: Call | list[Call], bounded: bool) -> list[Answer]:
+    def _ask(self, calls: list[Call], *, bounded: bool) -> list[Answer]:
         assert self.process.stdin and self.process.stdout
-        pickle.dump((request if isinstance(request, list) else [request], bounded), self.process.stdin)
+        pickle.dump((calls, bounded), self.process.stdin)
         self.process.stdin.flush()
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert ready, f"no answer within {PATIENCE} seconds to {request!r:.500}"
+        assert ready, f"no answer within {PATIENCE} seconds to {calls!r:.500}"
         answers: list[Answer] = pickle.load(self.process.stdout)  # noqa: S301
         return answers
 

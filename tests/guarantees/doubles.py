@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 import os
@@ -75,7 +76,7 @@ def full(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The last free block takes half of what is written, and there is no other."""
     if name == "write":
         _half(act, arguments)
-        raise OSError(28, os.strerror(28))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return act(*arguments)
 
 
@@ -86,8 +87,10 @@ def dead_before(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) 
 
 def dead_after(name: str, act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The process ends after the call; a write ends half-way."""
-    _half(act, arguments) if name == "write" else act(*arguments)
-    os._exit(9)
+    try:
+        _half(act, arguments) if name == "write" else act(*arguments)
+    finally:
+        os._exit(9)
 
 
 def _half(act: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -133,19 +133,48 @@ def small_files(place: str) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@contextlib.contextmanager
+def no_permission(place: str) -> Iterator[None]:
+    """No folder and no file may be written to."""
+    paths = [place, *(str(path) for path in Path(place).rglob("*"))]
+    modes = {path: os.stat(path).st_mode for path in paths}
+    for path, mode in modes.items():
+        os.chmod(path, mode & ~0o222)
+    yield
+    for path, mode in modes.items():
+        os.chmod(path, mode)
+
+
 MEANS = {
     "full": (full, REASONS[errno.ENOSPC]),
     "read_only": (read_only, REASONS[errno.EROFS]),
+    "no_permission": (no_permission, REASONS[errno.EACCES]),
     "small_files": (small_files, os.strerror(errno.EFBIG)),
 }
+MOUNTED = ("full", "read_only")
 PRIVATE_MOUNTS = (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"])
+HUMBLE_ROOT = ["setpriv", "--bounding-set=-dac_override"]
+
+
+def works(*command: str) -> bool:
+    return bool(shutil.which(command[0])) and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def prefix_for(means: str, folder: Path) -> list[str] | None:
+    """What to start a process with so that it may mount a disk, or that permissions bind it; None if nothing does."""
+    if means in MOUNTED:
+        mounting = ("mount", "-t", "tmpfs", "none", str(folder))
+        return next((each for each in PRIVATE_MOUNTS if works(*each, *mounting)), None)
+    if means == "no_permission" and os.geteuid() == 0:
+        return HUMBLE_ROOT if works(*HUMBLE_ROOT, "true") else None
+    return []
 
 
 def starve(root: str, means: str) -> dict[str, Any]:
     """Call sow where nothing can be written and then where it can again; what it said, and what was changed."""
     place, tree = f"{root}.place", Tree(f"{root}.place")
     os.mkdir(place)
-    if means != "small_files":
+    if means in MOUNTED:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], check=True)
     shutil.copytree(root, place, dirs_exist_ok=True)
     os.unlink(f"{place}/.sow/.gitignore")
@@ -167,17 +196,12 @@ def call(place: str, words: tuple[str, ...]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def may_mount(prefix: list[str], folder: Path) -> bool:
-    command = [*prefix, "mount", "-t", "tmpfs", "none", str(folder)]
-    return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
-
-
 @pytest.mark.parametrize("means", MEANS)
 def test_real_disk(task_repo: Repo, tmp_path: Path, means: str) -> None:
     """Where nothing can be written every command says so and where, changes no state, and works again afterwards."""
-    prefix = next((each for each in PRIVATE_MOUNTS if may_mount(each, tmp_path)), [])
-    means = means if prefix else "small_files"  # the one that needs no mount
-    seen = in_fresh_process(starve, task_repo.root, means, prefix=prefix)
+    prefix = prefix_for(means, tmp_path)
+    means = "small_files" if prefix is None else means  # which every machine can do
+    seen = in_fresh_process(starve, task_repo.root, means, prefix=prefix or [])
     for code, said in seen["starved"]:
         assert code == 1, said
         assert said.startswith("error: cannot "), said

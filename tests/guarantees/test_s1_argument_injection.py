@@ -30,7 +30,7 @@ CREATE: dict[str, Template] = {
     "--name": ("--agent=a", LINE, "task show 050"),
     "--agent": ("--name=n", LINE, "task show 050"),
     "--phase": ("--name=n", NEVER, ""),
-    "--description": ("--name=n", TEXT, "task show 050"),
+    "--description": ("--name=n", MARKDOWN, "task show 050"),
     "--criterion": ("--name=n", LINE, "task show 050"),
     "--reference": ("--name=n", PATH, "task show 050"),
     "--depends-on": ("--name=n", ANY, ""),
@@ -294,23 +294,18 @@ def test_a_hostile_root_leads_nowhere_else(caller, busy_repo, source):
     assert outside.changes() in ([], [f"{busy_repo.project}/log.md"])
 
 
+MARKED = ("log words", "agent log words", "note list", "task show", "task set status paused", "approve 010")
+
+
 def test_a_hostile_mark_is_no_task(caller, busy_repo):
     """SOW_TASK is a task id or the call is refused, whatever command reads it."""
     before = Picture(busy_repo.root.parent)
     for value in HOSTILE:
         if "\0" in value or not value:
             continue
-        for words in (
-            "log words",
-            "agent log words",
-            "note list",
-            "task show",
-            "task set status paused",
-            "approve 010",
-        ):
-            environment = busy_repo.environment | {"SOW_TASK": value}
-            answer = caller.call(*words.split(), cwd=busy_repo.root, environment=environment)
-            check_refusal(answer)
+        environment = busy_repo.environment | {"SOW_TASK": value}
+        for words in MARKED:
+            check_refusal(caller.call(*words.split(), cwd=busy_repo.root, environment=environment))
     assert before.changes() == []
 
 
@@ -373,4 +368,4 @@ def test_the_real_command_takes_it_the_same_way(repo, value):
     assert done.code in (0, 2), done
     if done.code == 0:
         entry = repo.ok("log", "--list", "--json").json["entries"][-1]
-        assert entry["text"] == (harmless(value).strip("\n") if value != "-" else "")
+        assert entry["text"] == harmless(value).strip("\n")

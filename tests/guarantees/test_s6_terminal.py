@@ -98,6 +98,8 @@ def show(caller: Caller, repo: Repo, *commands: str) -> None:
 
 VIEWS = ("status", "task list", "task show 010", "inbox", "note list --task 010", "feedback list 010", "project show")
 
+PAGES = ("status", "task show 010", "feedback list 010", "project show", "log --list", "log --list --task 010")
+
 
 def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """In the texts of valid state files: half at the end of one field, half at the start of the next."""
@@ -130,30 +132,17 @@ def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> N
 def in_pages(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """As bytes in the Markdown that an agent may write to: heads and texts of logs, feedback, memories, description."""
     whole = first + second
-    head = (
-        b"\n### " + TIME.encode() + b" \xc2\xb7 a" + first + b" \xc2\xb7 " + second + b"b \xc2\xb7 " + whole + b"\n\n"
-    )
-    entry = head + b"- " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
+    head = "\n### 2026-01-31T09:00:00Z · a".encode() + " · ".encode().join((first, second + b"b", whole))
+    entry = head + b"\n\n- " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
     desk = repo.project / DESK
     for path in (desk / "log.md", repo.project / "log.md"):
         path.write_bytes(entry * 2)
     (desk / "description.md").write_bytes(b"# a" + first + b"\n" + second + b"b\n")
     facts = b"- by: " + whole + b"\n- at: " + first + b"\n- on iteration: " + second + b"\n\n"
     (desk / "feedback" / "001.md").write_bytes(b"# Feedback 001\n\n" + facts + whole + b"\n")
-    (repo.project / "context" / "memories.md").write_bytes(
-        b"\n## " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
-    )
-    show(
-        caller,
-        repo,
-        "status",
-        "task show 010",
-        "feedback list 010",
-        "project show",
-        "log --list",
-        "log --list --task 010",
-    )
-    show(caller, repo, f"validate {desk}/log.md {desk}/description.md")
+    memory = b"\n## " + whole + b"\n\na" + first + b"\n" + second + b"b\n"
+    (repo.project / "context" / "memories.md").write_bytes(memory)
+    show(caller, repo, *PAGES, f"validate {desk}/log.md {desk}/description.md")
 
 
 def in_broken_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
@@ -215,6 +204,9 @@ def in_words(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     show(caller, repo, "status", "log --list", "project show")
 
 
+CHANGING = ("migrate --dry-run", "migrate --yes", "init", "project delete --yes", "project new again", "status", "init")
+
+
 def in_names(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     """In the names of files and folders, the root of the repository and its branch among them."""
     name = re.sub(rb"[/\0]", b"", first + b"-" + second)
@@ -228,15 +220,7 @@ def in_names(caller: Caller, repo: Repo, first: bytes, second: bytes) -> None:
     # Git's own rules for a branch are stricter; the file is what we read.
     (odd / ".git" / "HEAD").write_bytes(b"ref: refs/heads/" + re.sub(rb"\n", b"", name) + b"\n")
     show(caller, moved, "status", "doctor", "check", "project show")
-    for words in (
-        "migrate --dry-run",
-        "migrate --yes",
-        "init",
-        "project delete --yes",
-        "project new again",
-        "status",
-        "init",
-    ):
+    for words in CHANGING:
         harmless(caller.call(*words.split(), cwd=odd, environment=repo.environment), words)
     harmless(caller.call("status", cwd=odd.parent, environment=repo.environment | {"SOW_ROOT": str(odd)}), "SOW_ROOT")
     shutil.rmtree(odd.parent)

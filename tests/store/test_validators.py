@@ -318,7 +318,7 @@ ANYTHING = st.one_of(st.sampled_from(SWAPS), st.text(max_size=12), st.integers(-
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-@settings(max_examples=1000 if FULL else 40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1000 if FULL else 30, suppress_health_check=list(HealthCheck))
 def test_any_document_is_judged_alike(name, data):
     """Documents of the schema's shape, as they are and with something else at one place, get the library's verdict."""
     root = schema.document(name)

@@ -328,7 +328,7 @@ def keys_in(data: Any) -> int:
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
-@settings(max_examples=50_000 if FULL else 2500)
+@settings(max_examples=50_000 if FULL else 1500)
 def test_no_text_has_a_second_meaning(text):
     """Whatever pieces a text is made of, it is refused, or it is read with every key that another parser sees."""
     try:

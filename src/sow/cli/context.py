@@ -71,13 +71,13 @@ class Context:
         return self._file(value[1:], what) if value.startswith("@") else value
 
     def _file(self, path: str, what: str) -> str:
-        from sow.system.terminal import read_stream
+        from sow.store.disk import Disk, read_text
 
         try:
-            with open(os.path.join(self.cwd, path), "rb") as file:
-                return read_stream(file, what)
-        except OSError as error:
+            # The user's own file may be a link: what it leads to is read.
+            return read_text(Disk(), os.path.realpath(os.path.join(self.cwd, path)))
+        except FileNotFoundError:
             raise SowError(
-                f"{what}: cannot read {path!r}: {error.strerror}",
-                "give @ and the path of a file; a text that begins with @ is written @@",
+                f"{what}: there is no file {path!r}",
+                "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
             ) from None

@@ -100,9 +100,6 @@ def apply(home: Home, steps: list[Step]) -> str:
             raise _not_copied(home.project, error) from None
         # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
         for step in sorted(steps, key=lambda each: each.name == "project"):
-            if step.name == "repo_config":
-                home.replace(step.path, yaml_text.dump(step.data))
-                continue
             text = state.write(home, step.path, step.data, _validator(step.name))
             kept.keep(home, project_id, "project" if step.name == "project" else step.data["task"]["id"], text)
     return home.relative(backup)
@@ -125,8 +122,6 @@ def _state_files(home: Home) -> list[tuple[str, str]]:
     found = [(f"{home.project}/state.yaml", "project")]
     if not os.path.isfile(found[0][0]):
         raise SowError(f"{home.root} has no project", "there is nothing to migrate")
-    if os.path.isfile(f"{home.sow}/config.yaml"):
-        found.append((f"{home.sow}/config.yaml", "repo_config"))
     phases = f"{home.project}/phases"
     for phase in list_folder(phases) if os.path.isdir(phases) else ():
         tasks = f"{phases}/{phase}/tasks"
@@ -142,7 +137,7 @@ def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
     path = [each for each in schema.versions() if schema.parts(each) >= schema.parts(version)]
     for older, newer in pairwise(path):
         for change in changes(older, newer):
-            if change.schema == name.replace("_", "-"):
+            if change.schema == name:
                 lines += _apply(data, change)
         data["schema_version"] = newer
     return lines or ["Updating field: schema_version"]
