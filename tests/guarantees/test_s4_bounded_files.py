@@ -100,7 +100,7 @@ def test_a_bomb_is_an_error_of_ours(caller, tmp_path, environment, part):
             count += len(batch)
             batch = []
     explode(caller, batch)
-    assert count + len(batch) > 2000 // PARTS
+    assert FULL or count + len(batch) > 2000 // PARTS
 
 
 def explode(caller: Caller, batch: list[tuple[str, Call]]) -> None:

@@ -123,7 +123,7 @@ def in_state_files(caller: Caller, repo: Repo, first: bytes, second: bytes) -> N
     notes = repo.project / DESK / "completion_drive" / "session_current.json"
     session = json.loads(notes.read_text())
     session["notes"][0] |= {"description": f"a{one}", "context": f"{two}b", "status": "escalated"}
-    session["notes"][0]["escalation_reason"] = f"{one}{two}"
+    session["notes"][0]["escalation_reason"] = f"a{one}{two}"
     notes.write_text(json.dumps(session))
     show(caller, repo, *VIEWS)
     assert caller.call("task", "show", "010", cwd=repo.root, environment=repo.environment).code == 0

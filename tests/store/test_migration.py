@@ -124,15 +124,16 @@ def test_an_unknown_version_is_refused(old, version, message):
         ([("iteration: 3", "iteration: 3\n  iteration: 4")], "state.yaml:9: the key 'iteration' is here a second time"),
     ],
 )
-def test_a_broken_old_file_stops_the_migration_before_it_begins(old, changes, message):
-    """What would not be valid afterwards is refused with its place, and no file is written."""
-    rewrite(old.desk("020") / "state.yaml", *changes)
-    before = old.snapshot()
-    with pytest.raises(InvalidFile) as refused:
-        migration.plan(home_of(old))
-    assert message in refused.value.message
-    assert old.sow("migrate", "--yes").code == 2
-    assert old.snapshot() == before
+def test_a_broken_old_task_is_left_and_hurts_no_other(old, changes, message):
+    """A task that would not be valid afterwards is named with its place and left as it is; the others are migrated."""
+    path = old.desk("020") / "state.yaml"
+    rewrite(path, *changes)
+    before = path.read_bytes()
+    assert message in migration.unreadable(home_of(old))[0]
+    result = old.ok("migrate", "--yes")
+    assert f"warning: left as it is: {path.relative_to(old.root)}" in result.err
+    assert path.read_bytes() == before
+    assert list(old.ok("task", "list", "--json").json["broken"]) == ["020"]
 
 
 def test_there_is_nothing_to_migrate_without_a_project(bare_repo):

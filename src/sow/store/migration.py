@@ -47,7 +47,7 @@ def _look(home: Home) -> tuple[list[Step], list[str]]:
         try:
             step = _step(home, path, name)
         except SowError as error:
-            if name != "task":
+            if name != "task" or isinstance(error, Failed):  # the machine's trouble is not the file's
                 raise
             problems.append(error.message)
             continue
