@@ -95,8 +95,8 @@ SABOTAGES = {
     ),
     "a second project replaces the first": Sabotage(
         "store/project.py",
-        "    if exists(home):\n",
-        "    if not home:\n",
+        "    branch = branch_for_project(home)\n    if exists(home):\n",
+        "    branch = branch_for_project(home)\n    if not home:\n",
         "cli/test_init.py::test_one_project_per_branch",
     ),
     "an answer is no new iteration": Sabotage(
