@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help demo test test-full bench check generate format clean
+.PHONY: help demo test test-full test-real bench check generate format clean
 
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,11 +25,15 @@ demo: $(STAMP)  ## The life of a project from the command line, in a scratch rep
 
 test: $(STAMP)  ## The ordinary tests
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real"
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part)
 	@$(BIN)/python -m compileall -q src
-	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real"
+
+test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
+	@$(BIN)/python -m compileall -q src
+	@SOW_TEST_CLIS="$(CLIS)" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
 	@$(BIN)/python -m compileall -q src bench

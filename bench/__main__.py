@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import command_line
+from bench import command_line, spawning
 from bench.timing import best_times
 
 ROUNDS = 30
@@ -17,12 +17,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         cases = command_line.cases(Path(folder))
         times = best_times(cases, rounds)
+        first, bare_start = spawning.first_instruction(Path(folder), rounds)
+        share, megabytes = spawning.listening(Path(folder))
     print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
     print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
     for case, (mine, bare) in zip(cases, times, strict=True):
         ratio = mine / bare
         mark = "" if ratio <= case.limit else "  over"
         print(f"{case.name:<34} {mine * 1000:7.1f} {bare * 1000:7.1f} {ratio:6.2f} {case.limit:6.1f}{mark}")
+    row = "sow agent spawn, first instruction"
+    print(f"{row:<34} {first * 1000:7.1f} {bare_start * 1000:7.1f} {first / bare_start:6.2f} {4:6.1f}")
+    print(f"\nListening to 100 workers: {share:.0%} of a core, {megabytes:.0f} MB (limits: 100 %, 100 MB)")
     return 0
 
 

@@ -11,7 +11,7 @@ from bench.timing import SOW, SYNCED, Case
 TASKS = 1000
 
 
-def _repository(root: Path) -> Path:
+def repository(root: Path) -> Path:
     root.mkdir()
     identity = {
         f"GIT_{who}_{what}": "bench@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
@@ -30,7 +30,7 @@ def _repository(root: Path) -> Path:
 
 def _large(root: Path) -> Path:
     """The same with a thousand tasks: copies of the first with other ids."""
-    home = _repository(root)
+    home = repository(root)
     tasks = home / ".sow/project/phases/implementation/tasks"
     state = (tasks / "010/state.yaml").read_text()
     for number in range(2, TASKS + 1):
@@ -43,7 +43,7 @@ def _large(root: Path) -> Path:
 
 def cases(scratch: Path) -> list[Case]:
     """What is measured, and against what."""
-    small = _repository(scratch / "small")
+    small = repository(scratch / "small")
     large = _large(scratch / "large")
     notes = small / ".sow/project/phases/implementation/tasks/010/completion_drive"
     return [

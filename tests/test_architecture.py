@@ -22,7 +22,12 @@ every_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(pat
 
 # Which rooms each room may use besides itself; `errors` is everybody's.
 MAY_USE = {
-    "cli": {"store", "system", "domain", "errors"},
+    "cli": {"engine", "config", "executors", "agents", "store", "system", "domain", "errors"},
+    "engine": {"config", "executors", "agents", "store", "system", "domain", "errors"},
+    "config": {"executors", "store", "system", "domain", "errors"},
+    "executors": {"store", "system", "domain", "errors"},
+    "agents": {"store", "system", "domain", "errors"},
+    "simulated": {"errors"},
     "store": {"system", "domain", "errors"},
     "system": {"domain", "errors"},
     "domain": {"errors"},
@@ -83,7 +88,7 @@ def test_imports_point_one_way(path: Path):
 
 
 def test_imports_name_no_module_in_a_text():
-    """What is imported by a computed name is a command group or a validator, and nothing else."""
+    """What is imported by a computed name is a command group, a validator or an adapter, and nothing else."""
     found = []
     for path in MODULES:
         for node in ast.walk(tree(path)):
@@ -92,7 +97,7 @@ def test_imports_name_no_module_in_a_text():
                 start = node.args[0].values[0]
                 assert isinstance(start, ast.Constant)
                 found.append((room(path), start.value))
-    assert set(found) == {("cli", "sow.cli."), ("store", "sow.store.validators.")}
+    assert set(found) == {("cli", "sow.cli."), ("store", "sow.store.validators."), ("executors", "sow.executors.")}
 
 
 @pytest.mark.parametrize("path", [each for each in MODULES if room(each) == "domain"], ids=lambda path: path.name)
@@ -113,7 +118,7 @@ def test_nothing_runs_at_import(path: Path):
     docstring, *body = tree(path).body
     assert isinstance(docstring, ast.Expr)
     for node in body:
-        if path.name == "__main__.py" and isinstance(node, ast.Expr):
+        if path.name == "__main__.py" and isinstance(node, (ast.Expr, ast.If)):
             continue
         assert isinstance(node, allowed), f"line {node.lineno}"
         if isinstance(node, ast.If):
@@ -177,7 +182,7 @@ def test_broad_excepts_are_rare():
 def test_each_door_has_one_keeper():
     """Programs are started, files locked and trees copied in one place each."""
     owners = {
-        "subprocess": {"system/git.py"},
+        "subprocess": {"system/git.py", "system/process.py", "system/program.py", "simulated/player.py"},
         "fcntl": {"store/lock.py"},
         "tempfile": set(),
         "shutil": {"store/migration.py"},

@@ -5,7 +5,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT INT TERM
 export HOME="$scratch" GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.org
-unset SOW_ROOT SOW_TASK SOW_AGENT GIT_DIR GIT_WORK_TREE || true
+unset SOW_ROOT SOW_TASK SOW_AGENT XDG_STATE_HOME XDG_CONFIG_HOME GIT_DIR GIT_WORK_TREE || true
 
 bold='' cyan='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$(printf '\033[1m') cyan=$(printf '\033[36m') plain=$(printf '\033[0m'); fi
@@ -54,6 +54,12 @@ run sow approve 010
 title 'Anybody can go on from here, with no history at all'
 run sow status
 run sow task show 010
+
+title 'An agent does the next task: here the simulated one, which needs no account'
+export SOW_AGENTS_IMPLEMENTER=simulated
+run sow agent spawn implementer 011
+run sow agent resume 011 'Say which algorithm, and why'
+run sow approve 011
 
 title 'The state is committed on its branch, and leaves it before the merge'
 run sow project save

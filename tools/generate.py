@@ -10,11 +10,21 @@ from sow.domain.note import NOTE
 from sow.domain.phase import PHASE
 from sow.domain.task import TASK
 from sow.domain.workflow_agent import WORKFLOW_AGENT
+from sow.executors.registry import ADAPTERS
 from sow.store.schema import VERSION
 from tools import validators
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sow"
+
+
+def schema_files() -> dict[Path, str]:
+    """The user's settings may name every type of executor that the registry has."""
+    path = PACKAGE / "store" / "schemas" / f"v{VERSION}" / "user-config.json"
+    schema = json.loads(path.read_text())
+    executor = schema["properties"]["agents"]["properties"]["executors"]["additionalProperties"]
+    executor["properties"]["type"]["enum"] = list(ADAPTERS)
+    return {path: json.dumps(schema, indent=2) + "\n"}
 
 
 def validator_files() -> dict[Path, str]:
@@ -44,7 +54,7 @@ def docs() -> dict[Path, str]:
 
 def main() -> int:
     stale = 0
-    for make in (validator_files, docs):
+    for make in (schema_files, validator_files, docs):
         for path, text in make().items():
             if path.exists() and path.read_text() == text:
                 continue

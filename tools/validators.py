@@ -18,6 +18,7 @@ TYPES = {
     "string": ("str", "a text"),
     "integer": ("int", "a whole number"),
     "boolean": ("bool", "true or false"),
+    "number": ("int, float", "a number"),
     "null": ("type(None)", "null"),
 }
 HEADER = '''"""Written by `make generate` from schemas/{version}/{name}.json: change the schema, not this file."""

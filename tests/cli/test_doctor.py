@@ -19,7 +19,7 @@ def test_a_healthy_project(task_repo: Repo):
     result = task_repo.ok("doctor")
     for fact in ("Python 3.", "git 2.", f"repository {task_repo.root}", "project Add authentication", "1 task can be"):
         assert f"✓ {fact}" in result.out, fact
-    assert result.out.rstrip().endswith("0 problems, 0 warnings")
+    assert "0 problems" in result.out.splitlines()[-1]
     assert task_repo.ok("doctor", "--json").json["healthy"] is True
 
 

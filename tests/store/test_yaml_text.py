@@ -86,7 +86,7 @@ def test_a_number_is_no_text_and_a_text_is_no_number():
     same_everywhere({"a": [1, "1", True, "true", None, "null", -5, "-5", {}, [], {"b": {}}, {"c": []}]})
 
 
-@pytest.mark.parametrize("value", [1.5, 1 << 63, b"a", ("a",), {1}, [["a"]], {"a": [[1]]}])
+@pytest.mark.parametrize("value", [1 << 63, b"a", ("a",), {1}, [["a"]], {"a": [[1]]}])
 def test_what_has_no_place_is_not_written(value):
     """A value outside of the allowed shape is refused by the writer."""
     with pytest.raises(TypeError, match="no place in a state file"):

@@ -1,11 +1,117 @@
-"""sow agent: what a worker calls, and what is done with workers."""
+"""sow agent: roles, and the workers that play them."""
 
 from __future__ import annotations
 
+from sow.cli.context import Context
 from sow.cli.log import ENTRY, agent_log
-from sow.cli.spec import Argument, Command
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import ids, text
+
+CONFIG_HELP = """Agent selection uses configuration from ~/.config/sow/config.yaml
+Run 'sow config init' to create a configuration file.
+Run 'sow config path' to see the full path."""
+
+
+def spawn(
+    context: Context,
+    *,
+    agent: str,
+    task: str,
+    executor: str,
+    model: str,
+    timeout: str,
+    verbose: bool,
+    dry_run: bool,
+    fresh: bool,
+    json: bool,
+) -> int:
+    from sow.cli.agent_run import Wish, spawn_worker
+
+    wish = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
+    return spawn_worker(context, agent, ids.task_id(task), wish, executor=executor, fresh=fresh)
+
+
+def resume(
+    context: Context, *, task: str, prompt: str, model: str, timeout: str, verbose: bool, dry_run: bool, json: bool
+) -> int:
+    from sow.cli.agent_run import Wish, resume_worker
+
+    words = text.text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
+    wish = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
+    return resume_worker(context, ids.task_id(task), words, wish)
+
+
+def listed(context: Context, *, json: bool) -> int:
+    from sow.cli.agent_view import list_agents
+
+    return list_agents(context, json=json)
+
+
+def show(context: Context, *, agent: str, json: bool) -> int:
+    from sow.cli.agent_view import show_agent
+
+    return show_agent(context, agent, json=json)
+
+
+def validate(context: Context, *, file: list[str], json: bool) -> int:
+    from sow.cli.agent_view import validate_agents
+
+    return validate_agents(context, file, json=json)
+
+
+TURN = (
+    Option("--model", "MODEL", "Another model than the executor's"),
+    Option("--timeout", "DURATION", "How long the turn may take, such as 30m"),
+    Option("--verbose", help="Say how the executor was chosen"),
+    Option("--dry-run", help="Print the command line and the names of its environment, and start nothing"),
+)
 
 COMMANDS = (
+    Command(
+        "agent spawn",
+        spawn,
+        "Put a worker on a task, and wait until its turn has ended",
+        arguments=(
+            Argument("agent", "The role", completes="agents"),
+            Argument("task", "The task's id", completes="tasks"),
+        ),
+        options=(
+            Option(
+                "--executor", "NAME", "Another executor than the one that is bound to the role", completes="executors"
+            ),
+            *TURN,
+            Option("--fresh", help="Start a new session although the task has one"),
+        ),
+        json=True,
+        details=CONFIG_HELP,
+    ),
+    Command(
+        "agent resume",
+        resume,
+        "Go on with a task's session: answer it, or send its work back",
+        arguments=(
+            Argument("task", "The task's id", completes="tasks"),
+            Argument("prompt", "What the worker is told (TEXT, @FILE or -)"),
+        ),
+        options=TURN,
+        json=True,
+        details=CONFIG_HELP,
+    ),
+    Command("agent list", listed, "List the roles and who plays them", json=True),
+    Command(
+        "agent show",
+        show,
+        "Show one role and its words",
+        arguments=(Argument("agent", "The role", completes="agents"),),
+        json=True,
+    ),
+    Command(
+        "agent validate",
+        validate,
+        "Check the files that define roles",
+        arguments=(Argument("file", "A file; without: all that are found", repeat=True, completes="files"),),
+        json=True,
+    ),
     Command(
         "agent log",
         agent_log,

@@ -89,6 +89,12 @@ def _of(context: Context, entry: Option | Argument) -> list[str]:
         from sow.cli.task import FIELDS
 
         return list(FIELDS)
+    if entry.completes == "prompts":
+        from sow.agents import prompts
+
+        return prompts.names()
+    if entry.completes in ("agents", "executors"):
+        return _from_config(context, entry.completes)
     return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
 
 
@@ -105,6 +111,17 @@ def _from_project(context: Context, kind: str) -> list[str]:
         if kind == "phases":
             return [each["name"] for each in project["phases"]]
         return [desk.id for desk in desks.desks(home, project)]
+    except SowError:  # completion helps or stays silent
+        return []
+
+
+def _from_config(context: Context, kind: str) -> list[str]:
+    from sow import config as configs
+    from sow.cli.agent_view import roles
+
+    try:
+        config = configs.load(context.environment)
+        return sorted(config.executors) if kind == "executors" else roles(context, config).names()
     except SowError:  # completion helps or stays silent
         return []
 

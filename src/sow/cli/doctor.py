@@ -1,4 +1,4 @@
-"""sow doctor: is this machine, this repository and this project fit for work?"""
+"""sow doctor: is this machine, this repository, this project and every agent CLI fit for work?"""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗"
 
 
 def doctor(context: Context, *, json: bool) -> int:
+    from sow.cli.doctor_executors import examine_executors
+
     findings = examine(context.home, context.cwd)
+    more, executors = examine_executors(context)
+    findings += more
     problems = sum(each["state"] == "problem" for each in findings)
     warnings = sum(each["state"] == "warning" for each in findings)
     if json:
-        emit({"healthy": not problems, "findings": findings})
+        emit({"healthy": not problems, "findings": findings, "executors": executors})
         return 1 if problems else 0
     for each in findings:
         mark, colour = MARKS[each["state"]]
@@ -27,4 +31,13 @@ def doctor(context: Context, *, json: bool) -> int:
     return 1 if problems else 0
 
 
-COMMANDS = (Command("doctor", doctor, "Check the machine, the repository and every state file", json=True),)
+COMMANDS = (
+    Command(
+        "doctor",
+        doctor,
+        "Check the machine, the repository, every state file, your settings and the agent CLIs",
+        json=True,
+        details="An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
+        "kept in ~/.cache/sow/probes.json until the program changes.",
+    ),
+)

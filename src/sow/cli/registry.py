@@ -16,6 +16,8 @@ GROUPS = {
     "feedback": "feedback",
     "log": "log",
     "agent": "agent",
+    "prompt": "prompt",
+    "config": "config",
     "note": "note",
     "inbox": "inbox",
     "answer": "inbox",

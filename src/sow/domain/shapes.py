@@ -103,3 +103,46 @@ class LogEntry(TypedDict):
     result: str
     files: list[str]
     text: str
+
+
+class SessionTurn(TypedDict):
+    number: int
+    kind: str
+    started_at: str
+    reason: str
+    inferred: bool
+    redacted: int
+    ended_at: NotRequired[str]
+    exit: NotRequired[int | None]
+    outcome: NotRequired[str]
+    status: NotRequired[str]
+    tools: NotRequired[int | None]
+    cost_usd: NotRequired[float | None]
+    input_tokens: NotRequired[int | None]
+    output_tokens: NotRequired[int | None]
+    agent_turns: NotRequired[int | None]
+    seconds: NotRequired[float | None]
+
+
+class Session(TypedDict):
+    number: int
+    key: str
+    task: str
+    role: str
+    executor: str
+    type: str
+    model: str
+    cwd: str
+    mark: str
+    started_at: str
+    turns: list[SessionTurn]
+    session_id: NotRequired[str]
+    total_cost_usd: NotRequired[float | None]
+    total_input_tokens: NotRequired[int | None]
+    total_output_tokens: NotRequired[int | None]
+
+
+class SessionState(TypedDict):
+    schema_version: str
+    revision: int
+    session: Session

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 Schema = dict[str, Any]
-KINDS = {"string": "string", "integer": "int", "boolean": "bool", "null": "null"}
+KINDS = {"string": "string", "integer": "int", "number": "number", "boolean": "bool", "null": "null"}
 
 
 def export(schema: Schema) -> str:
@@ -68,7 +68,7 @@ def _one(kind: str, rule: Schema, pad: str) -> str:
         parts += ["list.UniqueItems()"] if rule.get("uniqueItems") else []
         return " & ".join(parts)
     parts = [KINDS[kind]]
-    if kind == "integer":
+    if kind in ("integer", "number"):
         parts += [f">={rule['minimum']}"] if "minimum" in rule else []
     if kind == "string":
         parts += [f"=~{_literal(_pattern(rule['pattern']))}"] if "pattern" in rule else []

@@ -79,6 +79,16 @@ class Disk:
         return data
 
 
+class PrivateDisk(Disk):
+    """The disk for what is the user's alone: nobody else may read it."""
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def make_folder(self, path: str) -> None:
+        os.mkdir(path, 0o700)
+
+
 def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
     """The file as text; a missing file stays FileNotFoundError for the caller to name.
 

@@ -88,10 +88,17 @@ def is_digest(text: str) -> bool:
     return 40 <= len(text) <= 64 and HEX.issuperset(text)
 
 
+def is_duration(text: str) -> bool:
+    """90s, 45m, 2h"""
+    number = text.rstrip("dhms")
+    return 0 < len(number) <= 6 and _digits(number) and text[len(number) :] in ("ms", "s", "m", "h", "d")
+
+
 # format → (test, what it should have been)
 FORMATS = {
     "sow-agent": (is_agent, "a lower-case name such as implementer"),
     "sow-digest": (is_digest, "a git object id"),
+    "sow-duration": (is_duration, "a duration such as 90s, 45m or 2h"),
     "sow-line": (is_line, "one line without control characters"),
     "sow-note-id": (is_note_id, "a note id such as note_001"),
     "sow-phase": (is_phase, "a phase such as implementation"),

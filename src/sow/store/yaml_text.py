@@ -39,6 +39,8 @@ def scalar(value: object) -> str:
         if not -MAX_INT <= value < MAX_INT:  # the parser would read it back as a fraction
             raise TypeError("a number of more than 64 bits has no place in a state file")
         return str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} has no place in a state file")
     if value and value[0].isalpha() and PLAIN.issuperset(value) and value[-1] != " " and value.lower() not in RESERVED:

@@ -1,0 +1,85 @@
+"""How soon a worker runs after `sow agent spawn`, and what it costs to listen to a hundred of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.command_line import repository
+from bench.timing import PYTHON, SOW
+from sow.executors.claude import Claude
+from sow.executors.story import Story
+from sow.system.process import TICK, Child, Limits
+
+CHILDREN = 100
+LINES = 1000
+
+
+def first_instruction(scratch: Path, rounds: int) -> tuple[float, float]:
+    """The best time from the call to the worker's first instruction, and that of bare Python, in seconds."""
+    root = repository(scratch / "spawn")
+    program = scratch / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\ndate +%s%N > "$SOW_ROOT/first"\nexit 1\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(scratch)}
+    best, bare = float("inf"), float("inf")
+    for _ in range(rounds):
+        start = time.time_ns()
+        words = [SOW, "agent", "spawn", "implementer", "010", "--fresh"]
+        subprocess.run(words, cwd=root, env=environment, capture_output=True, check=False)
+        best = min(best, (int((root / "first").read_text()) - start) / 1e9)
+        start = time.time_ns()
+        subprocess.run([PYTHON, "-c", "pass"], check=True)
+        bare = min(bare, (time.time_ns() - start) / 1e9)
+    return best, bare
+
+
+def listening(scratch: Path) -> tuple[float, float]:
+    """The share of a core and the megabytes that it takes to follow a hundred workers at once."""
+    words = {"type": "text", "text": "Some words of a worker that is busy with its task."}
+    line = json.dumps({"type": "assistant", "session_id": "s", "message": {"content": [words]}})
+    source = scratch / "stream.jsonl"
+    source.write_text(f"{line}\n" * (LINES // 10))
+    (scratch / "empty").touch()
+    script = f"for i in 1 2 3 4 5 6 7 8 9 10; do cat {source}; sleep 0.3; done"
+    adapter = Claude()
+    stories = [Story() for _ in range(CHILDREN)]
+    limits = Limits(wall=60, silence=60, linger=10, size=1 << 28, grace=5)
+    children = [_child(["sh", "-c", script], scratch, number, limits) for number in range(CHILDREN)]
+    start, used = time.perf_counter(), time.process_time()
+    running = list(zip(children, stories, strict=True))
+    while running:
+        running = [(child, story) for child, story in running if child.step(_taker(adapter, story))]
+        time.sleep(TICK)
+    share = (time.process_time() - used) / (time.perf_counter() - start)
+    for child in children:
+        child.close()
+    assert all(story.last_text for story in stories)
+    return share, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _taker(adapter: Claude, story: Story) -> Callable[[str], None]:
+    def take(text: str) -> None:
+        for event in adapter.read(text):
+            story.add(event)
+
+    return take
+
+
+def _child(words: list[str], scratch: Path, number: int, limits: Limits) -> Child:
+    return Child(
+        words,
+        cwd=str(scratch),
+        environment={"PATH": os.environ["PATH"]},
+        stdin_path=str(scratch / "empty"),
+        stdout_path=str(scratch / f"{number}.out"),
+        stderr_path=str(scratch / f"{number}.err"),
+        mark=f"bench{number}",
+        limits=limits,
+    )

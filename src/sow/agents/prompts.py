@@ -1,0 +1,54 @@
+"""Packaged prompts: templates that a worker starts with, and guidance that it loads itself."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+
+FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+TASK = "{id}"  # stands for the worker's own task in a prompt
+
+
+def names() -> list[str]:
+    """Every packaged prompt, as `sow prompt` takes it."""
+    found = []
+    for folder, _, files in os.walk(FOLDER):
+        inside = os.path.relpath(folder, FOLDER)
+        found += [os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")]
+    return sorted(found)
+
+
+def load(name: str) -> str:
+    """The text of one prompt, as it was written."""
+    parts = name.split("/")
+    if all(part and LETTERS.issuperset(part) for part in parts):
+        try:
+            with open(f"{os.path.join(FOLDER, *parts)}.md", encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            pass
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names(), n=1)
+    raise SowError(f"there is no prompt {name!r}", f"did you mean {near[0]}?" if near else "see 'sow prompt --list'")
+
+
+def title(text: str) -> str:
+    """What a prompt is about: its first heading, or its first line."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return next((line for line in lines if line.startswith("# ")), lines[0] if lines else "").removeprefix("# ")
+
+
+def render(text: str, *, sow: str, task: str) -> str:
+    """A packaged prompt for one worker: its commands with the full path of sow, since some CLIs replace PATH."""
+    lines = []
+    fenced = False
+    for line in text.split("\n"):
+        if line.startswith("```"):
+            fenced = not fenced
+        if fenced and line.startswith("sow "):
+            line = f"{sow} {line.removeprefix('sow ')}"
+        lines.append(line.replace("`sow ", f"`{sow} "))
+    return "\n".join(lines).replace(TASK, task)

@@ -1,0 +1,135 @@
+"""How roles are shown: the list with who plays each, one role with its words, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.agents.briefing import words_of
+from sow.agents.discovery import read_agent
+from sow.agents.registry import AgentRegistry
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.errors import SowError
+from sow.store.home import enclosing
+from sow.system.terminal import err, harmless, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.agents.agent import Agent
+    from sow.config import Config
+
+
+def roles(context: Context, config: Config) -> AgentRegistry:
+    """The roles that can be had here; looking at them needs no .sow folder, and no repository."""
+    if context.root or context.environment.get("SOW_ROOT"):
+        root = context.home().root
+    else:
+        try:
+            root = enclosing(context.cwd).root
+        except SowError:
+            root = ""
+    user_home = context.environment.get("HOME", "")
+    return AgentRegistry(root=root, user_home=user_home, trusted=bool(root) and config.trusts(root))
+
+
+def _facts(agent: Agent, config: Config) -> dict[str, Any]:
+    executor, origin = config.binding(agent.name)
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "capabilities": agent.capabilities,
+        "tools": list(agent.tools),
+        "source": agent.source,
+        "path": agent.path or None,
+        "ignored": list(agent.ignored),
+        "executor": executor,
+        "executor_origin": origin,
+    }
+
+
+def list_agents(context: Context, *, json: bool) -> int:
+    config = configs.load(context.environment)
+    registry = roles(context, config)
+    facts = [_facts(registry.get(name), config) for name in registry.names()]
+    if json:
+        emit({"agents": facts, "warnings": registry.warnings})
+        return 0
+    rows = [(each["name"], each["executor"], each["source"], each["description"]) for each in facts]
+    out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
+    _warn(registry.warnings)
+    return 0
+
+
+def _warn(warnings: list[str]) -> None:
+    for warning in warnings:
+        err(f"warning: {harmless_line(warning)}")
+
+
+def show_agent(context: Context, name: str, *, json: bool) -> int:
+    config = configs.load(context.environment)
+    agent = roles(context, config).get(name)
+    facts = _facts(agent, config)
+    if json:
+        emit({**facts, "prompt": words_of(agent)})
+        return 0
+    facts["executor"] = f"{facts['executor']} ({facts.pop('executor_origin')})"
+    rows = [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in facts.items() if value]
+    out(table(rows))
+    out(f"\n{harmless(words_of(agent)).strip()}")
+    return 0
+
+
+def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
+    """Check the given files, or all that are found; a bad one is exit 2 only where it was named."""
+    return _validate_named(context, files, json=json) if files else _validate_found(context, json=json)
+
+
+def _validate_found(context: Context, *, json: bool) -> int:
+    registry = roles(context, configs.load(context.environment))
+    remarks = [_remark(each, each.path) for each in registry.agents.values() if each.ignored]
+    if json:
+        emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
+        return 0
+    _warn(registry.warnings)
+    for remark in remarks:
+        out(harmless_line(remark))
+    out(f"{_count(len(registry.agents), 'agent')}, {_count(len(registry.warnings), 'warning')}")
+    return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _remark(agent: Agent, shown: str) -> str:
+    return f"{shown}: agent {agent.name}; without effect here: {', '.join(agent.ignored)}"
+
+
+def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
+    findings = [_check(os.path.join(context.cwd, name), name) for name in files]
+    bad = [each for each in findings if each["error"]]
+    if json:
+        emit({"valid": not bad, "files": findings})
+        return 2 if bad else 0
+    for each in findings:
+        if not each["error"]:
+            out(harmless_line(str(each["remark"])))
+    for each in bad[:-1]:
+        err(f"error: {harmless_line(str(each['error']))}\nhint: {each['hint']}")
+    if bad:
+        raise SowError(str(bad[-1]["error"]), str(bad[-1]["hint"]))
+    return 0
+
+
+def _check(path: str, shown: str) -> dict[str, str | None]:
+    try:
+        agent = read_agent(os.path.realpath(path), "file", shown)
+    except SowError as error:
+        return {"file": shown, "agent": None, "remark": None, "error": error.message, "hint": error.hint}
+    remark = f"{shown}: written by sow install, which makes it no role of its own"
+    if agent is not None:
+        remark = _remark(agent, shown) if agent.ignored else f"{shown}: agent {agent.name}"
+    return {"file": shown, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}

@@ -1,0 +1,109 @@
+"""The settings file that `sow config init` writes: everything is explained, and as it stands it changes nothing."""
+
+from __future__ import annotations
+
+TEMPLATE = """\
+# Sow Agent Configuration
+# Location: {location}
+#
+# This file configures which AI CLI tools handle which agent roles.
+# If this file doesn't exist, all agents use Claude Code by default.
+#
+# Configuration priority:
+#   1. Environment variables (SOW_AGENTS_IMPLEMENTER=cursor)
+#   2. This config file
+#   3. Built-in defaults (Claude Code)
+#
+# Check it with: sow config validate
+# See what is in effect, and why: sow config show
+
+agents:
+  executors:
+    # Claude Code executor
+    # Uncomment and modify to customize Claude Code settings
+    # claude-code:
+    #   type: "claude"
+    #   settings:
+    #     yolo_mode: true    # Skip permission prompts
+    #     model: "sonnet"    # or "opus", "haiku"
+    #   custom_args: []
+
+    # Cursor executor
+    # Uncomment to enable Cursor
+    # cursor:
+    #   type: "cursor"
+    #   settings:
+    #     yolo_mode: true
+    #   custom_args: []
+
+    # Add more executors as needed. Each of these types exists under its own name already,
+    # so it can be bound to a role below without being defined here:
+    #   cursor, windsurf, codex, gemini, opencode, copilot, qwen, amp, aider, simulated
+
+    # A second executor of one type, with a model and a program of its own
+    # claude-opus:
+    #   type: "claude"
+    #   settings:
+    #     model: "opus"
+    #     binary: "/opt/claude/bin/claude"
+
+    # A program of yours that reads its prompt from stdin and calls sow
+    # my-script:
+    #   type: "command"
+    #   settings:
+    #     command:
+    #       - "/home/me/bin/my-agent"
+    #       - "--quiet"
+    #     env:               # variables that it may see besides the usual ones
+    #       - "MY_AGENT_KEY"
+    #     allow_empty: true  # a turn that changes nothing is fine
+
+    # A scripted agent that needs no account, to try things out
+    # rehearsal:
+    #   type: "simulated"
+    #   settings:
+    #     scenario: "/home/me/scenario.yaml"
+
+  # Bindings: which executor handles which agent role
+  # Uncomment and modify to change from defaults
+  bindings:
+    orchestrator: "claude-code"
+    implementer: "claude-code"    # Change to "cursor" to use Cursor for implementation
+    architect: "claude-code"
+    reviewer: "claude-code"
+    planner: "claude-code"
+    researcher: "claude-code"
+    # integration-tester: "claude-code"
+    # documenter: "claude-code"
+    # decomposer: "claude-code"
+    # quality-control: "claude-code"
+    # verifier: "claude-code"
+    # integrator: "claude-code"
+    # workflow-architect: "claude-code"
+    # design-verifier: "claude-code"
+    # solution-architect: "claude-code"
+    # archivist: "claude-code"
+
+  # Fallbacks: who takes over when a role's executor has reached its limit
+  # fallbacks:
+  #   implementer:
+  #     - "codex"
+  #     - "gemini"
+
+# Limits: when a turn is stopped
+# limits:
+#   turn_timeout: "60m"       # its whole work
+#   silence_timeout: "15m"    # no output at all
+#   linger_timeout: "10s"     # still there after its last word
+#   stop_grace: "5s"          # asked to end, and still there
+#   transcript_mb: 256        # the size of its output
+
+# Repositories whose own files may define roles that judge (reviewer, verifier)
+# trust:
+#   - "/home/me/src/my-repository"
+"""
+
+
+def template(location: str) -> str:
+    """The text of a new file that is to lie at this place."""
+    return TEMPLATE.replace("{location}", location)

@@ -1,0 +1,117 @@
+"""The effective settings as a file of their own, with the origin of every value behind it."""
+
+from __future__ import annotations
+
+from sow.config import DEFAULT, FROM_FILE
+from sow.store.yaml_text import ESCAPES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.config import Config, ExecutorConfig
+
+Row = tuple[str, str]
+
+
+def text(config: Config, known: list[str]) -> str:
+    """The settings as YAML that could be the user's file."""
+    state = "exists" if config.exists else "not found, using defaults"
+    overrides = ", ".join(f"{name}={value}" for name, value in config.overrides.items()) or "none"
+    head = [
+        "# Effective configuration (merged from defaults + file + environment)",
+        f"# Config file: {config.path} ({state})",
+        f"# Environment overrides: {overrides}",
+        "",
+    ]
+    used = config.in_use(known)
+    rows: list[Row] = [("agents:", ""), ("  executors:", "")]
+    for name in used:
+        if name in config.executors:
+            rows += _executor(config.executors[name])
+    rest = ", ".join(name for name in config.executors if name not in used)
+    rows += [(f"    # Also there, with default settings: {rest}", "")] if rest else []
+    rows.append(("  bindings:", ""))
+    bindings = ((role, config.binding(role)) for role in config.roles(known))
+    rows += [(f"    {_key(role)}: {_value(name)}", origin) for role, (name, origin) in bindings]
+    if config.fallbacks:
+        rows.append(("  fallbacks:", ""))
+        rows += [(f"    {_key(role)}: {_value(names)}", FROM_FILE) for role, names in config.fallbacks.items()]
+    rows.append(("limits:", ""))
+    rows += [(f"  {name}: {_value(value)}", origin) for name, (value, origin) in config.limits.items()]
+    rows.append((f"trust: {_value(config.trust)}", FROM_FILE if config.trust else DEFAULT))
+    return "\n".join([*head, *_aligned(rows)])
+
+
+def _executor(executor: ExecutorConfig) -> list[Row]:
+    rows = [(f"    {_key(executor.name)}:", ""), (f"      type: {_value(executor.type)}", executor.origin)]
+    rows += [("      settings:", "")]
+    for name, value in {"yolo_mode": executor.yolo, **executor.settings}.items():
+        rows.append((f"        {name}: {_value(value)}", executor.origin_of(name)))
+    if executor.custom_args:
+        rows.append((f"      custom_args: {_value(list(executor.custom_args))}", executor.origin))
+    return rows
+
+
+def _key(name: str) -> str:
+    """A name before its colon; only one that is not plain needs quotes."""
+    plain = name.replace("-", "").replace("_", "")
+    return name if plain.isascii() and plain.isalpha() and name[0].isalpha() else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_value(each) for each in value)}]"
+    return f'"{str(value).translate(ESCAPES)}"'
+
+
+def _aligned(rows: list[Row]) -> list[str]:
+    """The comments of neighbours in one column."""
+    lines: list[str] = []
+    for index, (line, origin) in enumerate(rows):
+        if not origin:
+            lines.append(line)
+            continue
+        start = end = index
+        while start and rows[start - 1][1]:
+            start -= 1
+        while end < len(rows) and rows[end][1]:
+            end += 1
+        width = max(len(each) for each, _ in rows[start:end])
+        lines.append(f"{line:<{width}}  # ({origin})")
+    return lines
+
+
+def document(config: Config, known: list[str]) -> dict[str, Any]:
+    """The same for programs, with every executor that exists."""
+    return {
+        "path": config.path,
+        "exists": config.exists,
+        "environment": dict(config.overrides),
+        "agents": {
+            "executors": {name: _facts(each) for name, each in config.executors.items()},
+            "bindings": {
+                role: {"value": name, "origin": origin}
+                for role, (name, origin) in ((role, config.binding(role)) for role in config.roles(known))
+            },
+            "fallbacks": {role: {"value": names, "origin": FROM_FILE} for role, names in config.fallbacks.items()},
+        },
+        "limits": {name: {"value": value, "origin": origin} for name, (value, origin) in config.limits.items()},
+        "trust": {"value": config.trust, "origin": FROM_FILE if config.trust else DEFAULT},
+    }
+
+
+def _facts(executor: ExecutorConfig) -> dict[str, Any]:
+    settings = {"yolo_mode": executor.yolo, **executor.settings}
+    return {
+        "type": {"value": executor.type, "origin": executor.origin},
+        "settings": {name: {"value": value, "origin": executor.origin_of(name)} for name, value in settings.items()},
+        "custom_args": {
+            "value": list(executor.custom_args),
+            "origin": executor.origin if executor.custom_args else DEFAULT,
+        },
+    }

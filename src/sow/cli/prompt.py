@@ -1,0 +1,66 @@
+"""sow prompt: the packaged prompts, which a worker loads itself."""
+
+from __future__ import annotations
+
+import shlex
+
+from sow.agents import prompts
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import ids
+from sow.errors import SowError
+from sow.system.terminal import out
+
+
+def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
+    if list:
+        return _list(name, json=json)
+    if not name:
+        raise SowError(
+            "sow prompt: which prompt?", "name one, such as guidance/implementer/base; see 'sow prompt --list'"
+        )
+    text = _for_caller(context, prompts.load(name))
+    if json:
+        emit({"name": name, "title": prompts.title(text), "text": text})
+        return 0
+    out(text.rstrip("\n"))
+    return 0
+
+
+def _for_caller(context: Context, text: str) -> str:
+    """A worker reads its own task and the full path of sow in the commands; a person reads what was written."""
+    task = context.environment.get("SOW_TASK", "")
+    if not task:
+        return text
+    from sow.engine.turn import sow_path
+
+    return prompts.render(text, sow=shlex.quote(sow_path()), task=ids.task_id(task))
+
+
+def _list(below: str, *, json: bool) -> int:
+    """Every prompt, or those below a folder of them."""
+    found = [each for each in prompts.names() if not below or each == below or each.startswith(f"{below.rstrip('/')}/")]
+    if not found:
+        prompts.load(below)
+    rows = [(each, prompts.title(prompts.load(each))) for each in found]
+    if json:
+        emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
+        return 0
+    out(table([("PROMPT", "WHAT IT IS"), *rows]))
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "prompt",
+        prompt,
+        "Print a packaged prompt: a role's template, or guidance that its worker loads",
+        arguments=(
+            Argument("name", "Which one, such as guidance/implementer/base", optional=True, completes="prompts"),
+        ),
+        options=(Option("--list", help="List the prompts; with NAME: those below it"),),
+        json=True,
+        details="For a worker (SOW_TASK is set) the commands in the text name its own task and the full path of sow.",
+    ),
+)

@@ -1,0 +1,172 @@
+"""Runs one agent process to its end: prompt in, transcript out, limits kept, secrets struck out, nothing left alive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from sow.executors.adapter import Adapter, Call, Ending, Request
+from sow.executors.story import Story
+from sow.system import process, redaction
+from sow.system.environment import worker_environment
+from sow.system.terminal import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import FrameType
+    from typing import Any
+
+    from sow.executors.story import Event
+
+MAX_REPORT = 1 << 20
+STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Files:
+    """The files of one turn."""
+
+    __slots__ = ("err", "out", "prompt", "readable")
+
+    def __init__(self, *, prompt: str, out: str, err: str, readable: str) -> None:
+        self.prompt = prompt
+        self.out = out
+        self.err = err
+        self.readable = readable
+
+
+class SupervisedRunner:
+    """The real runner: one supervised process per call."""
+
+    __slots__ = (
+        "adapter",
+        "code",
+        "environment",
+        "files",
+        "let_through",
+        "limits",
+        "mark",
+        "marks",
+        "on_event",
+        "seconds",
+        "struck",
+    )
+
+    def __init__(
+        self,
+        *,
+        adapter: Adapter,
+        files: Files,
+        limits: process.Limits,
+        environment: Mapping[str, str],
+        let_through: Iterable[str],
+        marks: Mapping[str, str],
+        mark: str,
+        on_event: Callable[[Event], str],
+    ) -> None:
+        self.adapter = adapter
+        self.files = files
+        self.limits = limits
+        self.environment = environment
+        self.let_through = tuple(let_through)
+        self.marks = marks
+        self.mark = mark
+        self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
+        self.seconds = 0.0
+        self.struck = 0
+        self.code: int | None = None
+
+    def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
+        """Start, follow, stop where a limit says so, and clean up."""
+        _write_private(self.files.prompt, prompt)
+        for path, text in call.files.items():
+            _write_private(path, text)
+        if call.report and os.path.lexists(call.report):
+            os.unlink(call.report)  # what an earlier turn left says nothing about this one
+        own = (*self.adapter.capabilities.variables, *self.let_through)
+        environment = worker_environment(self.environment, own=own, marks=self.marks)
+        child = process.Child(
+            call.arguments,
+            cwd=request.cwd,
+            environment={**environment, **call.environment},
+            stdin_path=self.files.prompt,
+            stdout_path=self.files.out,
+            stderr_path=self.files.err,
+            mark=self.mark,
+            limits=self.limits,
+            stop_signal=self.adapter.capabilities.stop_signal,
+            stop_group=self.adapter.capabilities.stop_group,
+        )
+        started = time.monotonic()
+        try:
+            self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
+        finally:
+            code = self.code = child.close()
+            self.seconds = time.monotonic() - started
+            said = child.stderr_tail()
+            self.struck = strike(self.files, self.environment)
+        for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
+            story.add(event)
+        return Ending(code=code, stderr=said, stopped=child.stopped)
+
+    def _follow(self, child: process.Child, story: Story, log: process.Log) -> None:
+        before = _catch_signals(child)
+        readable = os.open(self.files.readable, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+        def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
+            for event in read(line):
+                story.add(event)
+                if event.kind == "result":
+                    child.finished()
+                elif event.kind in ("text", "tool"):
+                    child.goes_on()
+                why = self.on_event(event)
+                if why:
+                    child.stop(why)
+                if event.kind in ("text", "tool", "error", "raw", "result") and event.text:
+                    os.write(readable, harmless(f"[{event.kind}] {event.text}\n").encode("utf-8", "replace"))
+
+        pause = 0.005
+        try:
+            while child.step(take, lambda line: take(line, self.adapter.read_error)):
+                for line in log.read():
+                    take(line, self.adapter.read_log)
+                time.sleep(pause)
+                pause = min(pause * 1.5, process.TICK)
+        finally:
+            log.close()
+            os.close(readable)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _catch_signals(child: process.Child) -> dict[signal.Signals, Any]:
+    """Ctrl-C and its kin stop the child first; the second one does not wait."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        child.stop("interrupt")
+
+    return {number: signal.signal(number, stop) for number in STOPPING_SIGNALS}
+
+
+def strike(files: Files, environment: Mapping[str, str]) -> int:
+    """Strike the secrets of our environment out of a turn's files."""
+    values = redaction.secrets(environment)
+    paths = (files.out, files.err, files.readable, files.prompt)
+    return sum(redaction.redact_file(path, values) for path in paths if os.path.isfile(path)) if values else 0
+
+
+def _read_report(path: str) -> str:
+    """A file that a CLI left, as far as it has a sane size; a missing one says nothing."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_REPORT)
+    except OSError:
+        return ""
+
+
+def _write_private(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)

@@ -1,0 +1,228 @@
+"""Claude Code: `claude -p`, the prompt on stdin, events as JSON lines."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Ending, Outcome, Request, Role
+from sow.executors.json_lines import listed, number, parse, quoted, whole
+from sow.executors.story import Event, Story
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SETTINGS = '{"disableAllHooks":true}'
+# Ten retries would take three minutes. The second is for the words of a repository whose settings are left out.
+ENVIRONMENT = {"CLAUDE_CODE_MAX_RETRIES": "4", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1"}
+READERS = ("Read", "Grep", "Glob", "Bash")
+WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
+
+
+class Claude(Adapter):
+    type = "claude"
+    capabilities = Capabilities(
+        binary="claude",
+        install="npm install -g @anthropic-ai/claude-code",
+        session=GIVEN,
+        read_only=True,
+        reports_cost=True,
+        reports_tokens=True,
+        variables=(
+            "ANTHROPIC_",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_DISABLE_",
+            "CLAUDE_CODE_USE_",
+            "DISABLE_AUTOUPDATER",
+            "DISABLE_TELEMETRY",
+            "IS_SANDBOX",
+            "AWS_",
+            "CLOUD_ML_REGION",
+        ),
+        known_flags=(
+            "-p",
+            "--session-id",
+            "--resume",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--settings",
+            "--setting-sources",
+            "--model",
+            "--permission-mode",
+            "acceptEdits",
+            "--dangerously-skip-permissions",
+            "--add-dir",
+            "--tools",
+            "--allowedTools",
+            "--agents",
+        ),
+    )
+    not_found = ("No conversation found with session ID",)
+    in_use = ("is already in use",)
+    limits = ("usage limit reached", "hit your session limit", "hit your usage limit")
+
+    def spawn_command(self, request: Request) -> Call:
+        return self._call(request, ["--session-id", request.session])
+
+    def resume_command(self, request: Request) -> Call:
+        return self._call(request, ["--resume", request.session])
+
+    def _call(self, request: Request, session: list[str]) -> Call:
+        words = ["-p", *session, "--output-format", "stream-json", "--verbose", "--settings", SETTINGS]
+        words += ["--model", request.model] if request.model else []
+        words += [*surroundings(request), *permissions(request)]
+        path, role = f"{request.folder}/agents.json", request.role
+        if not role.words:
+            return Call([*words, *request.custom_args], environment=ENVIRONMENT)
+        return Call(
+            [*words, "--agents", path, *request.custom_args],
+            environment=ENVIRONMENT,
+            files={path: f"{{{quoted(role.name)}: {subagent(role)}}}\n"},
+        )
+
+    def read(self, line: str) -> list[Event]:
+        data = parse(line)
+        if data is None:
+            return [Event("raw", line)]
+        kind = data.get("type")
+        session = str(data.get("session_id") or "")
+        if kind == "assistant":
+            return content_events(data, session)
+        if kind == "result":
+            return result_events(data, session)
+        if kind == "rate_limit_event":
+            return limit_events(data, session)
+        if kind == "system" and data.get("subtype") == "api_retry":
+            return [
+                Event(
+                    "retry", str(data.get("error") or ""), session=session, status=whole(data.get("error_status")) or 0
+                )
+            ]
+        return [Event("session", session=session)] if session else []
+
+    def failure(self, ending: Ending, story: Story, reason: str) -> Outcome:
+        """A plan's limit may be said in words that end in the time at which it is over."""
+        outcome = super().failure(ending, story, reason)
+        _, _, seconds = f"{story.error}\n{ending.stderr}".partition("usage limit reached|")
+        digits = seconds.strip().split()[0] if seconds.strip() else ""
+        if outcome.kind == "limited" and digits.isdecimal():
+            outcome.reset_at = int(digits)
+        return outcome
+
+
+def subagent(role: Role) -> str:
+    """A role as Claude takes it; its own file in the repository is left out with the rest."""
+    tools = f', "tools": {listed(role.tools)}' if role.tools else ""
+    return f'{{"description": {quoted(role.description)}, "prompt": {quoted(role.words)}{tools}}}'
+
+
+def surroundings(request: Request) -> list[str]:
+    """A repository's settings could run commands, grant permissions and set variables, so they are left out.
+
+    Its CLAUDE.md goes with them, but is read in a folder that is added; a judge does without.
+    """
+    if request.role.judges:
+        return ["--setting-sources", "user"]
+    return [] if request.trusted else ["--setting-sources", "user", "--add-dir", request.cwd]
+
+
+def permissions(request: Request) -> list[str]:
+    """What a worker may do; a judge may look, and reading commands need no grant."""
+    tools = list(request.role.tools)
+    if request.role.judges:
+        tools = [each for each in tools if each not in WRITERS] or list(READERS)
+    if tools and request.role.words:
+        tools.append("Task")  # it is asked for as a subagent
+    words = ["--tools", ",".join(tools)] if tools else []
+    if request.yolo and not request.role.judges:
+        return ["--dangerously-skip-permissions", *words]
+    commands = [each for each in request.commands if not (request.role.judges and each == "git")]
+    allowed = ["--allowedTools", *(f"Bash({each}:*)" for each in commands)] if commands else []
+    if request.role.judges:
+        return [*allowed, *words]
+    folders = [word for folder in request.folders for word in ("--add-dir", folder)]
+    return ["--permission-mode", "acceptEdits", *folders, *allowed, *words]
+
+
+def content_events(data: dict[str, Any], session: str) -> list[Event]:
+    """Texts and tool calls of one message of the assistant."""
+    message = data.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    events = []
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "text":
+            events.append(Event("text", str(part.get("text") or ""), session=session))
+        elif part.get("type") == "tool_use":
+            events.append(Event("tool", tool_line(part.get("name"), part.get("input")), session=session))
+    return events
+
+
+def tool_line(name: object, values: object) -> str:
+    """A tool call on one line: its name and what it is about."""
+    about = ""
+    if isinstance(values, dict):
+        about = next(
+            (str(values[key]) for key in ("command", "file_path", "path", "pattern", "description") if values.get(key)),
+            "",
+        )
+    return f"{name}: {about}"[:300] if about else str(name)
+
+
+def result_events(data: dict[str, Any], session: str) -> list[Event]:
+    """The final event; denied permissions are told apart, since the CLI calls that a success."""
+    usage = data.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    cost, once = number(data.get("total_cost_usd")), data.get("model_usage_since_last_result")
+    errors = data.get("errors")
+    text = (
+        data.get("result")
+        if isinstance(data.get("result"), str)
+        else "; ".join(map(str, errors))
+        if isinstance(errors, list)
+        else ""
+    )
+    denials = data.get("permission_denials")
+    events = (
+        [Event("denied", str(each.get("tool_name"))) for each in denials if isinstance(each, dict)]
+        if isinstance(denials, list)
+        else []
+    )
+    if isinstance(once, dict):  # newer versions tell what this turn alone cost
+        costs = [number(each.get("costUSD")) for each in once.values() if isinstance(each, dict)]
+        cost = sum(each for each in costs if each is not None) if any(each is not None for each in costs) else cost
+    events.append(
+        Event(
+            "result",
+            str(text or ""),
+            session=session,
+            failed=bool(data.get("is_error")) or data.get("subtype") != "success",
+            status=whole(data.get("api_error_status")) or 0,
+            cost=cost,
+            input_tokens=_sum(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+            output_tokens=whole(usage.get("output_tokens")),
+            turns=whole(data.get("num_turns")),
+        )
+    )
+    return events
+
+
+def limit_events(data: dict[str, Any], session: str) -> list[Event]:
+    """The subscription's limit: only a rejection stops the turn."""
+    info = data.get("rate_limit_info")
+    if isinstance(info, dict) and info.get("status") == "rejected":
+        return [
+            Event(
+                "limit",
+                str(info.get("rateLimitType") or ""),
+                session=session,
+                reset_at=whole(info.get("resetsAt")) or 0,
+            )
+        ]
+    return []
+
+
+def _sum(usage: dict[str, Any], *names: str) -> int | None:
+    values = [whole(usage.get(name)) for name in names]
+    return sum(each for each in values if each is not None) if any(each is not None for each in values) else None

@@ -1,0 +1,34 @@
+"""Any program with the state-file protocol: prompt on stdin, task in SOW_* variables, outcome in the state file."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Request
+from sow.executors.story import Event
+
+
+class CommandLine(Adapter):
+    type = "command"
+    capabilities = Capabilities(
+        binary="",
+        install="its program is the first word of settings.command",
+        session=GIVEN,
+        structured=False,
+        model=False,
+        version_words=(),
+    )
+    exits_without_result = True
+
+    def spawn_command(self, request: Request) -> Call:
+        return self._call(request, "spawn")
+
+    def resume_command(self, request: Request) -> Call:
+        return self._call(request, "resume")
+
+    def _call(self, request: Request, turn: str) -> Call:
+        """The words after the program; a program that keeps conversations finds its own by the session's id."""
+        command = request.extra.get("command")
+        words = [str(each) for each in command[1:]] if isinstance(command, list) else []
+        return Call([*words, *request.custom_args], environment={"SOW_SESSION": request.session, "SOW_TURN": turn})
+
+    def read(self, line: str) -> list[Event]:
+        return [Event("raw", line)]

@@ -1,0 +1,155 @@
+"""Gemini CLI: the prompt on stdin, events as JSON lines. What a worker may do without yolo is a file of rules."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIT_LOOKS, GIT_LOOPHOLES, GIVEN, Adapter, Call, Capabilities, Request
+from sow.executors.claude import tool_line
+from sow.executors.json_lines import listed, mapping, parse, status_in, whole
+from sow.executors.story import Event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# It runs without a person only in a folder that it trusts, and its relaunched self ignores every polite signal.
+ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+SHELL = "run_shell_command"
+# An agent's `tools`, in the words that agents' files use, and Gemini's tools for each.
+TOOLS = {
+    "Read": ("read_file", "read_many_files"),
+    "Write": ("write_file",),
+    "Edit": ("replace",),
+    "MultiEdit": ("replace",),
+    "Bash": (SHELL,),
+    "Grep": ("grep_search",),
+    "Glob": ("glob",),
+    "LS": ("list_directory",),
+    "Task": ("invoke_agent",),
+    "WebFetch": ("web_fetch",),
+    "WebSearch": ("google_web_search",),
+}
+MOST_TEXT = 1 << 20
+
+
+class Gemini(Adapter):
+    type = "gemini"
+    capabilities = Capabilities(
+        binary="gemini",
+        install="npm install -g @google/gemini-cli",
+        session=GIVEN,
+        read_only=True,
+        reports_tokens=True,
+        obeys=(".gemini", ".env"),
+        hides_git_identity=True,
+        variables=("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GOOGLE_"),
+        known_flags=(
+            "--session-id",
+            "--resume",
+            "--model",
+            "--yolo",
+            "--approval-mode",
+            "auto_edit",
+            "--policy",
+            "--include-directories",
+            "--output-format",
+            "stream-json",
+        ),
+    )
+    not_found = ("Error resuming session:",)
+    in_use = ("Error starting session:",)
+
+    def __init__(self) -> None:
+        self.said = ""  # the parts of a message that have come so far
+
+    def spawn_command(self, request: Request) -> Call:
+        return self._call(request, ["--session-id", request.session])
+
+    def resume_command(self, request: Request) -> Call:
+        return self._call(request, ["--resume", request.session])
+
+    def _call(self, request: Request, session: list[str]) -> Call:
+        words = [*session, "--output-format", "stream-json"]
+        words += ["--model", request.model] if request.model else []
+        rules, path = policy(request), f"{request.folder}/policy.toml"
+        words += [*mode(request), *(["--policy", path] if rules else []), *request.custom_args]
+        return Call(words, environment=ENVIRONMENT, files={path: rules} if rules else {})
+
+    def read(self, line: str) -> list[Event]:
+        data = parse(line)
+        if data is None:
+            return [Event("raw", line)]
+        kind = data.get("type")
+        if kind == "message" and data.get("role") == "assistant" and data.get("delta"):
+            self.said = f"{self.said}{data.get('content') or ''}"[:MOST_TEXT]
+            return []
+        if kind == "init":
+            self.said = ""
+            return [Event("session", session=str(data.get("session_id") or ""))]
+        return [*self._flush(), *whole_events(kind, data)]
+
+    def _flush(self) -> list[Event]:
+        text, self.said = self.said, ""
+        return [Event("text", text)] if text else []
+
+    def read_error(self, line: str) -> list[Event]:
+        """It says only here that it tries again, and each try waits longer."""
+        if not (line.startswith("Attempt ") and " failed" in line and ". Retrying " in line):
+            return []
+        said = line.partition(". Retrying ")[0]
+        quota = 429 if " failed: " in said else 503
+        return [Event("retry", said, status=status_in(said) or quota)]
+
+
+def mode(request: Request) -> list[str]:
+    """How much it does without being asked."""
+    if request.role.judges:
+        return ["--approval-mode", "default"]
+    if request.yolo:
+        return ["--yolo"]
+    folders = [word for each in request.outside for word in ("--include-directories", each)]
+    return ["--approval-mode", "auto_edit", *folders]
+
+
+def policy(request: Request) -> str:
+    """Rules for what would be asked, since that is refused where nobody answers, and for a role's list of tools."""
+    rules = []
+    if request.role.tools:
+        granted = [name for each in request.role.tools for name in TOOLS.get(each, (each,))]
+        named = [name for name in granted if request.yolo or name != SHELL]
+        rules += [_rule("deny", 1, 'toolName = "*"')]
+        rules += [_rule("allow", 500, f"toolName = {listed(named)}")] if named else []
+        if SHELL not in granted:
+            return "\n".join(rules)
+    if request.role.judges:
+        looks = [*(each for each in request.commands if each != "git"), *GIT_LOOKS]
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {listed(looks)}")]
+        rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(GIT_LOOPHOLES)})"')]
+        rules += [_rule("deny", 950, 'toolName = ["write_file", "replace"]')]
+    elif not request.yolo and request.commands:
+        allowed = f"commandPrefix = {listed(request.commands)}"
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', allowed)]
+    return "\n".join(rules)
+
+
+def _rule(decision: str, priority: int, *conditions: str) -> str:
+    return "\n".join(["[[rule]]", *conditions, f'decision = "{decision}"', f"priority = {priority}", ""])
+
+
+def whole_events(kind: object, data: dict[str, Any]) -> list[Event]:
+    """What a line says that is no part of a message."""
+    if kind == "message" and data.get("role") == "assistant":
+        return [Event("text", str(data.get("content") or ""))]
+    if kind == "tool_use":
+        return [Event("tool", tool_line(data.get("tool_name"), data.get("parameters")))]
+    if kind == "tool_result":
+        refused = mapping(data.get("error")).get("type") == "policy_violation"
+        return [Event("denied", str(data.get("tool_id")))] if refused else []
+    if kind == "error":
+        return [Event("error", str(data.get("message") or ""))]
+    if kind == "result":
+        stats, text = mapping(data.get("stats")), str(mapping(data.get("error")).get("message") or "")
+        failed = data.get("status") != "success"
+        sent, made = whole(stats.get("input_tokens")), whole(stats.get("output_tokens"))
+        status = status_in(text) if failed else 0
+        return [Event("result", text, failed=failed, status=status, input_tokens=sent, output_tokens=made)]
+    return []

@@ -1,0 +1,54 @@
+"""Doubles for tests, shipped with the package: an executor and a runner whose behaviour is a function."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import Call, Ending, Outcome, Request
+from sow.executors.story import Story
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class MockExecutor:
+    """An executor whose every answer can be set; without a function it succeeds at once."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "mock",
+        spawn: Callable[[Request, str], tuple[Outcome, Story]] | None = None,
+        resume: Callable[[Request, str], tuple[Outcome, Story]] | None = None,
+        supports_resumption: Callable[[], bool] | None = None,
+    ) -> None:
+        self.name = name
+        self.spawn_function = spawn
+        self.resume_function = resume
+        self.supports_resumption_function = supports_resumption
+
+    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
+        return self.spawn_function(request, prompt) if self.spawn_function else (Outcome("done"), Story())
+
+    def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
+        return self.resume_function(request, prompt) if self.resume_function else (Outcome("done"), Story())
+
+    def supports_resumption(self) -> bool:
+        return self.supports_resumption_function() if self.supports_resumption_function else True
+
+    def validate_availability(self, environment: Mapping[str, str]) -> str:
+        return "/bin/true"
+
+
+class MockCommandRunner:
+    """A runner that remembers its last call and starts nothing."""
+
+    def __init__(self, run: Callable[[Call, Request, str, Story], Ending] | None = None) -> None:
+        self.run_function = run
+        self.last_name = ""
+        self.last_arguments: list[str] = []
+        self.last_stdin = ""
+
+    def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
+        self.last_name, *self.last_arguments = call.arguments
+        self.last_stdin = prompt
+        return self.run_function(call, request, prompt, story) if self.run_function else Ending(code=0)

@@ -1,0 +1,149 @@
+"""OpenCode: `opencode run`, the prompt on stdin, events as JSON lines. A session belongs to its folder."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import ASSIGNED, GIT_LOOKS, GIT_LOOPHOLES, Adapter, Call, Capabilities, Request
+from sow.executors.claude import tool_line
+from sow.executors.json_lines import mapping, number, parse, whole
+from sow.executors.story import Event
+from sow.store import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# An agent's `tools`, in the words that agents' files use, and OpenCode's name of the permission for each.
+TOOLS = {
+    "Read": "read",
+    "Write": "edit",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Bash": "bash",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list",
+    "Task": "task",
+    "WebFetch": "webfetch",
+    "WebSearch": "websearch",
+    "TodoWrite": "todowrite",
+}
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+NO_QUESTIONS = {
+    "webfetch": "deny",
+    "websearch": "deny",
+    "question": "deny",
+    "doom_loop": "deny",
+    "read": {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"},
+}
+DENIED = ("The user has specified a rule which prevents you", "The user rejected permission")
+GOES_ON = ("tool-calls",)
+
+
+class OpenCode(Adapter):
+    type = "opencode"
+    capabilities = Capabilities(
+        binary="opencode",
+        install="npm install -g opencode-ai",
+        session=ASSIGNED,
+        read_only=True,
+        reports_cost=True,
+        reports_tokens=True,
+        variables=("OPENCODE_CONFIG_CONTENT", "OPENCODE_AUTH_CONTENT", "OPENCODE_API_KEY", "OPENCODE_DISABLE_"),
+        help_words=("run", "--help"),
+        known_flags=("--format", "--session", "--model", "--title", "--dir", "--auto"),
+    )
+    not_found = ("Session not found",)
+
+    def spawn_command(self, request: Request) -> Call:
+        return self._call(request, ["--title", f"sow {request.role.name}"])
+
+    def resume_command(self, request: Request) -> Call:
+        return self._call(request, ["--session", request.session])
+
+    def _call(self, request: Request, session: list[str]) -> Call:
+        words = ["run", "--format", "json", *session, "--dir", request.cwd]  # from another folder a session hangs
+        words += ["--model", request.model] if request.model else []
+        words += ["--auto"] if request.yolo and not request.role.judges else []
+        environment = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_PERMISSION": json_text.dump(permissions(request))}
+        if request.trusted and not request.role.judges:
+            return Call([*words, *request.custom_args], environment=environment)
+        # A repository's own opencode.json could widen permissions and run plug-ins, so it is not read; what it has
+        # to say to an agent is, unless the agent judges.
+        config = f"{request.folder}/opencode.json"
+        said = [] if request.role.judges else [f"{request.cwd}/{name}" for name in INSTRUCTIONS]
+        environment |= {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_CONFIG": config}
+        files = {config: json_text.dump({"instructions": said})}
+        return Call([*words, *request.custom_args], environment=environment, files=files)
+
+    def read(self, line: str) -> list[Event]:
+        data = parse(line)
+        if data is None:
+            return [Event("raw", line)]
+        kind, part, session = data.get("type"), mapping(data.get("part")), str(data.get("sessionID") or "")
+        if kind == "text":
+            return [Event("text", str(part.get("text") or ""), session=session)]
+        if kind == "tool_use":
+            return tool_events(part, session)
+        if kind == "step_finish":
+            return step_events(part, session)
+        if kind == "error":
+            return [error_event(mapping(data.get("error")), session)]
+        return [Event("session", session=session)] if session else []
+
+
+def permissions(request: Request) -> dict[str, Any]:
+    """What a worker may do. All else is denied, which a model is told; a question that nobody answers ends its turn."""
+    rules: dict[str, Any] = {}
+    if request.role.tools:
+        granted = {TOOLS.get(each, each.lower()) for each in request.role.tools}
+        rules = dict.fromkeys((each for each in TOOLS.values() if each not in granted), "deny")
+    if request.yolo and not request.role.judges:
+        return rules
+    folders = {"*": "deny", **{f"{each}/*": "allow" for each in request.folders}}
+    edit = "deny" if request.role.judges else "allow"
+    return {"edit": edit, "bash": commands(request), "external_directory": folders, **NO_QUESTIONS, **rules}
+
+
+def commands(request: Request) -> dict[str, str]:
+    """Which commands may run; the last pattern that fits decides."""
+    if not request.role.judges:
+        return {"*": "deny", **{f"{each} *": "allow" for each in request.commands}}
+    looks = [*(each for each in request.commands if each != "git"), *GIT_LOOKS]
+    holes = {f"git *{each}*": "deny" for each in GIT_LOOPHOLES}
+    return {"*": "deny", **{f"{each} *": "allow" for each in looks}, **holes}
+
+
+def tool_events(part: dict[str, Any], session: str) -> list[Event]:
+    """A tool call, which is told once it has ended."""
+    state = mapping(part.get("state"))
+    values = mapping(state.get("input"))
+    about = {"path": values.get("filePath"), **values}
+    events = [Event("tool", tool_line(part.get("tool"), about), session=session)]
+    if state.get("status") == "error" and str(state.get("error") or "").startswith(DENIED):
+        events.append(Event("denied", str(part.get("tool")), session=session))
+    return events
+
+
+def step_events(part: dict[str, Any], session: str) -> list[Event]:
+    """The end of one answer of the model: its price, and whether it was the last one."""
+    tokens = mapping(part.get("tokens"))
+    cache = mapping(tokens.get("cache"))
+    sent = [whole(each) for each in (tokens.get("input"), cache.get("read"), cache.get("write"))]
+    made = [whole(each) for each in (tokens.get("output"), tokens.get("reasoning"))]
+    usage = Event(
+        "usage",
+        session=session,
+        cost=number(part.get("cost")),
+        input_tokens=sum(each or 0 for each in sent) if tokens else None,
+        output_tokens=sum(each or 0 for each in made) if tokens else None,
+    )
+    reason = str(part.get("reason") or "")
+    if reason == "stop":
+        return [usage, Event("result", session=session)]
+    return [usage] if reason in GOES_ON else [usage, Event("error", f"the model stopped: {reason}", session=session)]
+
+
+def error_event(error: dict[str, Any], session: str) -> Event:
+    data = mapping(error.get("data"))
+    text = str(data.get("message") or error.get("name") or "")
+    return Event("error", text, session=session, status=whole(data.get("statusCode")) or 0)

@@ -1,0 +1,128 @@
+"""Qwen Code: the prompt on stdin, and a stream of JSON lines in Claude's shape."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Request
+from sow.executors.claude import content_events, result_events
+from sow.executors.json_lines import mapping, parse, status_in, whole
+from sow.executors.story import Event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+ENVIRONMENT = {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
+SHELL = "run_shell_command"
+WRITERS = ("write_file", "edit", "notebook_edit")
+# An agent's `tools`, in the words that agents' files use, and Qwen's tools for each.
+TOOLS = {
+    "Read": ("read_file",),
+    "Write": ("write_file",),
+    "Edit": ("edit",),
+    "MultiEdit": ("edit",),
+    "NotebookEdit": ("notebook_edit",),
+    "Bash": (SHELL, "monitor"),
+    "Grep": ("grep_search",),
+    "Glob": ("glob",),
+    "LS": ("list_directory",),
+    "Task": ("agent", "send_message"),
+    "Skill": ("skill",),
+    "WebFetch": ("web_fetch",),
+    "Worktree": ("enter_worktree", "exit_worktree"),
+    "Cron": ("cron_create", "cron_delete", "loop_wakeup"),
+}
+
+
+class Qwen(Adapter):
+    type = "qwen"
+    capabilities = Capabilities(
+        binary="qwen",
+        install="npm install -g @qwen-code/qwen-code",
+        session=GIVEN,
+        read_only=True,
+        reports_tokens=True,
+        cumulative_tokens=True,
+        obeys=(".qwen", ".env"),
+        stop_group=True,
+        variables=("OPENAI_", "DASHSCOPE_", "BAILIAN_", "QWEN_HOME", "QWEN_RUNTIME_DIR"),
+        known_flags=(
+            "--session-id",
+            "--resume",
+            "--model",
+            "--yolo",
+            "--approval-mode",
+            "--allowed-tools",
+            "--exclude-tools",
+            "--add-dir",
+            "--safe-mode",
+            "--output-format",
+            "stream-json",
+        ),
+    )
+    not_found = ("No saved session found with ID",)
+    in_use = ("already exists (active or archived)",)
+
+    def spawn_command(self, request: Request) -> Call:
+        return self._call(request, ["--session-id", request.session])
+
+    def resume_command(self, request: Request) -> Call:
+        return self._call(request, ["--resume", request.session])
+
+    def _call(self, request: Request, session: list[str]) -> Call:
+        words = [*session, "--output-format", "stream-json"]
+        words += ["--model", request.model] if request.model else []
+        return Call([*words, *permissions(request), *request.custom_args], environment=ENVIRONMENT)
+
+    def read(self, line: str) -> list[Event]:
+        data = parse(line)
+        if data is None:
+            return [Event("raw", line)]
+        session = str(data.get("session_id") or "")
+        if data.get("type") == "assistant":
+            return content_events(data, session)
+        if data.get("type") == "result":
+            return [*result_events(data, session)[:-1], ending(data, session)]
+        return [Event("session", session=session)] if session else []
+
+    def log_path(self, request: Request, environment: Mapping[str, str]) -> str:
+        """Its own record of the session: the only place that tells of failed requests in the first minutes."""
+        base = environment.get("QWEN_RUNTIME_DIR") or environment.get("QWEN_HOME") or ""
+        base = base or f"{environment.get('HOME', '')}/.qwen"
+        project = "".join(each if each.isalnum() else "-" for each in request.cwd)
+        return f"{base}/projects/{project}/chats/{request.session}.jsonl"
+
+    def read_log(self, line: str) -> list[Event]:
+        event = mapping(mapping((parse(line) or {}).get("systemPayload")).get("uiEvent"))
+        if event.get("event.name") != "qwen-code.api_error":
+            return []
+        status = whole(event.get("status_code")) or 0
+        return [Event("retry", str(event.get("error_message") or event.get("error") or ""), status=status)]
+
+
+def ending(data: dict[str, Any], session: str) -> Event:
+    """The final event; an error stands in a field of its own, and its status only in the words."""
+    *_, event = result_events(data, session)
+    said = str(mapping(data.get("error")).get("message") or "")
+    if event.failed and said:
+        event.text, event.status = said, status_in(said)
+    return event
+
+
+def permissions(request: Request) -> list[str]:
+    """What a worker may do; a tool is offered only where a rule names it by the CLI's own name."""
+    granted = {name for each in request.role.tools for name in TOOLS.get(each, (each,))}
+    known = dict.fromkeys(name for names in TOOLS.values() for name in names)
+    hidden = [name for name in known if granted and name not in granted]
+    if request.role.judges:
+        hidden = list(dict.fromkeys([*WRITERS, *hidden]))
+    excluded = ["--exclude-tools", *hidden] if hidden else []
+    if request.yolo and not request.role.judges:
+        return ["--yolo", *excluded]
+    commands = [each for each in request.commands if not (request.role.judges and each == "git")]
+    allowed = [f"{SHELL}({each} *)" for each in commands]
+    if request.role.judges:
+        return ["--approval-mode", "default", "--safe-mode", "--allowed-tools", *allowed, *excluded]
+    allowed += [f"{tool}(/{place}/**)" for place in (request.cwd, *request.outside) for tool in WRITERS]
+    folders = [word for each in request.outside for word in ("--add-dir", each)]
+    return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]

@@ -1,0 +1,32 @@
+"""Windsurf: its command line is `devin -p`, with no session that we could name. By its documentation, not run."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import NONE, Adapter, Call, Capabilities, Request
+from sow.executors.story import Event
+
+
+class Windsurf(Adapter):
+    type = "windsurf"
+    capabilities = Capabilities(
+        binary="devin",
+        install="see https://docs.devin.ai/cli",
+        session=NONE,
+        resumes=False,
+        structured=False,
+        needs_yolo=True,
+        stop_group=True,
+        obeys=(".devin", ".windsurf/hooks.json"),
+        variables=("DEVIN_API_KEY", "WINDSURF_API_KEY"),
+        known_flags=("-p", "--prompt-file", "--model", "--permission-mode"),
+    )
+    exits_without_result = True
+
+    def spawn_command(self, request: Request) -> Call:
+        words = ["-p", "--prompt-file", "/dev/stdin"]
+        words += ["--model", request.model] if request.model else []
+        words += ["--permission-mode", "dangerous"] if request.yolo and not request.role.reads_only else []
+        return Call([*words, *request.custom_args])
+
+    def read(self, line: str) -> list[Event]:
+        return [Event("raw", line)] if line.strip() else []

@@ -1,0 +1,44 @@
+"""`python -m sow.simulated --session-id ID | --resume ID [--scenario FILE]`, the prompt on stdin."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from sow.errors import SowError
+from sow.simulated import scenario, stream
+from sow.simulated.memory import Memory
+from sow.simulated.player import Player
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="sow.simulated")
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--session-id")
+    group.add_argument("--resume")
+    parser.add_argument("--model", default="simulated-1")
+    parser.add_argument("--scenario", default=os.environ.get("SOW_SIMULATED_SCENARIO", ""))
+    parser.add_argument("--read-only", action="store_true")
+    words = parser.parse_args()
+    prompt = sys.stdin.read()
+    memory = Memory(words.resume or words.session_id, os.environ)
+    if words.resume and not memory.exists():
+        sys.stderr.write(f"No conversation found with session ID: {words.resume}\n")
+        return 1
+    if words.session_id and memory.exists():
+        sys.stderr.write(f"Error: Session ID {words.session_id} is already in use.\n")
+        return 1
+    history = memory.add(prompt)
+    try:
+        steps = scenario.steps(words.scenario, os.environ, turn=len(history))
+    except SowError as error:
+        sys.stderr.write(f"scenario: {error.message}\n")
+        return 2
+    voice = stream.Voice(memory.session, words.model)
+    voice.begin(history)
+    return Player(voice, read_only=words.read_only).play(steps)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

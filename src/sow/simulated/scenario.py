@@ -1,0 +1,80 @@
+"""Scenario files: what the simulated agent does, by task and by turn.
+
+```yaml
+tasks:
+  "010":                      # or `default`, for every other task
+    - - say: I look at the task
+      - write: {path: src/login.py, text: "def login(): ...\n"}
+      - run: python -m pytest -q
+      - status: needs_review
+    - - say: Second turn      # what it does when it is resumed
+      - status: needs_review
+```
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from sow.errors import SowError
+
+MAX_BYTES = 1 << 20
+Step = dict[str, Any]
+
+# Without a scenario it does a small honest piece of work.
+DEFAULT: list[Step] = [
+    {"show": True},
+    {"say": "I write a file about the task and hand it in."},
+    {"write": {"path": "simulated/{task}.md", "text": "Work on task {task}, turn {turn}.\n"}},
+    {"log": "Wrote simulated/{task}.md"},
+    {"status": "needs_review"},
+]
+
+
+def steps(path: str, environment: Mapping[str, str], *, turn: int) -> list[Step]:
+    """What to do in this turn of this task; after the last scripted turn the last one is repeated."""
+    task = environment.get("SOW_TASK", "default")
+    values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", "")}
+    if not path:
+        return [_fill(step, values) for step in DEFAULT]
+    turns = _turns(_read(path), task, path)
+    return [_fill(step, values) for step in turns[min(turn, len(turns)) - 1]]
+
+
+def _read(path: str) -> Any:
+    try:
+        if os.path.getsize(path) > MAX_BYTES:
+            raise SowError(f"{path}: larger than {MAX_BYTES >> 10} KiB", "keep the scenario small")
+        with open(path, encoding="utf-8") as file:
+            return yaml.load(file, Loader=yaml.CSafeLoader)
+    except OSError as error:
+        raise SowError(f"{path}: {error.strerror}", "give the path of a scenario file") from None
+    except yaml.YAMLError as error:
+        raise SowError(f"{path}: {error}", "a scenario is a YAML file") from None
+
+
+def _turns(data: Any, task: str, path: str) -> list[list[Step]]:
+    tasks = data.get("tasks") if isinstance(data, dict) else None
+    found: Any = (tasks.get(task) or tasks.get("default")) if isinstance(tasks, dict) else None
+    turns: list[list[Step]] = found if isinstance(found, list) else []
+    good = turns and all(isinstance(turn, list) for turn in turns)
+    if not good or not all(isinstance(step, dict) and len(step) == 1 for turn in turns for step in turn):
+        raise SowError(
+            f"{path}: no turns for task {task}", "tasks: {default: [[{say: hello}, {status: needs_review}]]}"
+        )
+    return turns
+
+
+def _fill(value: Any, values: Mapping[str, str]) -> Any:
+    """Put the task, the turn and the agent into every text."""
+    if isinstance(value, str):
+        for name, text in values.items():
+            value = value.replace(f"{{{name}}}", text)
+        return value
+    if isinstance(value, dict):
+        return {key: _fill(each, values) for key, each in value.items()}
+    return [_fill(each, values) for each in value] if isinstance(value, list) else value

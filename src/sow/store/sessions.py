@@ -1,0 +1,96 @@
+"""Sessions: the conversations with agent CLIs on one task, with their records and transcripts, on this machine only."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store import state
+from sow.store.disk import failure
+from sow.store.schema import VERSION
+from sow.store.validators.session import validate
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import Session, SessionState, SessionTurn
+    from sow.store.desk import Desk
+
+
+class Record:
+    """One session's folder: record.yaml, and for each turn its prompt, its output and a readable transcript."""
+
+    __slots__ = ("desk", "folder", "loaded")
+
+    def __init__(self, desk: Desk, folder: str, loaded: SessionState) -> None:
+        self.desk = desk
+        self.folder = folder
+        self.loaded = loaded
+
+    @property
+    def session(self) -> Session:
+        return self.loaded["session"]
+
+    def file(self, turn: int, ending: str) -> str:
+        """A file of one turn: prompt, out, err or md."""
+        return f"{self.folder}/turn-{turn:03d}.{ending}"
+
+    def save(self) -> None:
+        """Write the record as it is now."""
+        state.write(self.desk.home, f"{self.folder}/record.yaml", self.loaded, validate)  # type: ignore[arg-type]
+
+    def begin_turn(self, kind: str) -> SessionTurn:
+        """A new turn, on disk before its process starts."""
+        turn: SessionTurn = {
+            "number": len(self.session["turns"]) + 1,
+            "kind": kind,
+            "started_at": clock.now(),
+            "reason": "",
+            "inferred": False,
+            "redacted": 0,
+        }
+        self.session["turns"].append(turn)
+        self.save()
+        return turn
+
+
+def _folder(desk: Desk) -> str:
+    return f"{desk.home.sow}/local/sessions/{desk.id}"
+
+
+def records(desk: Desk) -> list[Record]:
+    """All sessions of a task on this machine, oldest first."""
+    try:
+        names = sorted((name for name in os.listdir(_folder(desk)) if name.isdigit()), key=int)
+    except FileNotFoundError:
+        return []
+    found = []
+    for name in names:
+        folder = f"{_folder(desk)}/{name}"
+        try:
+            loaded: SessionState = state.read(desk.home, f"{folder}/record.yaml", validate)  # type: ignore[assignment]
+        except FileNotFoundError:  # a crash between the folder and the record: nothing was started
+            continue
+        found.append(Record(desk, folder, loaded))
+    return found
+
+
+def current(desk: Desk, session_id: str) -> Record | None:
+    """The record of the session that the task's state names."""
+    fitting = [each for each in records(desk) if session_id in (each.session["key"], each.session.get("session_id"))]
+    return fitting[-1] if fitting else None
+
+
+def create(desk: Desk, session: Session) -> Record:
+    """A new session, with its record on disk."""
+    numbers = (
+        [int(name) for name in os.listdir(_folder(desk)) if name.isdigit()] if os.path.isdir(_folder(desk)) else []
+    )
+    number = max(numbers, default=0) + 1
+    folder = desk.home.folder("local", "sessions", desk.id, str(number))
+    try:
+        os.chmod(folder, 0o700)
+    except OSError as error:
+        raise failure("protect", folder, error) from None
+    record = Record(desk, folder, {"schema_version": VERSION, "revision": 0, "session": {**session, "number": number}})
+    record.save()
+    return record

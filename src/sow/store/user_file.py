@@ -1,0 +1,66 @@
+"""A file in the user's own folders: written whole, private, and never removed or replaced without a copy."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import InvalidFile
+from sow.store.disk import PrivateDisk, failure, remove_quietly, replace_file, sync_folder, write_all
+
+CHUNK = 1 << 20
+
+
+def write(path: str, text: str) -> None:
+    """Replace the file, or make it; one that is a link stays a link, and its target is replaced."""
+    disk = PrivateDisk()
+    _make_folders(disk, os.path.dirname(path))
+    replace_file(disk, os.path.realpath(path), text)
+
+
+def _make_folders(disk: PrivateDisk, folder: str) -> None:
+    if os.path.isdir(folder):
+        return
+    _make_folders(disk, os.path.dirname(folder))
+    try:
+        disk.make_folder(folder)
+        sync_folder(disk, os.path.dirname(folder))
+    except OSError as error:
+        raise failure("make", folder, error) from None
+
+
+def keep_copy(path: str) -> str:
+    """Copy the file, whatever it holds, to its backup, and say where that is."""
+    if not os.path.isfile(path):
+        raise InvalidFile(f"{path} is not a regular file", "move it away, then try again")
+    disk, backup, aside = PrivateDisk(), f"{path}.backup", f"{path}.{os.urandom(4).hex()}.tmp"
+    try:
+        _copy(disk, path, aside)
+        disk.replace(aside, backup)
+        sync_folder(disk, os.path.dirname(path))
+    except OSError as error:
+        remove_quietly(aside)
+        raise failure("copy", path, error) from None
+    return backup
+
+
+def _copy(disk: PrivateDisk, source: str, target: str) -> None:
+    descriptor = disk.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with open(source, "rb") as file:
+            while data := file.read(CHUNK):
+                write_all(disk, descriptor, data)
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def remove(path: str) -> str:
+    """Remove the file after a copy of it was made; returns the copy's path."""
+    backup = keep_copy(path)
+    disk = PrivateDisk()
+    try:
+        disk.remove(path)
+        sync_folder(disk, os.path.dirname(path))
+    except OSError as error:
+        raise failure("remove", path, error) from None
+    return backup

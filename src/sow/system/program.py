@@ -1,0 +1,102 @@
+"""The door to small programs: an editor in front of the person, and a CLI that is asked for its version or its help."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+
+from sow.errors import Failed
+from sow.system import identity, tree
+from sow.system.process import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST = 256 << 10
+TICK = 0.05
+
+
+class Answer:
+    """What a program said before it ended, was too slow, or was too loud; `code` is None where we had to end it."""
+
+    __slots__ = ("code", "text")
+
+    def __init__(self, *, code: int | None, text: str) -> None:
+        self.code = code
+        self.text = text
+
+
+def run_in_front(arguments: list[str]) -> int:
+    """Give the terminal to a program until it ends; Ctrl-C is for the program and not for us."""
+    try:
+        process = subprocess.Popen(arguments)
+    except OSError as error:
+        raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> Answer:
+    """Run a program and take what it prints; when we return, nothing of it is left."""
+    mark = identity.uuid4()
+    try:
+        process = subprocess.Popen(
+            arguments,
+            cwd="/",  # nobody's repository, whose settings the program could obey
+            env={**environment, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    try:
+        return _listen(process, time.monotonic() + timeout)
+    finally:
+        _end(process, mark)
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End the program and all that it started."""
+    below = tree.births(tree.descendants(process.pid))
+    if process.poll() is None:
+        tree.signal_one(process.pid, signal.SIGKILL, group=True)
+    tree.sweep(process.pid, mark, below)
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _listen(process: subprocess.Popen[bytes], until: float) -> Answer:
+    """Read until it has ended; one that lives on behind an ended program is not waited for."""
+    pipe = process.stdout.fileno() if process.stdout else -1
+    said = b""
+    while time.monotonic() < until and len(said) < MOST:
+        ended = process.poll() is not None
+        ready, _, _ = select.select([pipe], [], [], 0 if ended else TICK)
+        data = os.read(pipe, MOST) if ready else b""
+        said += data
+        if not data and (ended or ready):
+            code = _wait(process, until)
+            return Answer(code=code, text=_text(said))
+    return Answer(code=None, text=_text(said))
+
+
+def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
+    """The exit code of a program that has closed its output; it may be slow to go."""
+    try:
+        return process.wait(max(until - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _text(said: bytes) -> str:
+    return said[:MOST].decode("utf-8", "replace")

@@ -1,0 +1,240 @@
+"""Every packaged prompt is true of the program: its commands parse, its references exist, its promises are kept."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sow.agents import prompts
+from sow.agents.agent import JUDGES
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.cli.parse import parse
+from sow.cli.registry import find
+from sow.cli.spec import Command
+from sow.domain.task import TASK
+from sow.errors import SowError
+
+if TYPE_CHECKING:
+    from conftest import Repo
+
+ROLES = [agent.name for agent in STANDARD_AGENTS]
+NAMES = prompts.names()
+READING = ("prompt", "status", "inbox", "task show", "task list", "agent list", "phase list", "note list")
+
+
+def commands(text: str) -> list[str]:
+    """The lines of a prompt that start with `sow `: in fences, and in backticks inside the text."""
+    found = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = line[: len(line) - len(line.lstrip("`"))]
+        if len(mark) >= 3 and (not fence or mark == fence):
+            fence = "" if fence else mark
+        elif fence:
+            found += [line] if line.startswith("sow ") else []
+        else:
+            found += re.findall(r"`(sow [^`]*)`", line)
+    return found
+
+
+def parsed(line: str) -> tuple[Command, dict[str, Any]]:
+    """What the real command line makes of it."""
+    command, rest = find(shlex.split(line)[1:])
+    return command, parse(command, rest)[0]
+
+
+def references(name: str) -> set[str]:
+    """The prompts that a prompt sends its reader to."""
+    calls = [parsed(line) for line in commands(prompts.load(name))]
+    return {values["name"] for command, values in calls if command.name == "prompt" and not values["list"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_in_a_prompt_parses(name: str) -> None:
+    """Each `sow …` of each packaged prompt is a call that the real parser takes."""
+    for line in commands(prompts.load(name)):
+        parsed(line)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_values_in_commands_are_ones_that_exist(name: str) -> None:
+    """A prompt names only statuses and roles that the program knows."""
+    for line in commands(prompts.load(name)):
+        command, values = parsed(line)
+        if command.name == "task set" and values["field"] == "status":
+            assert values["value"] in TASK.statuses, line
+        if command.name in ("agent spawn", "task create"):
+            assert values["agent"] in ROLES, line
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_reference_leads_to_a_prompt(name: str) -> None:
+    """Whatever prompt a prompt tells its reader to load is in the package."""
+    for each in references(name):
+        assert prompts.load(each)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sow nonsense",
+        "sow task nonsense 010",
+        "sow task create",
+        "sow task show 010 020",
+        "sow note add --description x",
+        "sow note add --description x --context y --category taste",
+        "sow agent log two words",
+    ],
+)
+def test_a_wrong_command_would_be_noticed(line: str) -> None:
+    """A call that the program does not have fails, in a fence and in backticks alike."""
+    assert commands(f"```bash\n{line}\n```\nor `{line}`") == [line, line]
+    with pytest.raises(SowError):
+        parsed(line)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_starts_with_a_template_that_loads_its_guidance(role: str) -> None:
+    """The template is short and tells the worker to load its own base prompt, before anything else."""
+    text = prompts.load(f"templates/{role}")
+    assert 15 <= text.count("\n") <= 40
+    first = commands(text)[0]
+    assert first == f"sow prompt guidance/{role}/base"
+    assert prompts.load(f"guidance/{role}/base")
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each.startswith("guidance/")])
+def test_guidance_can_be_read_in_a_minute(name: str) -> None:
+    """Guidance has 20 to 80 lines and a heading that says what it is."""
+    text = prompts.load(name)
+    assert 20 <= text.count("\n") <= 80
+    assert text.startswith("# ")
+
+
+def test_no_prompt_is_out_of_reach() -> None:
+    """Every prompt is a role's template, is for roles found in files, or is named by a prompt that can be reached."""
+    waiting = [*(f"templates/{role}" for role in ROLES), "guidance/common/contract"]
+    reached = set(waiting)
+    while waiting:
+        for each in references(waiting.pop()) - reached:
+            reached.add(each)
+            waiting.append(each)
+    assert reached == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_names_no_path_below_the_state_folder(name: str) -> None:
+    """State lies elsewhere than a worktree, so prompts name `sow task show` and $SOW_DESK, never a path in .sow."""
+    assert ".sow" not in prompts.load(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_only_gap_in_a_prompt_is_the_task(name: str) -> None:
+    """After rendering no placeholder is left in any command."""
+    rendered = prompts.render(prompts.load(name), sow="sow", task="070")
+    assert not [line for line in commands(rendered) if "{" in line]
+    assert prompts.TASK not in rendered
+
+
+def test_only_the_orchestrator_is_told_how_to_approve_or_to_put_workers_to_work() -> None:
+    """No prompt for a worker holds a call that is refused to workers."""
+    refused = ("approve", "answer", "agent spawn", "agent resume", "feedback add", "task abandon", "phase advance")
+    for name in NAMES:
+        if "orchestrator" not in name:
+            calls = [parsed(line) for line in commands(prompts.load(name))]
+            assert not [command.name for command, _ in calls if command.name in refused], name
+            assert not [values for _, values in calls if values.get("value") == "completed"], name
+
+
+def test_the_orchestrator_spawns_project_code_and_does_trivial_work_itself() -> None:
+    """Its template says both rules, and its guidance shows every pattern with the real commands."""
+    template = " ".join(prompts.load("templates/orchestrator").split())
+    assert "Trivial one-off work" in template and "needs no project" in template
+    assert "the code of a project is always spawned" in template
+    assert "never write project code yourself" in template
+    shown = {parsed(line)[0].name for name in NAMES if "orchestrator" in name for line in commands(prompts.load(name))}
+    assert {"agent spawn", "agent resume", "approve", "inbox", "task create", "phase advance", "task show"} <= shown
+
+
+@pytest.mark.parametrize("role", ["reviewer", "quality-control", "verifier", "design-verifier"])
+def test_a_judge_answers_in_the_fixed_form_and_changes_nothing(role: str) -> None:
+    """Every judging role loads the form of the verdict, and its template forbids changes."""
+    assert role in JUDGES
+    assert "guidance/common/verdict" in references(f"guidance/{role}/base")
+    assert "You change no file" in prompts.load(f"templates/{role}")
+
+
+def test_the_form_of_a_verdict_is_that_of_seed_003() -> None:
+    """The example has `Quality Control:` with one word on one line, once, and `Feedback:` after it."""
+    text = prompts.load("guidance/common/verdict")
+    lines = [line for line in text.split("\n") if re.fullmatch(r"Quality Control: (GREEN|YELLOW|RED)", line)]
+    assert len(lines) == 1
+    assert text.index("\nFeedback:\n") > text.index(lines[0])
+    assert all(f"| {word} |" in text for word in ("GREEN", "YELLOW", "RED"))
+
+
+def test_the_notes_guidance_sorts_the_categories_as_the_rules_do() -> None:
+    """What the guidance says must be escalated is what the program refuses to let a worker resolve, and no more."""
+    from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
+
+    must, _, can = prompts.load("guidance/common/notes").partition("## What you can settle yourself")
+    assert tuple(re.findall(r"^\| (\w+) \|", must, re.M)[1:]) == ESCALATED_CATEGORIES
+    assert tuple(re.findall(r"^\| (\w+) \|", can, re.M)[1:]) == SELF_CATEGORIES
+
+
+def test_every_reading_command_of_every_prompt_works_in_a_project(task_repo: Repo) -> None:
+    """What a prompt tells its reader to look at can be looked at, as a worker on task 010."""
+    task_repo.ok("task", "create", "--name", "Review task 010", "--agent", "reviewer")
+    rendered = [
+        prompts.render(prompts.load(name), sow="sow", task="010") for name in NAMES if "orchestrator" not in name
+    ]
+    lines = {line for text in rendered for line in commands(text)}
+    reading = sorted(line for line in lines if parsed(line)[0].name in READING or "--list" in line)
+    assert len(reading) > 30
+    for line in reading:
+        task_repo.ok(*shlex.split(line)[1:], SOW_TASK="010", SOW_AGENT="implementer", SOW_ROOT=str(task_repo.root))
+
+
+def test_a_worker_can_follow_the_guidance_on_notes_and_on_ending_a_turn(task_repo: Repo) -> None:
+    """Every writing command of that guidance does what the text around it says, up to needs_review."""
+    worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+
+    def follow(name: str, verb: str) -> str:
+        text = prompts.render(prompts.load(name), sow="sow", task="010")
+        line = next(each for each in commands(text) if parsed(each)[0].name == verb)
+        return task_repo.ok(*shlex.split(line)[1:], **worker).out
+
+    assert "open" in follow("guidance/common/notes", "note add")
+    refused = task_repo.sow("note", "resolve", "1", "--resolution", "unique", **worker)
+    assert refused.code == 2 and "escalate" in refused.err
+    assert "escalated" in follow("guidance/common/notes", "note escalate")
+    gated = task_repo.sow("task", "set", "--id", "010", "status", "needs_review", **worker)
+    assert gated.code == 2 and "unresolved notes" in gated.err
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", **worker)
+    task_repo.ok("answer", "010", "Yes, unique")
+    task_repo.ok("note", "add", "--description", "Lower case?", "--context", "x", "--category", "consistency", **worker)
+    assert "agent_self" in follow("guidance/common/notes", "note resolve")
+    follow("guidance/common/logging", "agent log")
+    follow("guidance/common/logging", "log")
+    follow("guidance/common/ending-a-turn", "task set")
+    assert task_repo.task("010")["status"] == "needs_review"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "/etc/passwd", "../agent", "guidance", "guidance//implementer/base", "Guidance/implementer/base"]
+)
+def test_a_name_never_leads_out_of_the_package(name: str) -> None:
+    """What is not a packaged prompt is refused, whatever path tricks its name has."""
+    with pytest.raises(SowError, match="there is no prompt"):
+        prompts.load(name)
+
+
+def test_rendering_fills_in_the_task_and_the_full_path() -> None:
+    """Commands in fences and backticks get the path of sow; words that only begin like it are left alone."""
+    text = "Run `sow task show {id}`.\n```bash\nsow log --task {id} --list\n# sow is small\n```\nsow is a program."
+    assert prompts.render(text, sow="/opt/sow", task="070") == (
+        "Run `/opt/sow task show 070`.\n```bash\n/opt/sow log --task 070 --list\n# sow is small\n```\nsow is a program."
+    )

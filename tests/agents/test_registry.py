@@ -1,0 +1,155 @@
+"""The roles of a checkout: who is there, whose file counts, and what a repository may not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sow.agents.agent import BUILT_IN, JUDGES, PROJECT, USER
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.registry import AgentRegistry
+from sow.errors import SowError
+
+STANDARD = [
+    "orchestrator",
+    "implementer",
+    "architect",
+    "reviewer",
+    "planner",
+    "researcher",
+    "integration-tester",
+    "documenter",
+    "decomposer",
+    "quality-control",
+    "verifier",
+    "integrator",
+    "workflow-architect",
+    "design-verifier",
+    "solution-architect",
+    "archivist",
+]
+
+
+class Place:
+    """A repository and a home, with files that define roles."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "repo"
+        self.home = folder / "home"
+
+    def define(self, where: Path, name: str, *, tools: str = "", words: str = "words") -> None:
+        folder = where / ".claude/agents"
+        folder.mkdir(parents=True, exist_ok=True)
+        given = f"tools: {tools}\n" if tools else ""
+        (folder / f"{name}.md").write_text(f"---\nname: {name}\ndescription: by {where.name}\n{given}---\n{words}\n")
+
+    def registry(self, *, trusted: bool = False) -> AgentRegistry:
+        return AgentRegistry(root=str(self.root), user_home=str(self.home), trusted=trusted)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_sixteen_roles_are_built_in() -> None:
+    """Every role of the package is there without any file, described, with its capabilities and its template."""
+    registry = AgentRegistry()
+    assert [agent.name for agent in STANDARD_AGENTS] == STANDARD
+    assert registry.names() == sorted(STANDARD)
+    assert registry.warnings == []
+    for agent in registry.agents.values():
+        assert agent.source == BUILT_IN and agent.description and agent.capabilities.startswith("Must be able to")
+        assert agent.prompt_path == f"{agent.name}.md" and agent.tools == ()
+
+
+def test_the_repository_comes_before_the_user_and_the_user_before_the_package(place: Place) -> None:
+    """Project, then user, then built-in, role by role."""
+    place.define(place.home, "implementer")
+    place.define(place.home, "planner")
+    place.define(place.root, "implementer")
+    registry = place.registry()
+    sources = {name: registry.get(name).source for name in ("implementer", "planner", "architect")}
+    assert sources == {"implementer": PROJECT, "planner": USER, "architect": BUILT_IN}
+
+
+def test_a_file_gives_a_role_its_words_and_not_another_nature(place: Place) -> None:
+    """Capabilities of a built-in role stay, through two files that define it."""
+    place.define(place.home, "implementer")
+    place.define(place.root, "implementer")
+    agent, built_in = place.registry().get("implementer"), AgentRegistry().get("implementer")
+    assert agent.capabilities == built_in.capabilities
+    assert not agent.only_in_files
+
+
+def test_a_role_that_is_only_in_a_file_can_be_had(place: Place) -> None:
+    """One Markdown file is a new role."""
+    place.define(place.root, "swiftdev")
+    agent = place.registry().get("swiftdev")
+    assert agent.only_in_files and agent.description == "by repo"
+
+
+@pytest.mark.parametrize("role", sorted(JUDGES))
+def test_a_repository_defines_no_judge(place: Place, role: str) -> None:
+    """Its file is refused with a warning, and the package's role stays, unless the user trusts the repository."""
+    place.define(place.root, role)
+    registry = place.registry()
+    assert registry.get(role).source == BUILT_IN
+    assert len(registry.warnings) == 1 and "judges" in registry.warnings[0] and "trust" in registry.warnings[0]
+    trusted = place.registry(trusted=True)
+    assert trusted.get(role).source == PROJECT and trusted.warnings == []
+
+
+@pytest.mark.parametrize("role", sorted(JUDGES))
+def test_the_user_may_define_a_judge(place: Place, role: str) -> None:
+    """The user's own file counts, and the repository's does not come before it."""
+    place.define(place.home, role)
+    place.define(place.root, role)
+    assert place.registry().get(role).source == USER
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "allowed"),
+    [
+        ("Read, Edit", "", ("Read", "Edit")),
+        ("Read, Edit", "Read", ("Read",)),
+        ("Read, Edit", "Edit, Bash, Read", ("Read", "Edit")),
+        ("Read, Edit", "Bash", ("Read", "Edit")),
+        ("", "Read", ("Read",)),
+        ("", "", ()),
+    ],
+)
+def test_a_repository_narrows_tools_and_never_widens_them(
+    place: Place, user: str, project: str, allowed: tuple[str, ...]
+) -> None:
+    """Of the tools that the user's file allows, a repository's file can only take some away."""
+    place.define(place.home, "implementer", tools=user)
+    place.define(place.root, "implementer", tools=project)
+    assert place.registry().get("implementer").tools == allowed
+
+
+def test_a_home_that_is_a_repository_is_the_user_s(tmp_path: Path) -> None:
+    """Where both are one folder its files are read once, as the user's."""
+    place = Place(tmp_path)
+    place.home = place.root
+    place.define(place.root, "reviewer")
+    registry = place.registry()
+    assert registry.get("reviewer").source == USER and registry.warnings == []
+
+
+def test_an_unknown_agent_is_named_with_the_nearest() -> None:
+    """The error has the seed's words, and the hint the next step."""
+    with pytest.raises(SowError, match=r"^unknown agent: implementor$") as near:
+        AgentRegistry().get("implementor")
+    assert near.value.hint == "did you mean implementer?"
+    with pytest.raises(SowError, match=r"^unknown agent: zzz$") as far:
+        AgentRegistry().get("zzz")
+    assert "sow agent list" in far.value.hint
+
+
+def test_two_registries_do_not_share_what_they_found(place: Place) -> None:
+    """A file that one checkout has changes no role of another."""
+    place.define(place.root, "implementer", tools="Read")
+    place.registry()
+    assert AgentRegistry().get("implementer").tools == ()

@@ -1,0 +1,174 @@
+"""sow agent list, show, validate: the roles that can be had here, and what is wrong with files that define some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sow.agents import prompts
+from sow.agents.registry import AgentRegistry
+
+if TYPE_CHECKING:
+    from conftest import Repo
+
+GOOD = "---\nname: swiftdev\ndescription: Swift code\ntools: [Read, Edit]\n---\n\nWrite Swift.\n"
+FULL = "---\nname: swiftdev\ndescription: Swift code\nmodel: opus\ncolor: blue\n---\n\nWrite Swift.\n"
+
+
+def define(folder: Path, name: str, text: str) -> Path:
+    path = folder / ".claude/agents" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_list_has_every_role_and_who_plays_it(repo: Repo) -> None:
+    """One line per built-in role, with its executor, where it comes from and what it does."""
+    lines = repo.ok("agent", "list").out.split("\n")
+    assert lines[0].split() == ["AGENT", "EXECUTOR", "FROM", "DESCRIPTION"]
+    assert [line.split()[0] for line in lines[1:-1]] == AgentRegistry().names()
+    assert all(line.split()[1:3] == ["claude-code", "built-in"] for line in lines[1:-1])
+
+
+def test_the_list_as_json(repo: Repo) -> None:
+    """A stable document, and nothing else on stdout."""
+    define(repo.root, "swiftdev.md", FULL)
+    found = repo.ok("agent", "list", "--json", SOW_AGENTS_SWIFTDEV="codex").json
+    agent = next(each for each in found["agents"] if each["name"] == "swiftdev")
+    assert agent == {
+        "name": "swiftdev",
+        "description": "Swift code",
+        "capabilities": "",
+        "tools": [],
+        "source": "project",
+        "path": str(repo.root / ".claude/agents/swiftdev.md"),
+        "ignored": ["color", "model"],
+        "executor": "codex",
+        "executor_origin": "from environment: SOW_AGENTS_SWIFTDEV",
+    }
+    assert found["warnings"] == []
+
+
+def test_a_bad_file_is_a_warning_beside_the_list(repo: Repo) -> None:
+    """The list is whole and the exit code 0; what is wrong stands on stderr, and in the document."""
+    path = define(repo.root, "bad.md", "no frontmatter\n")
+    result = repo.ok("agent", "list")
+    assert result.err == f"warning: {path}: there is no frontmatter\n"
+    assert "implementer" in result.out
+    assert repo.ok("agent", "list", "--json").json["warnings"] == [f"{path}: there is no frontmatter"]
+
+
+def test_a_file_cannot_write_on_the_terminal(repo: Repo) -> None:
+    """Control bytes in a description, in words and in names of files are made visible or dropped."""
+    define(repo.root, "a.md", '---\nname: a\ndescription: "red \\e[31m"\n---\nwords \x1b[2J\x07\n')
+    define(repo.root, "b\x1b[31m.md", "none\n")
+    for words in (["list"], ["show", "a"], ["validate"], ["validate", ".claude/agents/b\x1b[31m.md"]):
+        result = repo.sow("agent", *words)
+        assert "\x1b" not in result.out + result.err and "\x07" not in result.out + result.err
+        assert result.out + result.err
+
+
+def test_roles_can_be_looked_at_outside_a_project(tmp_path: Path, bare_repo: Repo) -> None:
+    """Neither a .sow folder nor a repository is needed; a repository's files count without one too."""
+    define(bare_repo.root, "swiftdev.md", GOOD)
+    below = bare_repo.root / "src"
+    below.mkdir()
+    assert "swiftdev" in bare_repo.ok("agent", "list", cwd=below).out
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    out = bare_repo.ok("agent", "list", cwd=elsewhere).out
+    assert "implementer" in out and "swiftdev" not in out
+
+
+def test_a_root_that_is_none_is_an_error(repo: Repo) -> None:
+    """A folder that was named is not passed over."""
+    assert repo.sow("--root", "/nowhere", "agent", "list").code == 2
+
+
+def test_show_prints_the_role_and_its_words(repo: Repo) -> None:
+    """A built-in role comes with its template, its executor and where that was said."""
+    out = repo.ok("agent", "show", "implementer").out
+    assert "claude-code (default)" in out and "Must be able to" in out
+    assert out.endswith(prompts.load("templates/implementer"))
+    found = repo.ok("agent", "show", "implementer", "--json").json
+    assert found["prompt"] == prompts.load("templates/implementer") and found["executor_origin"] == "default"
+
+
+def test_show_says_which_file_counts_and_what_in_it_does_not(repo: Repo) -> None:
+    """The path, the words and the keys without effect of a role from a file."""
+    path = define(repo.root, "swiftdev.md", FULL)
+    out = repo.ok("agent", "show", "swiftdev").out
+    assert str(path) in out and "color, model" in out and out.endswith("\nWrite Swift.\n")
+
+
+def test_show_of_an_unknown_role(repo: Repo) -> None:
+    """The seed's words, and the nearest name."""
+    result = repo.sow("agent", "show", "implementor")
+    assert (result.code, result.err) == (2, "error: unknown agent: implementor\nhint: did you mean implementer?\n")
+
+
+def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
+    """Warnings and remarks are shown, and a bad file is no failure."""
+    define(repo.root, "bad.md", "none\n")
+    define(repo.root, "swiftdev.md", FULL)
+    define(repo.root, "reviewer.md", GOOD.replace("swiftdev", "reviewer"))
+    result = repo.ok("agent", "validate")
+    assert result.err.count("warning: ") == 2 and "bad.md" in result.err and "judges" in result.err
+    assert "without effect here: color, model" in result.out
+    assert result.out.endswith("17 agents, 2 warnings\n")
+    found = repo.ok("agent", "validate", "--json").json
+    assert found["valid"] is False and len(found["warnings"]) == 2 and len(found["remarks"]) == 1
+
+
+def test_validate_in_a_clean_repository(repo: Repo) -> None:
+    """Nothing is wrong, and that is said."""
+    result = repo.ok("agent", "validate")
+    assert (result.out, result.err) == ("16 agents, 0 warnings\n", "")
+
+
+def test_validate_of_named_files(repo: Repo) -> None:
+    """A good file is exit 0 with the agent's name, a bad one exit 2 with the place and what to do."""
+    define(repo.root, "good.md", GOOD)
+    define(repo.root, "bad.md", GOOD.replace("swiftdev", "Swift Dev"))
+    good = repo.ok("agent", "validate", ".claude/agents/good.md")
+    assert good.out == ".claude/agents/good.md: agent swiftdev\n"
+    bad = repo.sow("agent", "validate", ".claude/agents/bad.md", ".claude/agents/good.md")
+    assert bad.code == 2 and bad.out == good.out
+    assert bad.err == (
+        "error: .claude/agents/bad.md: name: must be lower case with hyphens, not 'Swift Dev'\nhint: name: my-agent\n"
+    )
+    found = repo.sow("agent", "validate", "--json", ".claude/agents/bad.md", ".claude/agents/good.md")
+    assert found.code == 2 and found.json["valid"] is False
+    assert [each["agent"] for each in found.json["files"]] == [None, "swiftdev"]
+
+
+def test_validate_names_every_bad_file(repo: Repo) -> None:
+    """Two bad files are two errors, each with its hint."""
+    define(repo.root, "one.md", "x\n")
+    result = repo.sow("agent", "validate", ".claude/agents/one.md", "two.md")
+    assert result.code == 2
+    assert [line.split(":")[0] for line in result.err.splitlines()] == ["error", "hint", "error", "hint"]
+    assert "one.md: there is no frontmatter" in result.err and "two.md: there is no such file" in result.err
+
+
+def test_validate_knows_what_sow_wrote(repo: Repo) -> None:
+    """A file of our own install is neither an agent nor an error."""
+    define(repo.root, "ours.md", "---\nname: implementer\ndescription: d\nsow-version: 1.0.0\n---\nwords\n")
+    assert "written by sow install" in repo.ok("agent", "validate", ".claude/agents/ours.md").out
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [(["agent", "show", "impl"], "implementer"), (["agent", "spawn", "sw"], "swiftdev")]
+)
+def test_roles_are_completed(repo: Repo, words: list[str], offered: str) -> None:
+    """The shell offers built-in roles and those in files."""
+    define(repo.root, "swiftdev.md", GOOD)
+    assert repo.ok("completion", "words", "--", *words).out.split() == [offered]
+
+
+def test_executors_are_completed(repo: Repo) -> None:
+    """The shell offers the executors that can be named."""
+    offered = repo.ok("completion", "words", "--", "agent", "spawn", "implementer", "010", "--executor", "clau").out
+    assert offered.split() == ["claude-code"]

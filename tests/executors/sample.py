@@ -1,0 +1,51 @@
+"""A turn to describe, and a canned stream to read, for the tests of one adapter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sow.executors.adapter import Adapter, Ending, Outcome, Request, Role
+from sow.executors.story import Story
+
+SESSION = "4a1c0ffe-0000-4000-8000-00000000beef"
+FOLDER = "/repo/.sow/local/sessions/010/1"
+JUDGE = Role(name="reviewer", judges=True)
+READER = Role(name="researcher", tools=("Read", "Grep"))
+NARROW = Role(name="implementer", tools=("Read", "Edit"))
+
+
+def request(**changes: Any) -> Request:
+    """One turn of an implementer, with what a test changes about it."""
+    usual: dict[str, Any] = {
+        "role": Role(name="implementer"),
+        "session": SESSION,
+        "cwd": "/repo",
+        "folder": FOLDER,
+        "folders": ("/repo/.sow", "/repo/.git"),
+        "commands": ("/bin/sow", "git"),
+    }
+    return Request(**{**usual, **changes})
+
+
+def words(adapter: Adapter, *, resume: bool = False, **changes: Any) -> list[str]:
+    """The command line of a turn, without the program."""
+    asked = request(**changes)
+    call = adapter.resume_command(asked) if resume else adapter.spawn_command(asked)
+    return call.arguments
+
+
+def told(adapter: Adapter, *lines: str | dict[str, Any]) -> Story:
+    """What a stream amounts to."""
+    story = Story()
+    for line in lines:
+        for event in adapter.read(line if isinstance(line, str) else json.dumps(line)):
+            story.add(event)
+    return story
+
+
+def outcome(
+    adapter: Adapter, *lines: str | dict[str, Any], code: int = 0, stderr: str = "", stopped: str = ""
+) -> Outcome:
+    """What a stream and the end of its process come to."""
+    return adapter.outcome(Ending(code=code, stderr=stderr, stopped=stopped), told(adapter, *lines))

@@ -1,0 +1,47 @@
+"""docs/executors.md says what the adapters do."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from executors.sample import JUDGE, request
+from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
+from sow.executors.registry import ADAPTERS
+from sow.executors.registry import adapter as find_adapter
+
+PAGE = (Path(__file__).parents[2] / "docs" / "executors.md").read_text()
+IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}
+ROWS = {
+    cells[0]: cells[1:]
+    for cells in ([cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines())
+    if len(cells) == 9 and cells[0] in ADAPTERS
+}
+
+
+def yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_the_table_is_true(kind: str) -> None:
+    """A row of the table says what the capability record says."""
+    found = find_adapter(kind).capabilities
+    facts = (found.resumes, found.model, found.reports_cost, found.reports_tokens, found.read_only)
+    expected = [found.binary, IDS[found.session], *map(yes, facts), yes(not found.needs_yolo)]
+    assert ROWS[kind] == expected
+
+
+@pytest.mark.parametrize("kind", [each for each in ADAPTERS if each not in ("command", "simulated")])
+def test_the_command_lines_are_true(kind: str) -> None:
+    """The page shows the exact words of a new session with yolo and without, of a judge, and of the next turn."""
+    adapter = find_adapter(kind)
+    asked = [request(session="ID", folder="FOLDER", **more) for more in ({"yolo": True}, {}, {"role": JUDGE})]
+    calls = [*map(adapter.spawn_command, asked)]
+    calls += [adapter.resume_command(asked[0])] if adapter.capabilities.resumes else []
+    lines = [shlex.join([adapter.capabilities.binary, *call.arguments]) for call in calls]
+    shown = [line for line in PAGE.splitlines() if line.startswith(f"{adapter.capabilities.binary} ")]
+    assert shown == lines
+    assert kind in ROWS

@@ -1,0 +1,58 @@
+"""What a CLI prints is read without trust, and what we write for it is JSON and TOML at once."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.executors.json_lines import listed, number, parse, quoted, status_in, whole
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(TEXTS)
+def test_a_text_is_written_for_both(text: str) -> None:
+    """JSON and TOML read back the text that was written."""
+    assert json.loads(quoted(text)) == text
+    assert tomllib.loads(f"x = {quoted(text)}")["x"] == text
+
+
+@given(st.lists(TEXTS))
+def test_a_list_is_written_for_both(words: list[str]) -> None:
+    """The same holds for a list of texts."""
+    assert json.loads(listed(words)) == words
+    assert tomllib.loads(f"x = {listed(words)}")["x"] == words
+
+
+@pytest.mark.parametrize("line", ["", "x", "[1]", '"x"', "{", "null", '{"a":' * 100_000, "{" * 100_000])
+def test_a_line_that_is_no_object_is_nothing(line: str) -> None:
+    """Any other text is no event, however deep it is."""
+    assert parse(line) is None
+
+
+def test_numbers_are_taken_only_as_numbers() -> None:
+    """Truth values, texts, infinities and what is no number at all do not count."""
+    assert (whole(3), whole(True), whole("3"), whole(3.0)) == (3, None, None, None)
+    assert (number(3), number(0.5), number(True), number("3")) == (3.0, 0.5, None, None)
+    assert (number(float("nan")), number(float("inf"))) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("exceeded retry limit, last status: 429 Too Many Requests", 429),
+        ("unexpected status 503 Service Unavailable: stub", 503),
+        ("[API Error: 529 stub 529]", 529),
+        ('[API Error: {"error":{"code":429,"message":"x"}}]', 429),
+        ("Attempt 2 failed with 429 error", 429),
+        ("port 8080 is taken by process 1234", 0),
+        ("", 0),
+    ],
+)
+def test_a_status_is_found_in_words(text: str, status: int) -> None:
+    """The ways in which CLIs name an HTTP status are known, and other numbers are not taken for one."""
+    assert status_in(text) == status

@@ -1,0 +1,256 @@
+"""What a program says about itself is asked once, within a time, and nothing that it does hurts us."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sow.errors import Failed
+from sow.executors.adapter import GIVEN, Capabilities
+from sow.executors.probe import cache_path, probe, probe_all
+from sow.system.program import MOST, ask
+
+FLAGS = ("--resume", "-p", "exec")
+LONG = 60.0
+
+
+def capabilities(**more: Any) -> Capabilities:
+    return Capabilities(binary="fake", install="by hand", session=GIVEN, **{"known_flags": FLAGS, **more})
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "FAKE_API_KEY": "sk-dummy-0123456789"}
+
+
+def program(folder: Path, text: str, name: str = "fake") -> str:
+    """A program that notes each of its starts in `starts`."""
+    path = folder / name
+    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/starts\n{text}\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def starts(folder: Path) -> list[str]:
+    return (folder / "starts").read_text().splitlines()
+
+
+USUAL = 'case "$1" in --version) echo "fake 2.1.3 (stable)";; *) echo "usage: fake exec [-p] [--resume ID]";; esac'
+
+
+def test_version_and_flags(tmp_path: Path, surroundings: dict[str, str]):
+    """The version is the first one in the words of --version, and the flags are looked for in those of --help."""
+    facts = probe(program(tmp_path, USUAL), capabilities(), surroundings, LONG)
+    assert (facts.version, facts.missing, facts.trouble) == ("2.1.3", (), "")
+    assert starts(tmp_path) == ["--version", "--help"]
+
+
+@pytest.mark.parametrize(
+    ("help_text", "missing"),
+    [
+        ("  -p, --print\n  --resume [id]\n  exec  run", ()),
+        ("  --print\n  --resume-last\n  executor", FLAGS),
+        ("  -p|--resume=ID exec", ()),
+        ("", FLAGS),
+    ],
+)
+def test_a_flag_is_a_word_of_its_own(
+    tmp_path: Path, surroundings: dict[str, str], help_text: str, missing: tuple[str, ...]
+):
+    """A flag counts as known only where it stands as a word, not as a part of another."""
+    (tmp_path / "help").write_text(help_text)
+    text = f'[ "$1" = --version ] && echo 1.0 || cat {tmp_path}/help >&2'
+    assert probe(program(tmp_path, text), capabilities(), surroundings, LONG).missing == missing
+
+
+def test_a_program_may_need_other_words(tmp_path: Path, surroundings: dict[str, str]):
+    """The adapter says with which words its program tells version and help."""
+    can = capabilities(version_words=("version",), help_words=("run", "--help"), known_flags=("exec",))
+    text = '[ "$1" = version ] && echo v9.8.7-beta.1. || echo exec'
+    facts = probe(program(tmp_path, text), can, surroundings, LONG)
+    assert (facts.version, facts.missing) == ("9.8.7-beta.1", ())
+    assert starts(tmp_path) == ["version", "run --help"]
+
+
+def test_a_program_of_the_users_own_is_not_run(tmp_path: Path, surroundings: dict[str, str]):
+    """Where the adapter has no words for the version, nothing is started: it could be an agent that begins to work."""
+    facts = probe(program(tmp_path, "exit 1"), capabilities(version_words=()), surroundings, LONG)
+    assert (facts.version, facts.trouble) == ("", "")
+    assert not (tmp_path / "starts").exists()
+
+
+def test_no_key_and_no_repository(tmp_path: Path, surroundings: dict[str, str]):
+    """The program gets no key, nothing on stdin, and no repository whose settings it could obey."""
+    text = f"env > {tmp_path}/env; pwd > {tmp_path}/pwd; cat; echo 1.0 exec -p --resume"
+    assert probe(program(tmp_path, text), capabilities(), surroundings, LONG).trouble == ""
+    assert "FAKE_API_KEY" not in (tmp_path / "env").read_text()
+    assert (tmp_path / "pwd").read_text() == "/\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("exit 3", "--version ended with exit code 3"),
+        ("echo no such thing >&2; exit 1", "exit code 1: no such thing"),
+        ("echo hello", "no version in what it says: hello"),
+        ("exit 0", "no version in what it says: nothing"),
+        ("printf '\\377\\376\\033[2J\\001'", "no version in what it says:"),
+        ("kill -9 $$", "ended with exit code -9"),
+        ('[ "$1" = --version ] && echo 1.0 || exit 7', "--help ended with exit code 7"),
+    ],
+)
+def test_a_strange_answer_is_told(tmp_path: Path, surroundings: dict[str, str], text: str, words: str):
+    """What a program says instead of a version is told on one line, with no control character in it."""
+    trouble = probe(program(tmp_path, text), capabilities(), surroundings, LONG).trouble
+    assert words in trouble
+    assert trouble.isprintable()
+
+
+def test_a_file_that_cannot_run(tmp_path: Path, surroundings: dict[str, str]):
+    """A file that the system cannot start is told as that."""
+    path = tmp_path / "broken"
+    path.write_bytes(b"\x7fELF\0\0")
+    path.chmod(0o755)
+    assert "cannot start" in probe(str(path), capabilities(), surroundings, LONG).trouble
+
+
+def test_a_program_that_hangs_is_ended(tmp_path: Path, surroundings: dict[str, str]):
+    """A program that never answers, and ignores a polite word, is ended with all that it started."""
+    text = f"trap '' TERM INT HUP\n(setsid sleep 600 & echo $! > {tmp_path}/child) \nsleep 600"
+    path = program(tmp_path, text)
+    before = time.monotonic()
+    facts = probe(path, capabilities(), surroundings, 1.0)
+    assert "did not end within 1 seconds" in facts.trouble
+    assert time.monotonic() - before < 30
+    assert _is_gone(int((tmp_path / "child").read_text()))
+
+
+def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, surroundings: dict[str, str]):
+    """Endless output ends at the limit, long before the time is up."""
+    before = time.monotonic()
+    answer = ask([program(tmp_path, "exec yes 1.0")], environment=surroundings, timeout=LONG)
+    assert (answer.code, len(answer.text)) == (None, MOST)
+    assert time.monotonic() - before < LONG / 2
+
+
+def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path, surroundings: dict[str, str]):
+    """A program that answers and leaves a process behind with its output open has answered; the rest is ended."""
+    text = f"sleep 600 & echo $! > {tmp_path}/child; echo 1.0 exec -p --resume"
+    before = time.monotonic()
+    facts = probe(program(tmp_path, text), capabilities(known_flags=()), surroundings, LONG)
+    assert (facts.version, facts.trouble) == ("1.0", "")
+    assert time.monotonic() - before < LONG / 2
+    assert _is_gone(int((tmp_path / "child").read_text()))
+
+
+def _is_gone(pid: int) -> bool:
+    """Whether a process has ended; init may take a moment to collect it."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_missing_program_is_our_error(surroundings: dict[str, str]):
+    """Asking what is not there fails with its name."""
+    with pytest.raises(Failed, match="cannot start /nonexistent/fake"):
+        ask(["/nonexistent/fake"], environment=surroundings, timeout=1.0)
+
+
+def test_it_is_asked_once(tmp_path: Path, surroundings: dict[str, str]):
+    """The second look takes the answer from the user's cache, and starts nothing."""
+    path = program(tmp_path, USUAL)
+    programs = {(path, "fake"): capabilities()}
+    first = probe_all(programs, surroundings, LONG)[path, "fake"]
+    second = probe_all(programs, surroundings, LONG)[path, "fake"]
+    assert (first.cached, second.cached) == (False, True)
+    assert (second.version, second.missing) == (first.version, first.missing)
+    assert starts(tmp_path) == ["--version", "--help"]
+    kept = Path(cache_path(surroundings))
+    assert kept == tmp_path / ".cache/sow/probes.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_changed_program_is_asked_again(tmp_path: Path, surroundings: dict[str, str]):
+    """An update, told by time or size, is asked; so is an old one when we depend on other flags."""
+    path = program(tmp_path, USUAL)
+    probe_all({(path, "fake"): capabilities()}, surroundings, LONG)
+    program(tmp_path, USUAL.replace("2.1.3", "2.1.40"))
+    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.40"
+    os.utime(path, ns=(1, 1))
+    assert not probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].cached
+    other = probe_all({(path, "fake"): capabilities(known_flags=("--new",))}, surroundings, LONG)[path, "fake"]
+    assert (other.cached, other.missing) == (False, ("--new",))
+
+
+def test_a_link_is_what_it_leads_to(tmp_path: Path, surroundings: dict[str, str]):
+    """A CLI that is updated behind a link is asked again although the link is the same."""
+    old, new = program(tmp_path, USUAL, "old"), program(tmp_path, USUAL.replace("2.1.3", "3.0.0"), "new")
+    link = tmp_path / "link"
+    link.symlink_to(old)
+    assert probe_all({(str(link), "fake"): capabilities()}, surroundings, LONG)[str(link), "fake"].version == "2.1.3"
+    link.unlink()
+    link.symlink_to(new)
+    assert probe_all({(str(link), "fake"): capabilities()}, surroundings, LONG)[str(link), "fake"].version == "3.0.0"
+
+
+def test_trouble_is_not_kept(tmp_path: Path, surroundings: dict[str, str]):
+    """A program that failed once is asked again: a slow start today says nothing about tomorrow."""
+    path = program(tmp_path, f"[ -e {tmp_path}/well ] || exit 1\n{USUAL}")
+    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].trouble
+    (tmp_path / "well").touch()
+    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.3"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        '{"a": 1}',
+        '{"KEY": {"flags": 1}}',
+        '{"KEY": {"flags": ["-p"], "version": 1, "missing": 2}}',
+        "\0",
+    ],
+)
+def test_a_broken_cache_is_an_empty_one(tmp_path: Path, surroundings: dict[str, str], content: str):
+    """Whatever lies in the cache, the answer is right, and the cache is whole afterwards."""
+    path = program(tmp_path, USUAL)
+    programs = {(path, "fake"): capabilities()}
+    probe_all(programs, surroundings, LONG)
+    kept = Path(cache_path(surroundings))
+    (key,) = json.loads(kept.read_text())
+    kept.write_text(content.replace("KEY", key))
+    facts = probe_all(programs, surroundings, LONG)[path, "fake"]
+    assert (facts.version, facts.missing, facts.cached) == ("2.1.3", (), False)
+    assert key in json.loads(kept.read_text())
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, surroundings: dict[str, str]):
+    """Where the cache has no place, the answer is the same."""
+    (tmp_path / ".cache").write_text("a file in the way")
+    path = program(tmp_path, USUAL)
+    assert probe_all({(path, "fake"): capabilities()}, surroundings, LONG)[path, "fake"].version == "2.1.3"
+    homeless = {"PATH": surroundings["PATH"]}
+    assert cache_path(homeless) == ""
+    assert probe_all({(path, "fake"): capabilities()}, homeless, LONG)[path, "fake"].version == "2.1.3"
+
+
+def test_many_are_asked_at_the_same_time(tmp_path: Path, surroundings: dict[str, str]):
+    """Four programs that wait for each other all answer: they are asked side by side."""
+    meet = f"touch {tmp_path}/here.$$; until [ $(ls {tmp_path}/here.* | wc -l) -ge 4 ]; do sleep 0.05; done; echo 1.0"
+    programs = {(program(tmp_path, meet, f"fake{n}"), "fake"): capabilities(known_flags=()) for n in range(4)}
+    found = probe_all(programs, surroundings, LONG)
+    assert [facts.version for facts in found.values()] == ["1.0"] * 4

@@ -1,0 +1,42 @@
+"""What the stand-ins share: directives in a prompt, commands that they run, and chats that they remember."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+
+def directives(prompt: str) -> list[tuple[str, str]]:
+    """The directives of a prompt, each once, as (verb, rest)."""
+    found = dict.fromkeys(re.findall(r"\[\[(\w+):(.*?)\]\]", prompt, re.DOTALL))
+    return list(found)
+
+
+def run(command: str, cwd: str) -> str:
+    """The output of a command that the agent's shell tool ran."""
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+class Chat:
+    """The prompts of one conversation, on disk below the user's home."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.name = name
+        self.path = Path(os.environ["HOME"], f".{kind}-chats", f"{name}.json")
+        self.prompts: list[str] = json.loads(self.path.read_text()) if self.path.exists() else []
+
+    @property
+    def known(self) -> bool:
+        return bool(self.prompts)
+
+    def add(self, prompt: str) -> str:
+        """Take a prompt in; returns what the agent remembers of earlier ones."""
+        remembered = " ".join(verb + ":" + rest for each in self.prompts for verb, rest in directives(each))
+        self.prompts.append(prompt)
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text(json.dumps(self.prompts))
+        return remembered

@@ -1,0 +1,242 @@
+"""What every agent CLI must do for sow: the same tests for each, with the facts in which the CLIs differ."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import SOW, Repo
+
+from real import install
+from real.stub import DONE, TOKENS_IN, TOKENS_OUT, Stub
+from real.workshop import Workshop, stop, wait_for
+from sow.executors.adapter import Ending, Outcome, Request, Role
+from sow.executors.registry import adapter as find_adapter
+from sow.executors.story import Story
+
+NEEDS_REVIEW = f"sh:{SOW} task set --id 010 status needs_review"
+PAUSED = f"sh:{SOW} task set --id 010 status paused"
+
+
+class Contract:
+    """One CLI; a class for it names it and says how it differs."""
+
+    name = ""
+    sessions = ""  # where it keeps its conversations, below the home
+    write_tool = ""  # its own tool that writes a file, and that tool's words for path and content
+    write_words = ("file_path", "content")
+    model = ""
+    custom_args: tuple[str, ...] = ()
+    cost: float | None = None  # what one request costs
+    overload = "503"
+    patience = "10s"  # enough for its start and its first request
+    judge_calls_sow = True
+
+    @pytest.fixture
+    def workshop(self, repo: Repo, tmp_path: Path) -> Iterator[Workshop]:
+        with Stub(tmp_path / "stub.jsonl") as stub:
+            workshop = Workshop(self.name, repo, stub)
+            self.configure(workshop, yolo_mode=True)
+            yield workshop
+
+    def configure(self, workshop: Workshop, *, yolo_mode: bool) -> None:
+        workshop.settings(*self.custom_args, yolo_mode=yolo_mode, **({"model": self.model} if self.model else {}))
+
+    def writing(self, path: Path) -> str:
+        """A directive that has the model write a file without a shell, where the CLI has a tool for that."""
+        if not self.write_tool:
+            return f"sh:echo made > {path}"
+        where, what = self.write_words
+        return f"call:{self.write_tool} {json.dumps({where: str(path), what: 'made'})}"
+
+    def check_numbers(self, workshop: Workshop, number: int, requests: int) -> None:
+        """A turn's record has the tokens and the cost of its own requests, not of the whole session."""
+        turn = workshop.turn(number)
+        found = (turn["input_tokens"], turn["output_tokens"])
+        assert found == (requests * TOKENS_IN, requests * TOKENS_OUT), turn
+        cost = turn["cost_usd"]
+        assert cost is None if self.cost is None else cost == pytest.approx(requests * self.cost), turn
+
+    def test_work_pause_resume_review_and_completion(self, workshop: Workshop) -> None:
+        """A task goes from spawn over a pause, an answer and a review round to completion in one session."""
+        workshop.stub.plays |= {"work": ["sh:echo made > made.txt", PAUSED], "more": [NEEDS_REVIEW]}
+        workshop.task("play:work")
+        first = workshop.spawn()
+        assert (first.code, workshop.status()) == (0, "paused"), first
+        assert (workshop.repo.root / "made.txt").read_text() == "made\n"
+        session = workshop.session()["session_id"]
+        assert workshop.repo.task("010")["session_id"] == session
+        assert (workshop.turn()["outcome"], workshop.turn()["tools"]) == ("done", 2)
+        assert DONE in first.out and "status is paused" in first.out
+        self.check_numbers(workshop, 1, 3)
+
+        for number, words in ((2, "Use RS256"), (3, "Handle an empty password")):
+            before = len(workshop.stub.requests())
+            result = workshop.resume(f"{words} [[play:more]]")
+            assert (result.code, workshop.status()) == (0, "needs_review"), result
+            asked = workshop.asked(before)
+            assert "[[play:work]]" in asked and "status is paused" in asked and words in asked
+            self.check_numbers(workshop, number, 2)
+        assert workshop.session()["session_id"] == session
+        assert workshop.repo.task("010")["iteration"] == 3
+
+        workshop.repo.ok("task", "set", "--id", "010", "status", "completed")
+        assert "session_id" not in workshop.repo.task("010")
+
+    def test_an_unknown_session_starts_afresh_with_the_packet(self, workshop: Workshop) -> None:
+        """A session that the CLI has lost is followed by a fresh one that is told what is on disk."""
+        workshop.stub.plays |= {"work": [PAUSED], "more": [NEEDS_REVIEW]}
+        workshop.task("play:work")
+        workshop.spawn()
+        lost = Path(workshop.repo.environment["HOME"], self.sessions)
+        assert lost.is_dir()
+        lost.rename(lost.with_name("lost"))
+        before = len(workshop.stub.requests())
+        result = workshop.resume("Go on [[play:more]]")
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert workshop.turn(2)["outcome"] == "not_found"
+        assert "An earlier session worked on this task and is gone" in workshop.asked(before)
+        assert workshop.repo.task("010")["session_id"] == workshop.session(2)["session_id"]
+
+    def test_a_rate_limit_is_a_typed_outcome(self, workshop: Workshop) -> None:
+        """429 is `limited` within a minute, with exit 4, the task where it was, and no process left."""
+        self.check_busy(workshop, "429", 4, "limited")
+
+    def test_an_overload_is_a_typed_outcome(self, workshop: Workshop) -> None:
+        """An overloaded server is `overloaded` within a minute, with exit 1 and the task where it was."""
+        self.check_busy(workshop, self.overload, 1, "overloaded")
+
+    def check_busy(self, workshop: Workshop, status: str, code: int, outcome: str) -> None:
+        workshop.task(f"status:{status}")
+        started = time.monotonic()
+        result = workshop.spawn()
+        assert (result.code, workshop.turn()["outcome"], workshop.status()) == (code, outcome, "in_progress"), result
+        assert status in result.err, result
+        assert time.monotonic() - started < 60
+        assert workshop.marked() == []
+
+    def test_ctrl_c_in_mid_turn_leaves_no_process(self, workshop: Workshop) -> None:
+        """Ctrl-C while a tool of the CLI runs ends both, and the same session goes on afterwards."""
+        workshop.stub.plays["more"] = [NEEDS_REVIEW]
+        self.make_sleeper(workshop)
+        workshop.task("sh:./sleeper")
+        process = workshop.start()
+        wait_for(lambda: any("300.5" in words for words in workshop.marked()))
+        assert stop(process, signal.SIGINT)[0] == 130
+        assert workshop.marked() == []
+        assert workshop.turn()["outcome"] == "interrupted"
+        result = workshop.resume("Go on [[play:more]]")
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert len(workshop.session()["turns"]) == 2
+
+    def test_a_time_out_in_mid_request_leaves_no_process(self, workshop: Workshop) -> None:
+        """A turn that outlives its time while the model is silent is stopped, and nothing of it is left."""
+        workshop.task("hang:120")
+        process = workshop.start("--timeout", self.patience)
+        workshop.stub.wait()
+        said = process.communicate(timeout=60)[1].decode()
+        assert (process.returncode, workshop.turn()["outcome"]) == (1, "timeout"), said
+        assert workshop.marked() == []
+
+    def make_sleeper(self, workshop: Workshop) -> None:
+        """A script that waits: some CLIs refuse a command that is nothing but a long sleep."""
+        path = workshop.repo.root / "sleeper"
+        path.write_text("#!/bin/sh\nsleep 300.5\n")
+        path.chmod(0o755)
+
+    def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, workshop: Workshop, tmp_path: Path) -> None:
+        """With yolo_mode off it writes in its folder, commits and calls sow; beyond that it is refused."""
+        self.configure(workshop, yolo_mode=False)
+        home = Path(workshop.repo.environment["HOME"])
+        outside = [home / "outside-1", home / "outside-2"]
+        made = workshop.repo.root / "made.txt"
+        workshop.stub.plays["work"] = [
+            self.writing(made),
+            self.writing(outside[0]),
+            f"sh:echo x > {outside[1]}",
+            "sh:git add made.txt && git commit -q -m made",
+            NEEDS_REVIEW,
+        ]
+        workshop.task("play:work")
+        result = workshop.spawn()
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert not workshop.turn()["inferred"], "its call of sow was refused"
+        assert workshop.repo.git("log", "-1", "--format=%s %an").strip() == "made Ada"
+        assert workshop.repo.git("show", "--stat", "--format=", "HEAD").split()[0] == "made.txt"
+        assert not any(path.exists() for path in outside)
+        assert len(workshop.stub.requests()) == 6
+
+    def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
+        """A reviewer reads with git, but neither its editing tool nor its shell writes, even in yolo_mode."""
+        made, touched = workshop.repo.root / "made.txt", workshop.repo.root / "touched.txt"
+        says = NEEDS_REVIEW if self.judge_calls_sow else "sh:true"
+        steps = ["sh:git log -1 --format=%H", f"sh:touch {touched}", f"sh:git log --output={touched}", says]
+        workshop.stub.plays |= {"look": steps, "write": [self.writing(made)]}
+        workshop.task("play:look", agent="reviewer")
+        result = workshop.spawn(agent="reviewer")
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert len(workshop.stub.requests()) == 5
+        said = workshop.stub.conversations()[-1]
+        head = workshop.repo.git("rev-parse", "HEAD").strip()
+        assert any(kind == "tool_result" and head in text for _, kind, text in said), said
+        assert workshop.resume("Look again [[play:write]]").code == 0
+        assert not made.exists() and not touched.exists()
+
+    def test_the_doctor_knows_it(self, workshop: Workshop) -> None:
+        """The doctor tells the pinned version, and that the help has every flag that sow depends on."""
+        found = {each["name"]: each for each in workshop.sow("doctor", "--json").json["executors"]}[self.name]
+        assert (found["version"], found["trouble"]) == (install.PINNED[self.name][2], None)
+        assert (found["flags_known"], found["missing_flags"]) == (True, [])
+
+
+class ObedientContract(Contract):
+    """A CLI that takes our id for a session and a role's list of tools."""
+
+    readers = frozenset({"Read", "Grep", "read_file", "grep_search"})
+    others = frozenset({"Bash", "Write", "Edit", "run_shell_command", "write_file", "replace", "edit", "web_fetch"})
+
+    def test_a_role_with_few_tools_is_offered_no_others(self, workshop: Workshop) -> None:
+        """A role's `tools` narrow what the CLI offers to the model, in yolo_mode too."""
+        role = Path(workshop.repo.environment["HOME"], ".claude/agents/reader.md")
+        role.parent.mkdir(parents=True)
+        role.write_text("---\nname: reader\ndescription: Reads.\ntools: [Read, Grep]\n---\nYou read.\n")
+        workshop.task("text:read", agent="reader")
+        workshop.sow("agent", "spawn", "reader", "010", "--executor", self.name)
+        offered = set(workshop.stub.requests()[0]["tools"])
+        assert offered & self.readers and not offered & self.others, offered
+
+    def test_an_id_is_never_taken_twice(self, workshop: Workshop) -> None:
+        """A session's id that the CLI knows already is refused by it, and read as `in_use`."""
+        request = Request(
+            role=Role(name="implementer"),
+            session=str(uuid.uuid4()),
+            cwd=str(workshop.repo.root),
+            folder=str(workshop.repo.root),
+            yolo=True,
+            model=self.model,
+        )
+        assert [self.run(workshop, request).kind for _ in range(2)] == ["done", "in_use"]
+
+    def run(self, workshop: Workshop, request: Request) -> Outcome:
+        """One turn without sow around it: the adapter's command line, and what it makes of the end."""
+        adapter, story = find_adapter(self.name), Story()
+        call = adapter.spawn_command(request)
+        done = subprocess.run(
+            [install.binary(self.name), *call.arguments],
+            cwd=request.cwd,
+            env={**workshop.repo.environment, **call.environment},
+            input="hello [[text:hello]]",
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        for line in done.stdout.splitlines():
+            for event in adapter.read(line):
+                story.add(event)
+        return adapter.outcome(Ending(code=done.returncode, stderr=done.stderr), story)

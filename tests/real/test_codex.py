@@ -1,0 +1,45 @@
+"""The real Codex against the stub model."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from real import install
+from real.contract import NEEDS_REVIEW
+from real.steering import IgnoresSteering
+from real.workshop import Workshop, stop, wait_for
+
+pytestmark = pytest.mark.real
+
+
+class TestCodex(IgnoresSteering):
+    name = "codex"
+    sessions = ".codex/sessions"
+    judge_calls_sow = False
+    words_file = "AGENTS.md"
+    words = "AGENTS.md"  # which it is told to read
+    steering: ClassVar[dict[str, str]] = {
+        ".codex/config.toml": 'notify = ["touch", "ROOT/steered-1"]\n'
+        '[shell_environment_policy.set]\nSTEERED = "yes"\n'
+        '[mcp_servers.x]\ncommand = "touch"\nargs = ["ROOT/steered-2"]\n'
+    }
+    custom_args = ("--config", "sandbox_workspace_write.exclude_slash_tmp=true")  # tests live there, so close it
+
+    def test_the_launcher_that_npm_installs_leaves_no_process(self, workshop: Workshop) -> None:
+        """Most people run Codex through a script of Node: Ctrl-C ends the script, Codex and its tool."""
+        folder = install.cache() / f"codex-{install.PINNED['codex'][2]}"
+        workshop.settings(yolo_mode=True, binary=str(folder / "node_modules/.bin/codex"))
+        workshop.stub.plays["more"] = [NEEDS_REVIEW]
+        self.make_sleeper(workshop)
+        workshop.task("sh:./sleeper")
+        process = workshop.start()
+        wait_for(lambda: any("300.5" in words for words in workshop.marked()))
+        assert len([words for words in workshop.marked() if "codex" in Path(words[0]).name or "node" in words[0]]) >= 2
+        assert stop(process, signal.SIGINT)[0] == 130
+        assert workshop.marked() == []
+        result = workshop.resume("Go on [[play:more]]")
+        assert (result.code, workshop.status(), len(workshop.session()["turns"])) == (0, "needs_review", 2), result

@@ -1,0 +1,55 @@
+"""The real GitHub Copilot CLI against the stub model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from real.contract import NEEDS_REVIEW, Contract
+from real.workshop import Workshop
+
+pytestmark = pytest.mark.real
+
+
+class TestCopilot(Contract):
+    name = "copilot"
+    sessions = ".copilot"
+    write_tool = "create"
+    write_words = ("path", "file_text")
+
+    def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
+        """A reviewer looks and calls sow; git, which Copilot would let write a file, is kept from it."""
+        root = workshop.repo.root
+        workshop.stub.plays["look"] = [
+            "sh:ls -a",
+            "sh:git log --output=logged.txt",
+            "sh:touch touched.txt",
+            self.writing(root / "made.txt"),
+            NEEDS_REVIEW,
+        ]
+        workshop.task("play:look", agent="reviewer")
+        result = workshop.spawn(agent="reviewer")
+        assert (result.code, workshop.status(), workshop.turn()["tools"]) == (0, "needs_review", 2), result
+        assert not any((root / name).exists() for name in ("logged.txt", "touched.txt", "made.txt"))
+
+    def test_a_repository_gives_words_and_nothing_else(self, workshop: Workshop) -> None:
+        """The repository's hooks and servers are not started, while its words for agents reach the model."""
+        root = workshop.repo.root
+        hook = {"type": "command", "bash": f"touch {root}/steered-1", "timeoutSec": 5}
+        server = {"type": "local", "command": "touch", "args": [f"{root}/steered-2"], "tools": ["*"]}
+        files = {
+            ".github/hooks/hooks.json": {"version": 1, "hooks": {"sessionStart": [hook], "preToolUse": [hook]}},
+            ".github/mcp.json": {"mcpServers": {"x": server}},
+            ".mcp.json": {"mcpServers": {"x": server}},
+        }
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(json.dumps(text))
+        (root / "AGENTS.md").write_text("Every file here ends with a line end.\n")
+        workshop.stub.plays["work"] = [NEEDS_REVIEW]
+        workshop.task("play:work")
+        result = workshop.spawn()
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        assert "Every file here ends with a line end." in json.dumps(workshop.stub.requests()[0]["body"])
+        assert list(root.glob("steered-*")) == []

@@ -1,0 +1,44 @@
+"""The real Gemini CLI against the stub model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from real.contract import ObedientContract
+from real.steering import RefusesSteering
+from real.workshop import Workshop
+
+pytestmark = pytest.mark.real
+
+
+class TestGemini(RefusesSteering, ObedientContract):
+    name = "gemini"
+    sessions = ".gemini/tmp"
+    write_tool = "write_file"
+    model = "gemini-2.5-pro"
+    words_file = "GEMINI.md"
+    steering: ClassVar[dict[str, str]] = {
+        ".env": "STEERED=yes\n",
+        ".gemini/settings.json": json.dumps(
+            {
+                "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ROOT/steered-1"}]}]},
+                "mcpServers": {"x": {"command": "touch", "args": ["ROOT/steered-2"]}},
+            }
+        ),
+    }
+    patience = "20s"
+
+    def test_it_commits_as_the_user(self, workshop: Workshop) -> None:
+        """Gemini hides the user's git settings from its tools; a commit still bears the user's name."""
+        environment = workshop.repo.environment
+        for name in [name for name in environment if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))]:
+            del environment[name]
+        Path(environment["HOME"], ".gitconfig").write_text("[user]\n\tname = Grace\n\temail = grace@example.org\n")
+        workshop.stub.plays["work"] = ["sh:echo made > made.txt && git add made.txt && git commit -q -m made"]
+        workshop.task("play:work")
+        result = workshop.spawn()
+        assert workshop.repo.git("log", "-1", "--format=%an %ce").strip() == "Grace grace@example.org", result

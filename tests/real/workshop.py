@@ -1,0 +1,122 @@
+"""A repository, a stub model and one real CLI between them, driven by the real `sow agent spawn` and `resume`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+from conftest import SOW, Repo, Result
+from workers import environment_of, processes
+
+from real import install
+from real.stub import Stub
+
+PATIENCE = 150
+
+
+class Workshop:
+    """Where one CLI works for one test."""
+
+    def __init__(self, name: str, repo: Repo, stub: Stub) -> None:
+        self.name = name
+        self.repo = repo
+        self.stub = stub
+        self.config_path = Path(repo.environment["HOME"], ".config", "sow", "config.yaml")
+        repo.environment |= install.environment(name, repo.environment["HOME"], stub.port)
+        repo.environment |= {"SOW_AGENTS_IMPLEMENTER": name, "SOW_AGENTS_REVIEWER": name}
+        self.settings(yolo_mode=True)
+
+    def settings(self, *custom_args: str, **values: Any) -> None:
+        """How the user has set this executor."""
+        settings = {"binary": install.binary(self.name), **values}
+        executor = {"type": self.name, "settings": settings, "custom_args": list(custom_args)}
+        config = {"agents": {"executors": {self.name: executor}}, "limits": {"turn_timeout": "2m"}}
+        self.config_path.parent.mkdir(parents=True, exist_ok=True)
+        self.config_path.write_text(yaml.safe_dump(config))
+
+    def trust(self) -> None:
+        """The user lets this repository's settings speak."""
+        config = yaml.safe_load(self.config_path.read_text())
+        self.config_path.write_text(yaml.safe_dump({**config, "trust": [str(self.repo.root)]}))
+
+    def task(self, directive: str, agent: str = "implementer") -> None:
+        """A task whose name tells the stub what the model is to do."""
+        self.repo.ok("task", "create", "--name", f"Do the work [[{directive}]]", "--agent", agent)
+
+    def sow(self, *words: str, cwd: Path | None = None) -> Result:
+        where = cwd or self.repo.root
+        done = subprocess.run(
+            [SOW, *words], cwd=where, env=self.repo.environment, capture_output=True, timeout=PATIENCE
+        )
+        return Result(done)
+
+    def spawn(self, *words: str, agent: str = "implementer") -> Result:
+        return self.sow("agent", "spawn", agent, "010", *words)
+
+    def resume(self, text: str, cwd: Path | None = None) -> Result:
+        return self.sow("agent", "resume", "010", text, cwd=cwd)
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        """A spawn that goes on in the background."""
+        words = [SOW, "agent", "spawn", "implementer", "010", *more]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(words, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes)
+
+    def status(self) -> str:
+        return str(self.repo.task("010")["status"])
+
+    def session(self, number: int = 1) -> dict[str, Any]:
+        """What is on disk about a session."""
+        path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
+        found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+        return found
+
+    def turn(self, number: int = 1, session: int = 1) -> dict[str, Any]:
+        found: dict[str, Any] = self.session(session)["turns"][number - 1]
+        return found
+
+    def output(self, number: int = 1, session: int = 1) -> str:
+        """What the CLI printed in a turn."""
+        path = self.repo.root / f".sow/local/sessions/010/{session}/turn-{number:03d}.out"
+        return path.read_text()
+
+    def asked(self, index: int) -> str:
+        """All that one request to the model says, in the order of the conversation."""
+        return "\n".join(text for _, _, text in self.stub.conversations()[index])
+
+    def marked(self) -> list[list[str]]:
+        """The command lines of every live process with the mark of a session of this repository."""
+        marks = [
+            f"SOW_MARK={yaml.safe_load(path.read_text())['session']['mark']}".encode()
+            for path in (self.repo.root / ".sow/local/sessions").rglob("record.yaml")
+        ]
+        return [_words(pid) for pid in processes() if set(marks) & set(environment_of(pid))]
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
+
+
+def wait_for(condition: Any, seconds: float = 60.0) -> Any:
+    """Wait until something is so, and return it."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
+
+
+def stop(process: subprocess.Popen[bytes], number: int) -> tuple[int, str]:
+    """Signal a call of ours, and wait for its end."""
+    os.kill(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said.decode()

@@ -1,0 +1,360 @@
+"""The user's settings: where they are, what they amount to, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sow import config
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.config import DEFAULT, FROM_FILE, Config
+from sow.errors import InvalidFile, SowError
+from sow.executors.registry import ADAPTERS, adapter
+from sow.executors.settings import program
+from sow.system.environment import user_folder
+
+ROLES = [agent.name for agent in STANDARD_AGENTS]
+WINDOWS = {"APPDATA": "C:\\Users\\ada\\AppData\\Roaming", "USERPROFILE": "C:\\Users\\ada"}
+
+
+def given(text: str, **environment: str) -> Config:
+    """The settings that a file with this text leads to."""
+    return Config("/home/ada/.config/sow/config.yaml", config.parse(text, "config.yaml"), environment)
+
+
+def executor(name: str, **lines: str) -> str:
+    """A file with one executor."""
+    body = "".join(f"      {key}: {value}\n" for key, value in lines.items())
+    return f"agents:\n  executors:\n    {name}:\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "path"),
+    [
+        ({"HOME": "/home/ada"}, "linux", "/home/ada/.config/sow/config.yaml"),
+        ({"HOME": "/Users/ada"}, "darwin", "/Users/ada/.config/sow/config.yaml"),
+        ({"HOME": "/home/ada", "XDG_CONFIG_HOME": "/etc/ada"}, "linux", "/etc/ada/sow/config.yaml"),
+        ({"HOME": "/home/ada", "XDG_CONFIG_HOME": "/etc/ada/"}, "linux", "/etc/ada/sow/config.yaml"),
+        ({"HOME": "/home/ada", "XDG_CONFIG_HOME": "relative"}, "linux", "/home/ada/.config/sow/config.yaml"),
+        ({"HOME": "/home/ada", "XDG_CONFIG_HOME": ""}, "linux", "/home/ada/.config/sow/config.yaml"),
+        ({"XDG_CONFIG_HOME": "/etc/ada"}, "linux", "/etc/ada/sow/config.yaml"),
+        (WINDOWS, "win32", "C:\\Users\\ada\\AppData\\Roaming\\sow\\config.yaml"),
+        ({"USERPROFILE": "C:\\Users\\ada"}, "win32", "C:\\Users\\ada\\AppData\\Roaming\\sow\\config.yaml"),
+        ({**WINDOWS, "HOME": "/c/ada", "XDG_CONFIG_HOME": "/x"}, "win32", f"{WINDOWS['APPDATA']}\\sow\\config.yaml"),
+    ],
+)
+def test_the_place_follows_from_environment_and_platform(environment: dict[str, str], platform: str, path: str):
+    """The file's place is a function of the environment and the platform, and of nothing else."""
+    assert config.path(environment, platform) == path
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform"), [({}, "linux"), ({"HOME": ""}, "linux"), ({"HOME": "here"}, "linux"), ({}, "win32")]
+)
+def test_no_place_is_an_error(environment: dict[str, str], platform: str):
+    """Without a home the error names the variable to set, and no path is made up."""
+    with pytest.raises(SowError, match=r"is not set|neither XDG_CONFIG_HOME nor HOME") as caught:
+        config.path(environment, platform)
+    assert caught.value.hint.startswith("set ")
+
+
+def test_a_cache_folder_obeys_the_same_rules():
+    """Other folders of the user are found in the same way."""
+    assert user_folder({"HOME": "/home/ada"}, "XDG_CACHE_HOME", ".cache") == "/home/ada/.cache"
+    assert user_folder({"HOME": "/", "XDG_CACHE_HOME": ""}, "XDG_CACHE_HOME", ".cache") == "/.cache"
+
+
+def test_without_a_file_everything_is_default(tmp_path: Path):
+    """No file is needed: every role is played by Claude Code, which asks before it acts."""
+    found = config.load({"HOME": str(tmp_path)})
+    assert not found.exists
+    assert {found.binding(role) for role in ROLES} == {("claude-code", DEFAULT)}
+    played = found.executor("claude-code")
+    assert (played.type, played.yolo, played.model, played.custom_args) == ("claude", False, "", ())
+    assert played.origin_of("yolo_mode") == DEFAULT
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_type_is_an_executor_of_its_own_name():
+    """Each built-in type can be bound without being defined, but for `command`, which has no program of its own."""
+    found = given("")
+    assert {each.type for each in found.executors.values()} == set(ADAPTERS) - {"command"}
+    assert all(name == each.type or name == "claude-code" for name, each in found.executors.items())
+
+
+def test_environment_over_file_over_default():
+    """SOW_AGENTS_<ROLE> wins over the file, the file over the default, and each answer says where it comes from."""
+    found = given(
+        "agents:\n  bindings:\n    implementer: codex\n    reviewer: gemini\n", SOW_AGENTS_IMPLEMENTER="cursor"
+    )
+    assert found.binding("implementer") == ("cursor", "from environment: SOW_AGENTS_IMPLEMENTER")
+    assert found.binding("reviewer") == ("gemini", FROM_FILE)
+    assert found.binding("planner") == ("claude-code", DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("role", "variable"),
+    [
+        ("workflow-architect", "SOW_AGENTS_WORKFLOW_ARCHITECT"),
+        ("db_admin", "SOW_AGENTS_DB_ADMIN"),
+        ("qa2", "SOW_AGENTS_QA2"),
+    ],
+)
+def test_a_variable_reaches_every_role(role: str, variable: str):
+    """A role with a dash or an underscore in its name has a variable too."""
+    found = given(f"agents:\n  bindings:\n    {role}: codex\n", **{variable: "gemini"})
+    assert found.binding(role) == ("gemini", f"from environment: {variable}")
+    assert found.roles([]) == [role]
+
+
+def test_an_empty_variable_says_nothing():
+    """An empty SOW_AGENTS_<ROLE> is no override, and neither is a variable without a role."""
+    found = given("", SOW_AGENTS_PLANNER="", SOW_AGENTS_="cursor")
+    assert found.binding("planner") == ("claude-code", DEFAULT)
+    assert found.overrides == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# only a comment\n",
+        "agents:\n",
+        "agents:\n  executors:\n  bindings:\n  fallbacks:\n",
+        "agents: null\nlimits: null\ntrust: null\n",
+        "agents:\n  executors:\n    # claude-code:\n    #   type: claude\n",
+    ],
+)
+def test_an_empty_section_is_no_setting(text: str):
+    """A section whose entries are all commented out is the same as no section."""
+    found = given(text)
+    assert found.binding("implementer") == ("claude-code", DEFAULT)
+    assert found.limits["turn_timeout"] == ("60m", DEFAULT)
+    assert found.fallbacks == {}
+    assert found.trust == []
+
+
+def test_an_executor_with_empty_settings_has_the_defaults():
+    """`settings:` and `custom_args:` without a value count as not given."""
+    found = given(executor("claude-code", type="claude", settings="", custom_args="")).executor("claude-code")
+    assert (found.settings, found.custom_args, found.yolo) == ({}, (), False)
+    assert found.origin_of("yolo_mode") == DEFAULT
+
+
+def test_several_executors_of_one_type():
+    """Executors are named configurations: two of one type have their own settings and arguments."""
+    text = """
+agents:
+  executors:
+    claude-opus:
+      type: claude
+      settings: {model: opus, yolo_mode: true}
+    claude-code:
+      type: claude
+      settings: {model: sonnet}
+      custom_args: ["--effort", "high"]
+  bindings: {architect: claude-opus}
+"""
+    found = given(text)
+    opus, sonnet = found.executor("claude-opus"), found.executor("claude-code")
+    assert (opus.model, opus.yolo, opus.origin_of("yolo_mode")) == ("opus", True, FROM_FILE)
+    assert (sonnet.model, sonnet.yolo, sonnet.origin_of("yolo_mode")) == ("sonnet", False, DEFAULT)
+    assert sonnet.custom_args == ("--effort", "high")
+    assert found.in_use(ROLES) == ["claude-code", "claude-opus"]
+
+
+def test_limits_merge_over_the_defaults():
+    """A limit that is given replaces its default alone."""
+    found = given("limits:\n  turn_timeout: 2h\n  transcript_mb: 1\n")
+    assert found.limits["turn_timeout"] == ("2h", FROM_FILE)
+    assert found.limits["transcript_mb"] == (1, FROM_FILE)
+    assert found.limits["silence_timeout"] == ("15m", DEFAULT)
+    assert found.seconds("turn_timeout") == 7200
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("250ms", 0.25), ("90s", 90), ("45m", 2700), ("2h", 7200), ("1d", 86400), ("0s", 0)]
+)
+def test_durations(text: str, seconds: float):
+    """A duration is a whole number and a unit."""
+    assert config.seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "1.5h", "-1s", "1 h", "1hm", "٣s", "soon"])
+def test_bad_durations(text: str):
+    """Anything else is refused with an example."""
+    with pytest.raises(SowError, match="is not a duration") as caught:
+        config.seconds(text)
+    assert "45m" in caught.value.hint
+
+
+def test_trust_is_by_the_real_place(tmp_path: Path):
+    """A repository is trusted by where it really is, not by how it was spelled."""
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "repo")
+    found = given(f"trust:\n  - {tmp_path}/link\n")
+    assert found.trusts(str(tmp_path / "repo"))
+    assert not found.trusts(str(tmp_path))
+
+
+MISFITS = {
+    "command missing": (executor("c", type="command"), "c.settings.command: is missing"),
+    "command elsewhere": (
+        executor("c", type="claude", settings="{command: [x]}"),
+        "c.settings.command: only type command has this",
+    ),
+    "scenario elsewhere": (
+        executor("c", type="claude", settings="{scenario: x}"),
+        "c.settings.scenario: only type simulated has this",
+    ),
+    "allow_empty elsewhere": (
+        executor("c", type="claude", settings="{allow_empty: true}"),
+        "c.settings.allow_empty: only type command has this",
+    ),
+    "binary of a command": (
+        executor("c", type="command", settings="{command: [x], binary: y}"),
+        "c.settings.binary: type command has none",
+    ),
+    "relative binary": (
+        executor("c", type="claude", settings="{binary: ./claude}"),
+        "c.settings.binary: must be the name of a program or an absolute path",
+    ),
+    "relative command": (
+        executor("c", type="command", settings="{command: [bin/agent]}"),
+        "c.settings.command[0]: must be the name of a program or an absolute path",
+    ),
+    "empty command": (
+        executor("c", type="command", settings='{command: [""]}'),
+        "c.settings.command[0]: must be the name of a program or an absolute path",
+    ),
+    "NUL in an argument": (
+        executor("c", type="claude", custom_args='["a", "\\0"]'),
+        "c.custom_args[1]: has a NUL byte",
+    ),
+    "NUL in a command": (
+        executor("c", type="command", settings='{command: [x, "\\0"]}'),
+        "c.settings.command[1]: has a NUL byte",
+    ),
+    "no name": (executor("My Claude", type="claude"), "'My Claude' is no name for an executor"),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_settings_must_fit_their_type(case: str):
+    """What a schema cannot tell is refused when the executor is used, with the file and the field."""
+    text, words = MISFITS[case]
+    found = given(text)
+    name = next(name for name, each in found.executors.items() if each.origin == FROM_FILE)
+    with pytest.raises(InvalidFile) as caught:
+        found.executor(name)
+    assert caught.value.message.startswith(f"{found.path}: agents.executors")
+    assert words in caught.value.message
+    assert "sow config edit" in caught.value.hint
+
+
+def test_an_executor_that_nobody_uses_hurts_nobody():
+    """A misfit is an error of the executor that has it, not of the others."""
+    found = given(executor("broken", type="command"))
+    assert found.executor("claude-code").type == "claude"
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_a_model_is_accepted_where_the_capability_says_so(kind: str):
+    """`model` is refused for exactly those types whose CLI takes none."""
+    more = ", command: [x]" if kind == "command" else ""
+    found = given(executor("mine", type=kind, settings=f"{{model: big{more}}}"))
+    if adapter(kind).capabilities.model:
+        assert found.executor("mine").model == "big"
+    else:
+        with pytest.raises(InvalidFile, match=rf"settings\.model: type {kind} takes no model"):
+            found.executor("mine")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "named"),
+    [
+        ("claude", {}, "claude"),
+        ("claude", {"binary": "claude-beta"}, "claude-beta"),
+        ("claude", {"binary": "~/bin/claude"}, os.path.expanduser("~/bin/claude")),
+        ("command", {"command": ["/opt/agent", "--quiet"]}, "/opt/agent"),
+    ],
+)
+def test_the_program_of_an_executor(kind: str, settings: dict[str, object], named: str):
+    """The program is the configured one, with the home for ~, else the one that the type brings."""
+    assert program(kind, settings) == named
+
+
+def test_an_unknown_executor_reads_as_it_should():
+    """The error names the executor; the hint says who named it, what was meant perhaps, and what there is."""
+    found = given("agents:\n  bindings:\n    implementer: cusor\n")
+    with pytest.raises(SowError) as caught:
+        found.executor("cusor")
+    assert caught.value.message == "unknown executor: cusor"
+    first, empty, *lines = caught.value.hint.split("\n")
+    assert first == "agents.bindings.implementer names it; did you mean cursor?"
+    assert (empty, lines[0]) == ("", "Available executors:")
+    assert "  - claude-code" in lines
+    assert lines[-3:] == [
+        "Check your configuration at /home/ada/.config/sow/config.yaml",
+        "Run 'sow config path' to see the full path.",
+        "Run 'sow config init' to create a default configuration.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "first"),
+    [
+        ("", {}, "Available executors:"),
+        ("", {"SOW_AGENTS_PLANNER": "zzzzzz"}, "SOW_AGENTS_PLANNER names it"),
+        ("agents:\n  fallbacks:\n    planner: [zzzzzz]\n", {}, "agents.fallbacks.planner names it"),
+    ],
+)
+def test_who_named_an_unknown_executor(text: str, environment: dict[str, str], first: str):
+    """Whatever names an unknown executor is told, whether variable, binding or fallback."""
+    with pytest.raises(SowError) as caught:
+        given(text, **environment).executor("zzzzzz")
+    assert caught.value.hint.split("\n")[0] == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trust: []\ntrust: []\n",
+        "trust: []\ntrust: []",
+        "trust: []\rtrust: []\n",
+        "limits: {turn_timeout: 1m, turn_timeout: 2m}\n",
+        "limits: {}\nlimits: {}\nlimits: {}\nagents: {bindings: {a: b}}\n",
+        "# a comment\ntrust: []\n\n# another\ntrust: []\n",
+        "agents:\n  bindings:\n    planner: |\n      # codex\n    planner: codex\n",
+    ],
+)
+def test_a_repeated_key_is_refused_however_it_is_laid_out(text: str):
+    """Of two equal keys neither wins in silence, whatever brackets, comments or line ends surround them."""
+    with pytest.raises(InvalidFile, match="is here a second time"):
+        config.parse(text, "config.yaml")
+
+
+def test_a_linked_file_is_read(tmp_path: Path):
+    """People keep their settings in a repository and link to them: a link to a file is the file."""
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/sow.yaml").write_text("agents:\n  bindings:\n    planner: codex\n")
+    (tmp_path / ".config/sow").mkdir(parents=True)
+    (tmp_path / ".config/sow/config.yaml").symlink_to(tmp_path / "dotfiles/sow.yaml")
+    found = config.load({"HOME": str(tmp_path)})
+    assert found.binding("planner") == ("codex", FROM_FILE)
+
+
+@pytest.mark.parametrize("text", ["agents: [", "agents: 5\n", "a: &a 1\n", "agents:\n\tbindings:\n", "agnts: {}\n"])
+def test_no_hint_speaks_of_git(text: str):
+    """The user's settings are not in git, so the hint leads to `sow config edit` and never to a restore."""
+    with pytest.raises(InvalidFile) as caught:
+        config.parse(text, "config.yaml")
+    assert caught.value.hint == config.MEND
+
+
+def test_the_check_adds_nothing():
+    """Reading a file fills in no value that the user did not give, so that every origin is true."""
+    text = "agents:\n  executors:\n    mine:\n      type: claude\n"
+    assert config.parse(text, "config.yaml") == {"agents": {"executors": {"mine": {"type": "claude"}}}}

@@ -1,0 +1,105 @@
+"""A repository whose workers are simulated agents, and the marks of their processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+from conftest import SOW, Repo, Result
+
+
+class Yard:
+    """One repository with scripted workers."""
+
+    def __init__(self, repo: Repo, folder: Path) -> None:
+        self.repo = repo
+        self.folder = folder
+        repo.environment["SOW_AGENTS_IMPLEMENTER"] = "simulated"
+
+    def scenario(self, *turns: list[dict[str, Any]], task: str = "default") -> None:
+        """What the worker does, turn by turn."""
+        path = self.folder / "scenario.yaml"
+        path.write_text(yaml.safe_dump({"tasks": {task: [list(turn) for turn in turns]}}))
+        self.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
+
+    def limits(self, **values: str | int) -> None:
+        """Time-outs and sizes, in the user's config."""
+        folder = Path(self.repo.environment["HOME"]) / ".config" / "sow"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.yaml").write_text(yaml.safe_dump({"limits": values}))
+
+    def spawn(self, *words: str) -> Result:
+        return self.repo.sow("agent", "spawn", "implementer", "010", *words)
+
+    def resume(self, text: str = "go on", *words: str) -> Result:
+        return self.repo.sow("agent", "resume", "010", text, *words)
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """A sow call that goes on in the background, in a session of its own."""
+        return subprocess.Popen(
+            [SOW, *words],
+            cwd=self.repo.root,
+            env=self.repo.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def record(self, number: int = 1) -> dict[str, Any]:
+        """What is on disk about a session."""
+        path = self.repo.root / f".sow/local/sessions/010/{number}/record.yaml"
+        found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+        return found
+
+    def outcomes(self, number: int = 1) -> list[str]:
+        return [turn.get("outcome", "") for turn in self.record(number)["turns"]]
+
+    def transcript(self, turn: int = 1, ending: str = "out", session: int = 1) -> Path:
+        return self.repo.root / f".sow/local/sessions/010/{session}/turn-{turn:03d}.{ending}"
+
+    def marks(self) -> set[str]:
+        """The marks of every session of the task."""
+        found = set()
+        for path in (self.repo.root / ".sow/local/sessions").rglob("record.yaml"):
+            found.add(yaml.safe_load(path.read_text())["session"]["mark"])
+        return found
+
+    def alive(self) -> set[int]:
+        """Every live process that carries one of our marks, or whose command line names this folder."""
+        wanted = {f"SOW_MARK={mark}".encode() for mark in self.marks()}
+        return {pid for pid in processes() if wanted & set(environment_of(pid))}
+
+
+def processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def environment_of(pid: int) -> list[bytes]:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return [] if state == b"Z" else Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def wait_for(condition: Any, seconds: float = 20.0) -> Any:
+    """Wait until something is so, and return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+def end(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
+    """Signal a call of ours and wait for its end."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out.decode(), err.decode()
