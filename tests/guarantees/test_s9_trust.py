@@ -134,14 +134,20 @@ def test_nothing_in_a_frontmatter_changes_what_is_run(scene: Scene) -> None:
 
 
 def test_a_role_that_only_the_repository_has_is_run_like_any_other(scene: Scene) -> None:
-    """More in its frontmatter than words changes nothing for such a role either."""
+    """Its words reach the CLI as a subagent in a file of ours; more in its frontmatter than words takes that away."""
     scene.define("swiftdev")
     clean = scene.look("swiftdev")
-    assert clean["commands"] == [
-        tuple(each.replace("implementer", "swiftdev") for each in scene.command("implementer"))
-    ]
+    plain = [tuple(each.replace("implementer", "swiftdev") for each in scene.command("implementer"))]
+    assert without_subagent(clean["commands"]) == plain
     scene.define("swiftdev", HARMLESS_EXTRA)
-    assert scene.look("swiftdev") == clean
+    hostile = scene.look("swiftdev")
+    assert hostile["commands"] == plain
+    assert {**hostile, "commands": plain} == {**clean, "commands": plain}
+
+
+def without_subagent(commands: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The command lines without the file that describes the role to the CLI."""
+    return [tuple(re.sub(r" --agents \S+/agents\.json", "", each) for each in command) for command in commands]
 
 
 def a_judge(scene: Scene) -> None:
