@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SOW = str(Path(sys.executable).parent / "sow")
 FULL = bool(os.environ.get("SOW_TEST_FULL"))
