@@ -236,7 +236,7 @@ def test_the_table_has_every_field_of_every_command():
         for command in commands(group)
         for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
     }
-    # What starts an agent or writes the user's own file has tables of its own: test_q1_config.py, test_s9_trust.py.
+    # What starts an agent is in test_s1_workers.py, and what writes the user's own file in test_q1_config.py.
     elsewhere = {
         case for case in known if case[0].startswith(("agent ", "config ", "prompt")) and case[0] != "agent log"
     }

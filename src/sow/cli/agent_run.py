@@ -9,6 +9,7 @@ from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.cli.context import Context
 from sow.cli.output import emit
+from sow.domain.text import is_model
 from sow.engine import work
 from sow.engine.turn import Crew, Seat
 from sow.errors import Failed, SowError, Waiting
@@ -91,7 +92,9 @@ def resume_worker(context: Context, task: str, words: str, wish: Wish) -> int:
 
 
 def accept_model(executor: ExecutorConfig, model: str) -> None:
-    """Refuse --model where the CLI has no such choice."""
+    """Refuse --model where the CLI has no such choice, or where the CLI could take it for a flag."""
+    if model and not is_model(model):
+        raise SowError(f"--model {model!r:.80} is not the name of a model", "use one word, such as sonnet")
     if model and not adapter(executor.type).capabilities.model:
         raise SowError(
             f'executor "{executor.name}" takes no model',

@@ -52,6 +52,11 @@ def path(value: str, what: str) -> str:
     return "/".join(parts)
 
 
+def is_model(value: str) -> bool:
+    """Whether this can be the name of a model, which reaches a command line: one plain word that is no flag."""
+    return value.isprintable() and len(value.split()) == 1 and value == value.strip() and not value.startswith("-")
+
+
 def word(value: str, what: str) -> str:
     """One word, such as modified_file."""
     letters = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.text import is_model
 from sow.executors.registry import adapter
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]
         return "settings.command: is missing; type command needs the words of its command line"
     if kind == "command" and "binary" in settings:
         return "settings.binary: type command has none; its program is the first word of settings.command"
+    if "model" in settings and not is_model(str(settings["model"])):
+        return f"settings.model: must be one word that is no flag, not {settings['model']!r:.80}"
     if "model" in settings and not adapter(kind).capabilities.model:
         return f"settings.model: type {kind} takes no model"
     return _unclear_program(kind, settings) or _nul(settings, custom_args)
