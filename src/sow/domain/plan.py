@@ -1,0 +1,198 @@
+"""A plan: tasks with dependencies, as a person or an agent wrote them down, and what is to be said about that."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
+TYPES = ("regular", "component", "integration")
+
+
+class Source:
+    """One plan file: its name as the user gave it, its text, and whether it was met in a folder."""
+
+    __slots__ = ("in_folder", "name", "text")
+
+    def __init__(self, name: str, text: str, *, in_folder: bool = False) -> None:
+        self.name = name
+        self.text = text
+        self.in_folder = in_folder
+
+
+class Finding:
+    """Something about a place in a plan: an error stops everything, a warning is said."""
+
+    __slots__ = ("error", "file", "hint", "line", "message")
+
+    def __init__(self, file: str, line: int, message: str, *, hint: str = "", error: bool = False) -> None:
+        self.file = file
+        self.line = line
+        self.message = message
+        self.hint = hint
+        self.error = error
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Criterion:
+    """When a task is accepted, and the command that shows it, if there is one."""
+
+    __slots__ = ("command", "description", "expected", "text")
+
+    def __init__(self, text: str, *, command: str = "", expected: str = "", description: str = "") -> None:
+        self.text = text
+        self.command = command
+        self.expected = expected
+        self.description = description
+
+    def document(self) -> Any:
+        """As JSON has it: a text, or an object where there is a command."""
+        if not self.command:
+            return self.text
+        named = {"command": self.command, "expected": self.expected, "description": self.description}
+        return {"criterion": self.text, "verification": {key: value for key, value in named.items() if value}}
+
+
+class Reference:
+    """A dependency as it is written: a task of this file, or of a named one."""
+
+    __slots__ = ("file", "line", "task")
+
+    def __init__(self, task: str, *, file: str = "", line: int = 0) -> None:
+        self.task = task
+        self.file = file
+        self.line = line
+
+
+class PlanTask:
+    """One task of a plan."""
+
+    __slots__ = (
+        "agent",
+        "commit",
+        "context",
+        "dependency_checks",
+        "depends_on",
+        "documentation_targets",
+        "estimated_minutes",
+        "file",
+        "files",
+        "id",
+        "implied",
+        "integration_criteria",
+        "key_points",
+        "line",
+        "name",
+        "number",
+        "prompt_blocks",
+        "references",
+        "status",
+        "status_line",
+        "success_criteria",
+        "test_commands",
+        "text",
+        "type",
+        "worktree_group",
+    )
+
+    def __init__(self, *, number: str, name: str, file: str, line: int) -> None:
+        self.number = number  # as the file has it
+        self.id = number  # unique in the plan: `setup#2` where two files have a task 2
+        self.name = name
+        self.file = file
+        self.line = line
+        self.text = ""
+        self.files: list[str] = []
+        self.references: list[Reference] = []
+        self.depends_on: list[str] = []
+        self.implied: list[str] = []  # tasks that come first because they write the same file
+        self.agent = ""
+        self.status = "pending"
+        self.status_line = 0
+        self.estimated_minutes: float | None = None
+        self.type = "regular"
+        self.worktree_group = ""
+        self.success_criteria: list[Criterion] = []
+        self.integration_criteria: list[Criterion] = []
+        self.test_commands: list[str] = []
+        self.key_points: list[str] = []
+        self.dependency_checks: list[str] = []
+        self.documentation_targets: list[str] = []
+        self.prompt_blocks: list[str] = []
+        self.commit: dict[str, Any] = {}
+        self.context: dict[str, Any] = {}  # structured parts and unknown keys: the agent sees them as plan context
+
+    def document(self) -> dict[str, Any]:
+        """The task as JSON."""
+        return {
+            "id": self.id,
+            "number": self.number,
+            "name": self.name,
+            "file": self.file,
+            "line": self.line,
+            "depends_on": self.depends_on,
+            "waits_for_files_of": self.implied,
+            "files": self.files,
+            "agent": self.agent,
+            "status": self.status,
+            "estimated_minutes": self.estimated_minutes,
+            "type": self.type,
+            "worktree_group": self.worktree_group or None,
+            "success_criteria": [each.document() for each in self.success_criteria],
+            "integration_criteria": [each.document() for each in self.integration_criteria],
+            "test_commands": self.test_commands,
+            "key_points": self.key_points,
+            "dependency_checks": self.dependency_checks,
+            "documentation_targets": self.documentation_targets,
+            "prompt_blocks": self.prompt_blocks,
+            "commit": self.commit or None,
+            "context": self.context or None,
+            "text": self.text,
+        }
+
+
+class Plan:
+    """All tasks of the given files, in the order in which they stand."""
+
+    __slots__ = (
+        "default_agent",
+        "files",
+        "findings",
+        "max_concurrency",
+        "name",
+        "quality_control",
+        "tasks",
+        "worktree_groups",
+    )
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.files: list[str] = []
+        self.tasks: list[PlanTask] = []
+        self.default_agent = ""
+        self.max_concurrency: int | None = None
+        self.quality_control: dict[str, Any] = {}
+        self.worktree_groups: list[str] = []
+        self.findings: list[Finding] = []
+
+    def error(self, file: str, line: int, message: str, hint: str) -> None:
+        self.findings.append(Finding(file, line, message, hint=hint, error=True))
+
+    def warn(self, file: str, line: int, message: str, hint: str = "") -> None:
+        self.findings.append(Finding(file, line, message, hint=hint))
+
+    def needs(self) -> dict[str, list[str]]:
+        """For each task, all that comes first: what the plan says, and what shared files imply."""
+        return {task.id: [*task.depends_on, *task.implied] for task in self.tasks}
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [each for each in self.findings if each.error]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [each for each in self.findings if not each.error]

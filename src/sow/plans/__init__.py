@@ -1,0 +1,1 @@
+"""Plan text → a Plan. Pure: texts come in, a plan with its findings comes out, and every complaint has file:line."""
