@@ -109,7 +109,7 @@ class Writer:
             return [f"{pad}if {test}:", f"{pad}    wrong({at}, {wanted!r}, {value})"]
         types = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
         names = ", ".join(TYPES[each][0] for each in types)
-        test = f"type({value}) is not {names}" if len(types) == 1 else f"type({value}) not in ({names})"
+        test = f"type({value}) not in ({names})" if "," in names else f"type({value}) is not {names}"
         wanted = " or ".join(TYPES[each][1] for each in types)
         if "object" in types:
             inner = [f"{pad}{self.function(name, rule)}({value}, {at})"]

@@ -46,7 +46,8 @@ class Peer(argparse.ArgumentParser):
 
     def _argument(self, argument: Argument) -> None:
         if argument.repeat:
-            self.add_argument(argument.name, nargs="*", default=[], choices=argument.choices or None)
+            count = "*" if argument.optional else "+"
+            self.add_argument(argument.name, nargs=count, default=[], choices=argument.choices or None)
         elif argument.optional:
             self.add_argument(argument.name, nargs="?", default="", choices=argument.choices or None)
         else:
@@ -96,7 +97,7 @@ def places(draw: st.DrawFn, command: Command, free: st.SearchStrategy[str]) -> l
     words: list[str] = []
     for argument in command.arguments:
         if argument.repeat:
-            words += draw(st.lists(value_of(argument, free), max_size=3))
+            words += draw(st.lists(value_of(argument, free), min_size=0 if argument.optional else 1, max_size=3))
         elif argument.optional and draw(st.booleans()):
             break
         else:
@@ -150,7 +151,7 @@ def wrong_line(draw: st.DrawFn, command: Command) -> tuple[str, list[str]]:
             kinds[f"missing {each.flag}"] = _without(right, each)
         if each.choices:
             kinds[f"bad {each.flag}"] = [*_without(before, each), f"{each.flag}=no such choice"]
-    if any(not (argument.optional or argument.repeat) for argument in command.arguments):
+    if any(not argument.optional for argument in command.arguments):
         kinds["missing place"] = draw(valid_line(Command(command.name, command.run, "", options=command.options)))
     name = draw(st.sampled_from(sorted(kinds)))
     return name, kinds[name]

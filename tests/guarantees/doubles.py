@@ -37,6 +37,9 @@ class Counting(Disk):
     def write(self, descriptor: int, data: bytes) -> int:
         return self._call("write", super().write, descriptor, data)
 
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        self._call("set_mode", super().set_mode, descriptor, mode)
+
     def sync(self, descriptor: int) -> None:
         self._call("sync", os.fstat, descriptor)
 

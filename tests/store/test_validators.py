@@ -43,6 +43,13 @@ TASK = {
     "updated_at": TIME,
     "started_at": TIME,
     "completed_at": TIME,
+    "source": {"plan": "plan.md", "id": "2.5", "digest": "0" * 64},
+    "files": ["src/login.py"],
+    "after": ["030"],
+    "checks": [{"kind": "criterion", "command": "make test", "expected": "exit 0", "criterion": "It works"}],
+    "estimated_minutes": 22.5,
+    "type": "integration",
+    "worktree_group": "login",
 }
 NOTE = {
     "note_id": "note_001",
@@ -88,6 +95,7 @@ VALID: dict[str, list[Any]] = {
                 {"name": "build", "status": "proposed", "created_at": TIME, "reason": "Why not", "question": 1},
             ],
             "questions": 1,
+            "plans": [{"path": "plan.md", "digest": "0" * 64, "imported_at": TIME}],
             "created_at": TIME,
             "updated_at": TIME,
         }

@@ -109,7 +109,9 @@ COMMANDS = (
         "agent validate",
         validate,
         "Check the files that define roles",
-        arguments=(Argument("file", "A file; without: all that are found", repeat=True, completes="files"),),
+        arguments=(
+            Argument("file", "A file; without: all that are found", repeat=True, optional=True, completes="files"),
+        ),
         json=True,
     ),
     Command(

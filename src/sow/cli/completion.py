@@ -133,7 +133,7 @@ COMMANDS = (
         "Print the completion script for a shell",
         arguments=(
             Argument("shell", "Which shell", choices=("bash", "zsh", "fish", "words")),
-            Argument("words", "For the scripts: what is typed so far", repeat=True),
+            Argument("words", "For the scripts: what is typed so far", repeat=True, optional=True),
         ),
         details='bash: eval "$(sow completion bash)"\n'
         'zsh:  eval "$(sow completion zsh)"\n'

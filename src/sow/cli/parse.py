@@ -95,7 +95,7 @@ def _own(command: Command, values: dict[str, Any]) -> dict[str, Any]:
 def _places(command: Command, places: list[str]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for argument in command.arguments:
-        if argument.repeat:
+        if argument.repeat and (places or argument.optional):
             own[argument.name], places = places, []
         elif places:
             own[argument.name] = places.pop(0)

@@ -13,6 +13,7 @@ GROUPS = {
     "project": "project",
     "phase": "phase",
     "task": "task",
+    "plan": "plan",
     "feedback": "feedback",
     "log": "log",
     "agent": "agent",

@@ -95,8 +95,6 @@ def _advice(change: Change) -> str:
 
 
 def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int:
-    if not file:
-        raise SowError("sow validate: which file?", "usage: sow validate FILE…")
     findings = []
     for name in file:
         path = _resolve(context, name)

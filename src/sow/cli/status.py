@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.spec import Command
+from sow.cli.task_view import titled
 from sow.domain.advice import next_step
 from sow.domain.ids import agent_id
 from sow.domain.inbox import items
@@ -79,7 +80,7 @@ def _show(known: dict[str, Any]) -> None:
     out("phases: " + " → ".join(_phase(each) for each in known["phases"]))
     out("tasks: " + (", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"))
     rows = [
-        (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), t["name"])
+        (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), titled(t))
         for t in known["tasks"]
     ]
     rows += [(ident, "broken", "", "", problem) for ident, problem in known["broken"].items()]

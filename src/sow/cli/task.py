@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
-from sow.domain.task import PRIORITIES, TASK
+from sow.domain.task import DEFAULT_AGENT, PRIORITIES, TASK
 from sow.errors import SowError
 from sow.store import task_acts
 from sow.system.terminal import err, harmless_line, out
@@ -107,7 +107,7 @@ def show(context: Context, *, task: str, json: bool) -> int:
 
 CREATE_OPTIONS = (
     Option("--name", "NAME", "What is to be done, in one line", required=True),
-    Option("--agent", "ROLE", "Which role works on it", default="implementer"),
+    Option("--agent", "ROLE", "Which role works on it", default=DEFAULT_AGENT),
     Option("--phase", "PHASE", "Which phase it belongs to; without: the active one", completes="phases"),
     Option("--description", "TEXT", "What is to be done, in full (TEXT, @FILE or -)"),
     Option("--criterion", "TEXT", "When it is accepted", repeat=True),

@@ -43,13 +43,18 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
             d.phase,
             agent_id(t["assigned_agent"], t["iteration"]),
             ", ".join(t["depends_on"]),
-            t["name"],
+            titled(t),
         )
         for d, t in shown
     ]
     rows += [(each, "broken", "", "", "", problem) for each, problem in broken.items()]
     out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
     return 0
+
+
+def titled(task: Task) -> str:
+    """A task's name, and its id in the plan that it comes from."""
+    return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
 
 
 def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
@@ -138,12 +143,14 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
 
 
 def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
+    source = known.get("source")
     facts = [
         ("status", f"{known['status']}, iteration {known['iteration']}"),
         ("agent", known["agent_id"]),
         ("phase", known["phase"]),
         ("priority", known["priority"]),
         ("after", ", ".join(known["depends_on"])),
+        ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
         ("session", known.get("session_id", "")),
         ("abandoned", known.get("abandoned_reason", "")),
         ("folder", known["path"]),

@@ -113,3 +113,16 @@ def schedule(
             if not left[each]:
                 heapq.heappush(ready, (-rest[each], order[each], each))
     return found
+
+
+def schedule_in_waves(
+    needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
+) -> list[tuple[float, str, float]]:
+    """The same with barriers: a wave begins when the one before it has ended."""
+    found: list[tuple[float, str, float]] = []
+    begin = 0.0
+    for wave in waves(needs):
+        alone = dict.fromkeys(wave, ())
+        found += [(begin + start, task, begin + end) for start, task, end in schedule(alone, minutes, workers=workers)]
+        begin = max((end for _, _, end in found), default=0.0)
+    return found

@@ -73,12 +73,14 @@ class PlanTask:
 
     __slots__ = (
         "agent",
+        "brief",
         "commit",
         "context",
         "dependency_checks",
         "depends_on",
         "documentation_targets",
         "estimated_minutes",
+        "facts_line",
         "file",
         "files",
         "id",
@@ -96,6 +98,7 @@ class PlanTask:
         "test_commands",
         "text",
         "type",
+        "whole",
         "worktree_group",
     )
 
@@ -106,6 +109,8 @@ class PlanTask:
         self.file = file
         self.line = line
         self.text = ""
+        self.brief = ""  # in Markdown: the text without its status, which is no part of the work
+        self.whole = False  # whether the text holds the fields too, as it does in Markdown
         self.files: list[str] = []
         self.references: list[Reference] = []
         self.depends_on: list[str] = []
@@ -113,6 +118,7 @@ class PlanTask:
         self.agent = ""
         self.status = "pending"
         self.status_line = 0
+        self.facts_line = line  # the last of the facts that lead a task in Markdown: a status goes behind it
         self.estimated_minutes: float | None = None
         self.type = "regular"
         self.worktree_group = ""
@@ -159,6 +165,7 @@ class Plan:
     """All tasks of the given files, in the order in which they stand."""
 
     __slots__ = (
+        "context",
         "default_agent",
         "files",
         "findings",
@@ -177,6 +184,7 @@ class Plan:
         self.max_concurrency: int | None = None
         self.quality_control: dict[str, Any] = {}
         self.worktree_groups: list[str] = []
+        self.context: dict[str, Any] = {}  # what stands at the top for all agents to know
         self.findings: list[Finding] = []
 
     def error(self, file: str, line: int, message: str, hint: str) -> None:

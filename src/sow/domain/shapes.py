@@ -29,6 +29,19 @@ class Answered(TypedDict):
     answered_by: str
 
 
+class Source(TypedDict):
+    plan: str
+    id: str
+    digest: str
+
+
+class Check(TypedDict):
+    kind: str
+    command: str
+    expected: NotRequired[str]
+    criterion: NotRequired[str]
+
+
 class Task(TypedDict):
     id: str
     name: str
@@ -48,6 +61,13 @@ class Task(TypedDict):
     approval: NotRequired[Approval]
     abandoned_reason: NotRequired[str]
     question: NotRequired[Question]
+    source: NotRequired[Source]
+    files: NotRequired[list[str]]
+    after: NotRequired[list[str]]
+    checks: NotRequired[list[Check]]
+    estimated_minutes: NotRequired[float]
+    type: NotRequired[str]
+    worktree_group: NotRequired[str]
 
 
 class TaskState(TypedDict):
@@ -64,6 +84,12 @@ class Phase(TypedDict):
     question: NotRequired[int]
 
 
+class ImportedPlan(TypedDict):
+    path: str
+    digest: str
+    imported_at: str
+
+
 class ProjectState(TypedDict):
     schema_version: str
     revision: int
@@ -75,6 +101,7 @@ class ProjectState(TypedDict):
     questions: int
     created_at: str
     updated_at: str
+    plans: NotRequired[list[ImportedPlan]]
 
 
 class Note(TypedDict):

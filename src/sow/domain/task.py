@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
 PRIORITIES = ("low", "medium", "high")
+DEFAULT_AGENT = "implementer"
 
 TASK = Lifecycle(
     "task",

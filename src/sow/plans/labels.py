@@ -77,6 +77,7 @@ class Item:
 def read(plan: Plan, task: PlanTask, lines: list[Line]) -> None:
     """Take the fields out of a task's lines; the text stays whole."""
     task.text = "\n".join(line.text for line in lines).strip("\n")
+    task.whole = True
     described = False
     index = 0
     while index < len(lines):
@@ -91,7 +92,11 @@ def read(plan: Plan, task: PlanTask, lines: list[Line]) -> None:
         items: list[Item] = []
         if field in LISTS and not value:
             index, items = _list(lines, index)
+        if value and not described:
+            task.facts_line = start
         _set(plan, task, field, value, items, start)
+    kept = (line.text for line in lines if line.number != task.status_line)
+    task.brief = "\n".join(kept).strip("\n")
     if not described:
         plan.error(
             task.file, task.line, f"task {task.number} has no description", "say below its heading what is to be done"

@@ -46,6 +46,9 @@ class Disk:
     def write(self, descriptor: int, data: bytes) -> int:
         return os.write(descriptor, data)
 
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        os.fchmod(descriptor, mode)
+
     def sync(self, descriptor: int) -> None:
         os.fsync(descriptor)
 
@@ -183,7 +186,7 @@ def _temporary(path: str) -> str:
     return f"{folder}/.{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
 
 
-def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
+def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
     """The whole old file or the whole new one, whatever happens: write aside, sync, rename, sync the folder."""
     temporary = _temporary(path)
     try:
@@ -192,6 +195,8 @@ def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> N
         raise failure("write", path, error) from None
     try:
         try:
+            if mode is not None:
+                disk.set_mode(descriptor, mode)
             write_all(disk, descriptor, text.encode("utf-8"))
             if durable:
                 disk.sync(descriptor)

@@ -84,7 +84,7 @@ def is_session_task(text: str) -> bool:
 
 
 def is_digest(text: str) -> bool:
-    """A git object id."""
+    """A git object id, or another digest in hexadecimal."""
     return 40 <= len(text) <= 64 and HEX.issuperset(text)
 
 
@@ -97,7 +97,7 @@ def is_duration(text: str) -> bool:
 # format → (test, what it should have been)
 FORMATS = {
     "sow-agent": (is_agent, "a lower-case name such as implementer"),
-    "sow-digest": (is_digest, "a git object id"),
+    "sow-digest": (is_digest, "a digest in hexadecimal"),
     "sow-duration": (is_duration, "a duration such as 90s, 45m or 2h"),
     "sow-line": (is_line, "one line without control characters"),
     "sow-note-id": (is_note_id, "a note id such as note_001"),

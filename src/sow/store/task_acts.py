@@ -99,7 +99,7 @@ def create(
         }
         desk = Desk(home, where, ident)
         record(home, actor, action="task_create", text=f"task {ident} in {where}: {name}", now=now)
-        _lay_out(desk, task, describe(name, description, criteria), project["project_id"])
+        lay_out(desk, task, describe(name, description, criteria), project["project_id"])
     return Changed(desk, task, [])
 
 
@@ -113,7 +113,7 @@ def describe(name: str, description: str, criteria: list[str]) -> str:
     return f"{text}\n"
 
 
-def _lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
+def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     """Write the desk in a folder aside, then give it its name."""
     home = desk.home
     parent = home.folder("project", "phases", desk.phase, "tasks")

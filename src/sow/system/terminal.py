@@ -44,6 +44,14 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if coloured(stream or sys.stdout) else text
 
 
+def columns() -> int:
+    """How wide the terminal is; 80 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 def out(text: str) -> None:
     """One line, or several, for the person or the program that called."""
     sys.stdout.write(f"{text}\n")

@@ -3,6 +3,7 @@
 from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
 
+digest, digest_wanted = FORMATS['sow-digest']
 line, line_wanted = FORMATS['sow-line']
 phase, phase_wanted = FORMATS['sow-phase']
 timestamp, timestamp_wanted = FORMATS['sow-timestamp']
@@ -96,6 +97,13 @@ def validate(data, at):
     else:
         seen += 1
         data['questions'] = 0
+    if 'plans' in data:
+        seen += 1
+        value = data['plans']
+        if type(value) is not list:
+            wrong(f'{at}.plans' if at else 'plans', 'a list', value)
+        for index, item in enumerate(value):
+            validate_plans_item(item, (f'{at}.plans' if at else 'plans') + f'[{index}]')
     if 'created_at' in data:
         seen += 1
         value = data['created_at']
@@ -115,7 +123,7 @@ def validate(data, at):
     else:
         missing(at, 'updated_at')
     if seen != len(data):
-        unknown(data, at, ('schema_version', 'revision', 'project_id', 'name', 'description', 'branch', 'phases', 'questions', 'created_at', 'updated_at'))
+        unknown(data, at, ('schema_version', 'revision', 'project_id', 'name', 'description', 'branch', 'phases', 'questions', 'plans', 'created_at', 'updated_at'))
 
 
 def validate_phases_item(data, at):
@@ -163,3 +171,40 @@ def validate_phases_item(data, at):
             wrong(f'{at}.question' if at else 'question', 'at least 1', value)
     if seen != len(data):
         unknown(data, at, ('name', 'status', 'created_at', 'reason', 'question'))
+
+
+def validate_plans_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'path' in data:
+        seen += 1
+        value = data['path']
+        if type(value) is not str:
+            wrong(f'{at}.path' if at else 'path', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.path' if at else 'path', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.path' if at else 'path', line_wanted, value)
+    else:
+        missing(at, 'path')
+    if 'digest' in data:
+        seen += 1
+        value = data['digest']
+        if type(value) is not str:
+            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
+    else:
+        missing(at, 'digest')
+    if 'imported_at' in data:
+        seen += 1
+        value = data['imported_at']
+        if type(value) is not str:
+            wrong(f'{at}.imported_at' if at else 'imported_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.imported_at' if at else 'imported_at', timestamp_wanted, value)
+    else:
+        missing(at, 'imported_at')
+    if seen != len(data):
+        unknown(data, at, ('path', 'digest', 'imported_at'))

@@ -4,6 +4,7 @@ from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
 
 agent, agent_wanted = FORMATS['sow-agent']
+digest, digest_wanted = FORMATS['sow-digest']
 line, line_wanted = FORMATS['sow-line']
 task_id, task_id_wanted = FORMATS['sow-task-id']
 timestamp, timestamp_wanted = FORMATS['sow-timestamp']
@@ -144,6 +145,62 @@ def validate_task(data, at):
     else:
         seen += 1
         data['references'] = []
+    if 'source' in data:
+        seen += 1
+        value = data['source']
+        validate_task_source(value, f'{at}.source' if at else 'source')
+    if 'files' in data:
+        seen += 1
+        value = data['files']
+        if type(value) is not list:
+            wrong(f'{at}.files' if at else 'files', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.files' if at else 'files') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.files' if at else 'files') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.files' if at else 'files') + f'[{index}]', line_wanted, item)
+    if 'after' in data:
+        seen += 1
+        value = data['after']
+        if type(value) is not list:
+            wrong(f'{at}.after' if at else 'after', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.after' if at else 'after') + f'[{index}]', 'a text', item)
+            if not task_id(item):
+                wrong((f'{at}.after' if at else 'after') + f'[{index}]', task_id_wanted, item)
+        if len(set(value)) != len(value):
+            wrong(f'{at}.after' if at else 'after', 'a list without repeats', value)
+    if 'checks' in data:
+        seen += 1
+        value = data['checks']
+        if type(value) is not list:
+            wrong(f'{at}.checks' if at else 'checks', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_checks_item(item, (f'{at}.checks' if at else 'checks') + f'[{index}]')
+    if 'estimated_minutes' in data:
+        seen += 1
+        value = data['estimated_minutes']
+        if type(value) not in (int, float):
+            wrong(f'{at}.estimated_minutes' if at else 'estimated_minutes', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.estimated_minutes' if at else 'estimated_minutes', 'at least 0', value)
+    if 'type' in data:
+        seen += 1
+        value = data['type']
+        if type(value) not in (str, type(None)) or value not in ('regular', 'component', 'integration'):
+            wrong(f'{at}.type' if at else 'type', 'one of regular, component, integration', value)
+    if 'worktree_group' in data:
+        seen += 1
+        value = data['worktree_group']
+        if type(value) is not str:
+            wrong(f'{at}.worktree_group' if at else 'worktree_group', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.worktree_group' if at else 'worktree_group', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.worktree_group' if at else 'worktree_group', line_wanted, value)
     if 'session_id' in data:
         seen += 1
         value = data['session_id']
@@ -211,7 +268,7 @@ def validate_task(data, at):
         if not timestamp(value):
             wrong(f'{at}.completed_at' if at else 'completed_at', timestamp_wanted, value)
     if seen != len(data):
-        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at'))
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at'))
     if data.get('status') in ('completed',):
         if 'completed_at' not in data:
             missing(at, 'completed_at')
@@ -220,6 +277,83 @@ def validate_task(data, at):
     if data.get('status') in ('abandoned',):
         if 'abandoned_reason' not in data:
             missing(at, 'abandoned_reason')
+
+
+def validate_task_source(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'plan' in data:
+        seen += 1
+        value = data['plan']
+        if type(value) is not str:
+            wrong(f'{at}.plan' if at else 'plan', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.plan' if at else 'plan', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.plan' if at else 'plan', line_wanted, value)
+    else:
+        missing(at, 'plan')
+    if 'id' in data:
+        seen += 1
+        value = data['id']
+        if type(value) is not str:
+            wrong(f'{at}.id' if at else 'id', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.id' if at else 'id', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.id' if at else 'id', line_wanted, value)
+    else:
+        missing(at, 'id')
+    if 'digest' in data:
+        seen += 1
+        value = data['digest']
+        if type(value) is not str:
+            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
+    else:
+        missing(at, 'digest')
+    if seen != len(data):
+        unknown(data, at, ('plan', 'id', 'digest'))
+
+
+def validate_task_checks_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'kind' in data:
+        seen += 1
+        value = data['kind']
+        if type(value) not in (str, type(None)) or value not in ('dependency', 'test', 'criterion', 'integration'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of dependency, test, criterion, integration', value)
+    else:
+        missing(at, 'kind')
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    else:
+        missing(at, 'command')
+    if 'expected' in data:
+        seen += 1
+        value = data['expected']
+        if type(value) is not str:
+            wrong(f'{at}.expected' if at else 'expected', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.expected' if at else 'expected', '1 to 4000 characters long', value)
+    if 'criterion' in data:
+        seen += 1
+        value = data['criterion']
+        if type(value) is not str:
+            wrong(f'{at}.criterion' if at else 'criterion', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.criterion' if at else 'criterion', '1 to 4000 characters long', value)
+    if seen != len(data):
+        unknown(data, at, ('kind', 'command', 'expected', 'criterion'))
 
 
 def validate_task_question(data, at):

@@ -1,0 +1,141 @@
+"""sow plan: plan files, looked at, checked, brought into a project, and told how it went."""
+
+from __future__ import annotations
+
+from sow.cli import plan_source
+from sow.cli.context import Context
+from sow.cli.plan_source import complain
+from sow.cli.spec import Argument, Command, Option
+from sow.system.terminal import harmless_line, out
+
+BAD_PLAN = 2
+PLAN = Argument("plan", "A plan file, or a folder of them", repeat=True, completes="files")
+
+
+def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
+    reading = plan_source.sound(context, plan)
+    if reading is None:
+        return BAD_PLAN
+    if graph:
+        from sow.cli.plan_graph import draw
+
+        out(draw(reading, graph))
+        return 0
+    from sow.cli import plan_view
+
+    return plan_view.show(reading, json=json)
+
+
+def validate(context: Context, *, plan: list[str], json: bool) -> int:
+    reading = plan_source.read(context, plan)
+    found = reading.plan
+    if json:
+        from sow.cli.output import emit
+        from sow.cli.plan_view import finding
+
+        errors = [finding(each) for each in found.errors]
+        emit({"valid": not errors, "errors": errors, "warnings": [finding(each) for each in found.warnings]})
+        return BAD_PLAN if errors else 0
+    for each in found.findings:
+        complain("error" if each.error else "warning", each)
+    tasks = f"{len(found.tasks)} task{'' if len(found.tasks) == 1 else 's'}"
+    wrong, odd = len(found.errors), len(found.warnings)
+    names = ", ".join(found.files) or ", ".join(plan)
+    out(harmless_line(f"{names}: {tasks}, {wrong or 'no'} errors, {odd or 'no'} warnings"))
+    return BAD_PLAN if wrong else 0
+
+
+def waves(context: Context, *, plan: list[str], json: bool) -> int:
+    reading = plan_source.sound(context, plan)
+    if reading is None:
+        return BAD_PLAN
+    from sow.cli import plan_view
+
+    return plan_view.waves(reading, json=json)
+
+
+def simulate(context: Context, *, plan: list[str], max_concurrency: str, schedule: str, json: bool) -> int:
+    from sow.cli import plan_simulate
+
+    count = plan_simulate.count(max_concurrency) if max_concurrency else 0
+    reading = plan_source.sound(context, plan)
+    return plan_simulate.simulate(reading, count, schedule, json=json) if reading else BAD_PLAN
+
+
+def take_in(context: Context, *, plan: list[str], phase: str, yes: bool, dry_run: bool, json: bool) -> int:
+    from sow.cli import plan_import
+
+    actor = context.judge("import a plan")
+    reading = plan_source.sound(context, plan)
+    if reading is None:
+        return BAD_PLAN
+    return plan_import.take_in(context, reading, actor, phase=phase, yes=yes, dry_run=dry_run, json=json)
+
+
+def update(context: Context, *, plan: list[str], dry_run: bool, json: bool) -> int:
+    from sow.cli import plan_update
+
+    context.judge("write into a plan")
+    return plan_update.update(context, plan, dry_run=dry_run, json=json)
+
+
+COMMANDS = (
+    Command(
+        "plan show",
+        show,
+        "Show a plan: waves, tasks, dependencies, estimates, the critical path and what was not understood",
+        arguments=(PLAN,),
+        options=(Option("--graph", "FORMAT", "Print the graph instead", choices=("mermaid", "dot")),),
+        json=True,
+    ),
+    Command(
+        "plan validate",
+        validate,
+        "Check a plan and say everything that is wrong with it (exit 0 or 2)",
+        arguments=(PLAN,),
+        json=True,
+    ),
+    Command("plan waves", waves, "Show which tasks of a plan can run side by side", arguments=(PLAN,), json=True),
+    Command(
+        "plan simulate",
+        simulate,
+        "Show how long a plan takes with so many tasks at once, from its estimates and from history",
+        arguments=(PLAN,),
+        options=(
+            Option("--max-concurrency", "N", "Draw the timeline for N at once; without: the plan's own, or 3"),
+            Option(
+                "--schedule",
+                "HOW",
+                "Start a task when its own dependencies are done, or wave by wave",
+                choices=("ready", "waves"),
+                default="ready",
+            ),
+        ),
+        json=True,
+    ),
+    Command(
+        "plan import",
+        take_in,
+        "Make the tasks of a plan tasks of the project; again: show what changed, and apply it with your consent",
+        arguments=(PLAN,),
+        options=(
+            Option("--phase", "PHASE", "Which phase they belong to; without: implementation", completes="phases"),
+            Option("--yes", help="Apply changes to tasks that are here already without asking"),
+            Option("--dry-run", help="Show what would happen and do nothing"),
+        ),
+        json=True,
+        details="New tasks need no consent. Finished tasks are never touched. Without a project one is made.",
+    ),
+    Command(
+        "plan update",
+        update,
+        "Write the status of each task back into the plan file, and keep every other byte of it",
+        arguments=(
+            Argument(
+                "plan", "Which plan; without: all that were imported", repeat=True, optional=True, completes="files"
+            ),
+        ),
+        options=(Option("--dry-run", help="Show what would be written and write nothing"),),
+        json=True,
+    ),
+)

@@ -1,0 +1,72 @@
+"""The graph of a plan as text that other programs draw."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sow.domain import graph
+from sow.system.terminal import harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sow.cli.plan_source import Reading
+
+# status → fill and stroke
+COLOURS = {
+    "pending": ("#f4f4f5", "#71717a"),
+    "in_progress": ("#dbeafe", "#2563eb"),
+    "completed": ("#dcfce7", "#16a34a"),
+    "failed": ("#fee2e2", "#dc2626"),
+    "skipped": ("#fafafa", "#a1a1aa"),
+}
+
+
+def draw(reading: Reading, form: str) -> str:
+    """The graph in Mermaid's or Graphviz's language; the critical path is thick, implied edges are dashed."""
+    plan = reading.plan
+    minutes = {task: each.minutes for task, each in reading.expected().items()}
+    path = graph.critical_path(plan.needs(), minutes)
+    critical = set(pairwise(path))
+    return "\n".join((_mermaid if form == "mermaid" else _dot)(reading, critical))
+
+
+def _nodes(reading: Reading) -> dict[str, str]:
+    """A name for every task that every drawing language takes."""
+    return {task.id: f"t{index}" for index, task in enumerate(reading.plan.tasks, 1)}
+
+
+def _edges(reading: Reading) -> Iterator[tuple[str, str, bool]]:
+    for task in reading.plan.tasks:
+        yield from ((before, task.id, False) for before in task.depends_on)
+        yield from ((before, task.id, True) for before in task.implied)
+
+
+def _mermaid(reading: Reading, critical: set[tuple[str, str]]) -> Iterator[str]:
+    nodes = _nodes(reading)
+    yield "flowchart TD"
+    for task in reading.plan.tasks:
+        label = harmless_line(f"{task.id}: {task.name}")
+        for letter, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+            label = label.replace(letter, code)
+        yield f'    {nodes[task.id]}["{label}"]:::{task.status}'
+    for before, task_id, implied in _edges(reading):
+        arrow = "-.->" if implied else "==>" if (before, task_id) in critical else "-->"
+        yield f"    {nodes[before]} {arrow} {nodes[task_id]}"
+    for status, (fill, stroke) in COLOURS.items():
+        yield f"    classDef {status} fill:{fill},stroke:{stroke},color:#18181b"
+
+
+def _dot(reading: Reading, critical: set[tuple[str, str]]) -> Iterator[str]:
+    nodes = _nodes(reading)
+    yield "digraph plan {"
+    yield '    rankdir=TB; node [shape=box, style="rounded,filled", fontname="sans-serif"];'
+    for task in reading.plan.tasks:
+        fill, stroke = COLOURS[task.status]
+        label = harmless_line(f"{task.id}: {task.name}").replace("\\", "\\\\").replace('"', '\\"')
+        yield f'    {nodes[task.id]} [label="{label}", fillcolor="{fill}", color="{stroke}"];'
+    for before, task_id, implied in _edges(reading):
+        style = " [style=dashed]" if implied else " [penwidth=3]" if (before, task_id) in critical else ""
+        yield f"    {nodes[before]} -> {nodes[task_id]}{style};"
+    yield "}"

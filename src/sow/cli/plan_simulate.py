@@ -1,0 +1,116 @@
+"""How long a plan takes with so many at once: a table of counts, and the timeline of one of them."""
+
+from __future__ import annotations
+
+import sys
+
+from sow.cli.output import emit
+from sow.cli.plan_view import duration
+from sow.domain import graph
+from sow.errors import SowError
+from sow.system.terminal import columns, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.cli.plan_source import Reading
+
+    Slots = list[tuple[float, str, float]]
+
+MOST = 1000
+USUAL = 3
+MOST_ROWS = 40
+
+
+def count(text: str) -> int:
+    """How many at once."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
+        raise SowError(
+            f"--max-concurrency: {text!r:.40} is not a number from 1 to {MOST}", "write: --max-concurrency 4"
+        )
+    return int(text)
+
+
+def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int:
+    """Play the plan with one, two, … at once, until more would not help."""
+    plan = reading.plan
+    needs = plan.needs()
+    expected = reading.expected()
+    minutes = {task: each.minutes for task, each in expected.items()}
+    play = graph.schedule if schedule == "ready" else graph.schedule_in_waves
+    chosen = wanted or plan.max_concurrency or USUAL
+    slots = play(needs, minutes, workers=chosen)
+    lengths = {
+        workers: _length(play(needs, minutes, workers=workers))
+        for workers in _counts(chosen, max((len(wave) for wave in graph.waves(needs)), default=1))
+    }
+    if json:
+        emit(
+            {
+                "name": plan.name,
+                "schedule": schedule,
+                "max_concurrency": chosen,
+                "minutes": round(_length(slots), 2),
+                "lower_bound": round(graph.lower_bound(needs, minutes, chosen), 2),
+                "by_concurrency": [
+                    {"max_concurrency": key, "minutes": round(each, 2)} for key, each in lengths.items()
+                ],
+                "tasks": [
+                    {"id": task, "start": round(start, 2), "end": round(end, 2), "from": expected[task].origin}
+                    for start, task, end in slots
+                ],
+            }
+        )
+        return 0
+    origins = sorted({each.origin for each in expected.values() if each.minutes})
+    work = duration(sum(minutes.values()))
+    out(harmless_line(f"{plan.name}: {len(plan.tasks)} tasks, {work} of work, from: {', '.join(origins) or 'nothing'}"))
+    out("")
+    _bars(lengths)
+    out("")
+    out(f"with {chosen} at once:")
+    _timeline(slots, {task.id: task.name for task in plan.tasks})
+    return 0
+
+
+def _counts(chosen: int, widest: int) -> Sequence[int]:
+    """Which counts are worth a line: up to the widest wave, each below nine, then doubled."""
+    found = [each for each in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if each <= widest] or [1]
+    return sorted({*found, chosen})
+
+
+def _length(slots: Slots) -> float:
+    return max((end for _, _, end in slots), default=0.0)
+
+
+def _letter() -> str:
+    return "█" if sys.stdout.encoding.lower() == "utf-8" else "#"
+
+
+def _bars(lengths: Mapping[int, float]) -> None:
+    """One bar for each count; the first is the longest."""
+    longest = max(lengths.values()) or 1.0
+    room = max(columns() - 32, 10)
+    serial = lengths.get(1, longest)
+    out("AT ONCE  TIME      FASTER")
+    for workers, length in lengths.items():
+        faster = f"{serial / length:.1f}×" if length else "-"
+        bar = _letter() * max(round(length / longest * room), 1 if length else 0)
+        out(f"{workers:<7}  {duration(length):<8}  {faster:<6}  {bar}".rstrip())
+
+
+def _timeline(slots: Slots, names: Mapping[str, str]) -> None:
+    """Who runs when, one line for each task."""
+    length = _length(slots) or 1.0
+    shown = sorted(slots)[:MOST_ROWS]
+    width = min(max((len(task) for _, task, _ in shown), default=1), 20)
+    room = max(columns() - width - 36, 10)
+    for start, task, end in shown:
+        begin = round(start / length * room)
+        bar = " " * begin + _letter() * max(round(end / length * room) - begin, 1)
+        name = harmless_line(names[task])
+        name = name if len(name) <= 30 else f"{name[:29]}…"
+        out(f"  {harmless_line(task):<{width}}  {name:<30}  {bar}")
+    if len(slots) > len(shown):
+        out(f"  … and {len(slots) - len(shown)} more")

@@ -1,0 +1,124 @@
+"""The plan that a person named: its files read and checked, its agents known, its times foretold."""
+
+from __future__ import annotations
+
+import os
+
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.domain.plan import Plan
+from sow.errors import SowError
+from sow.plans import reader
+from sow.store import plan_files
+from sow.system.terminal import err, harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sow.cli.context import Context
+    from sow.domain.forecast import Expected
+    from sow.domain.plan import Finding, Source
+    from sow.store.home import Home
+
+BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
+MOST_SHOWN = 200  # findings of one kind; a file with more has one cause
+
+
+class KnownAgents:
+    """The names of all roles; files are looked for only when a name is not one of ours."""
+
+    __slots__ = ("_context", "_names", "_root")
+
+    def __init__(self, context: Context, root: str) -> None:
+        self._context = context
+        self._root = root
+        self._names: frozenset[str] | None = None
+
+    def _all(self) -> frozenset[str]:
+        if self._names is None:
+            from sow.agents.registry import AgentRegistry
+
+            user_home = self._context.environment.get("HOME", "")
+            self._names = frozenset(AgentRegistry(root=self._root, user_home=user_home).names())
+        return self._names
+
+    def __contains__(self, name: object) -> bool:
+        return name in BUILT_IN or name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._all()))
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Reading:
+    """A plan with the texts that it came from, and the checkout around us, if there is one."""
+
+    __slots__ = ("agents", "home", "plan", "sources")
+
+    def __init__(self, plan: Plan, sources: list[Source], home: Home | None, agents: KnownAgents) -> None:
+        self.plan = plan
+        self.sources = sources
+        self.home = home
+        self.agents = agents
+
+    def expected(self) -> dict[str, Expected]:
+        """How long each task will take; what is done or left out takes no time any more."""
+        from sow.domain.forecast import Expected, Forecast
+        from sow.domain.intake import agent_of
+        from sow.store import past
+
+        forecast = Forecast(past.finished(self.home) if self.home is not None else ())
+        return {
+            task.id: Expected(0.0, task.status)
+            if task.status in ("completed", "skipped")
+            else forecast.expected(agent_of(task, self.plan, self.agents), task.estimated_minutes)
+            for task in self.plan.tasks
+        }
+
+
+def read(context: Context, paths: list[str]) -> Reading:
+    """Read and check a plan; what is wrong with it is among its findings."""
+    home = _home(context)
+    agents = KnownAgents(context, home.root if home is not None else "")
+    sources, findings = plan_files.load(paths, context.cwd)
+    return Reading(reader.read(sources, agents=agents, findings=findings), sources, home, agents)
+
+
+def _home(context: Context) -> Home | None:
+    """The checkout around us; a plan can be looked at anywhere."""
+    try:
+        return context.place()
+    except SowError:
+        if context.root:
+            raise
+        return None
+
+
+def sound(context: Context, paths: list[str]) -> Reading | None:
+    """A plan without errors; otherwise each error is said, and there is none."""
+    reading = read(context, paths)
+    errors = reading.plan.errors
+    if not errors:
+        return reading
+    for finding in errors[:MOST_SHOWN]:
+        complain("error", finding)
+    if len(errors) > MOST_SHOWN:
+        err(f"error: and {len(errors) - MOST_SHOWN} more like these")
+    return None
+
+
+def complain(kind: str, finding: Finding) -> None:
+    """One finding, with its place and what to do about it."""
+    err(f"{kind}: {harmless_line(finding.place)}: {harmless_line(finding.message)}")
+    if finding.hint and kind == "error":
+        err(f"hint: {harmless_line(finding.hint)}")
+
+
+def path_of(context: Context, name: str) -> str:
+    """Where a file of the plan is."""
+    return os.path.join(context.cwd, name)

@@ -1,0 +1,88 @@
+"""The way back: how the project's tasks stand, written into the plan that they came from."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.output import emit, table
+from sow.cli.plan_source import complain, path_of
+from sow.errors import SowError
+from sow.plans import reader
+from sow.plans.write_back import with_statuses
+from sow.store import desk as desks
+from sow.store import intake, plan_files
+from sow.store import project as projects
+from sow.system.terminal import harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.cli.context import Context
+    from sow.domain.plan import Source
+    from sow.domain.shapes import ProjectState
+    from sow.store.home import Home
+
+# A task's status in the words of a plan.
+WORDS = {
+    "pending": "pending",
+    "in_progress": "in_progress",
+    "needs_review": "in_progress",
+    "paused": "in_progress",
+    "completed": "completed",
+    "failed": "failed",
+    "abandoned": "skipped",
+}
+
+
+def update(context: Context, paths: list[str], *, dry_run: bool, json: bool) -> int:
+    """Write the statuses into the given plans, or into all that were imported."""
+    home = context.home()
+    project = projects.load(home)
+    named = paths or [os.path.join(home.root, each["path"]) for each in project.get("plans", [])]
+    if not named:
+        raise SowError("no plan was imported into this project", "import one: sow plan import PLAN")
+    sources, findings = plan_files.load(named, context.cwd)
+    errors = [each for each in findings if each.error]
+    for each in errors:
+        complain("error", each)
+    if errors:
+        return 2
+    statuses = _statuses(home, project)
+    rows: list[tuple[str, str, str, str]] = []
+    for source in sources:
+        rows += _update_one(context, home, source, statuses, dry_run=dry_run)
+    if json:
+        keys = ("file", "id", "before", "after")
+        emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})
+        return 0
+    if rows:
+        out(table([("PLAN", "ID", "WAS", "IS"), *rows]))
+    out(f"{len(rows)} changed{' (dry run: nothing was written)' if dry_run else ''}" if rows else "nothing to change")
+    return 0
+
+
+def _statuses(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
+    """How each imported task stands, by its plan and its number there."""
+    readable, _ = desks.load_all(home, project)
+    return {
+        (task["source"]["plan"], task["source"]["id"]): WORDS[task["status"]]
+        for _, task in readable
+        if "source" in task
+    }
+
+
+def _update_one(
+    context: Context, home: Home, source: Source, statuses: dict[tuple[str, str], str], *, dry_run: bool
+) -> list[tuple[str, str, str, str]]:
+    path = path_of(context, source.name)
+    place = intake.place_of(home, path)
+    wanted = {number: word for (plan, number), word in statuses.items() if plan == place}
+    if not wanted:
+        raise SowError(
+            f"no task of this project comes from {harmless_line(source.name)}",
+            f"import it: sow plan import {source.name}",
+        )
+    before = {task.number: task.status for task in reader.read([source]).tasks}
+    changed = {number: word for number, word in wanted.items() if number in before and before[number] != word}
+    if changed and not dry_run:
+        plan_files.replace(home, path, source.text, with_statuses(source.text, source.name, changed))
+    return [(source.name, number, before[number], word) for number, word in changed.items()]

@@ -1,0 +1,141 @@
+"""A plan for eyes and for programs: its table, its waves, its JSON."""
+
+from __future__ import annotations
+
+from sow.cli.output import emit, table
+from sow.domain import graph
+from sow.domain.task import DEFAULT_AGENT
+from sow.system.terminal import harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.cli.plan_source import Reading
+    from sow.domain.plan import Finding, Plan, PlanTask
+
+
+def finding(each: Finding) -> dict[str, Any]:
+    """A finding as JSON."""
+    return {"file": each.file, "line": each.line, "message": each.message, "hint": each.hint or None}
+
+
+def duration(minutes: float) -> str:
+    """`1h 15m`, `2d 3h`: two units at most, no seconds above a minute."""
+    if minutes < 1:
+        return f"{round(minutes * 60)}s" if minutes else "0m"
+    whole = round(minutes)
+    days, rest = divmod(whole, 1440)
+    hours, left = divmod(rest, 60)
+    parts = [f"{days}d"] * (days > 0) + [f"{hours}h"] * (hours > 0) + [f"{left}m"] * (left > 0)
+    return " ".join(parts[:2])
+
+
+def show(reading: Reading, *, json: bool) -> int:
+    """The whole plan."""
+    plan = reading.plan
+    needs = plan.needs()
+    expected = reading.expected()
+    minutes = {task: each.minutes for task, each in expected.items()}
+    levels = graph.waves(needs)
+    path = graph.critical_path(needs, minutes)
+    longest = sum(minutes[task] for task in path)
+    if json:
+        document = summary(plan, levels)
+        document["tasks"] = [
+            task.document()
+            | {
+                "expected_minutes": round(expected[task.id].minutes, 2),
+                "expected_from": expected[task.id].origin,
+            }
+            for task in plan.tasks
+        ]
+        document["critical_path"] = path
+        document["minutes"] = {"work": round(sum(minutes.values()), 2), "critical_path": round(longest, 2)}
+        emit(document)
+        return 0
+    out(_headline(plan, len(levels)))
+    out("")
+    out(table(_rows(plan, levels)))
+    out("")
+    total = sum(minutes.values())
+    guessed = sum(each.origin == "guess" for each in expected.values())
+    sure = f" ({guessed} of them without an estimate)" if guessed and guessed < len(plan.tasks) else ""
+    if guessed < len(plan.tasks):
+        out(f"work: {duration(total)}{sure}; at least {duration(longest)}, however many work at once")
+    out(harmless_line(f"critical path: {' → '.join(path)}"))
+    _warnings(plan)
+    return 0
+
+
+def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
+    """What a plan is, without its tasks."""
+    return {
+        "name": plan.name,
+        "files": plan.files,
+        "default_agent": plan.default_agent or None,
+        "max_concurrency": plan.max_concurrency,
+        "quality_control": plan.quality_control or None,
+        "worktree_groups": plan.worktree_groups,
+        "tasks": [],
+        "waves": levels,
+        "critical_path": [],
+        "warnings": [finding(each) for each in plan.warnings],
+    }
+
+
+def _headline(plan: Plan, levels: int) -> str:
+    files = ", ".join(plan.files[:3]) + (f" and {len(plan.files) - 3} more" if len(plan.files) > 3 else "")
+    tasks = f"{len(plan.tasks)} task{'' if len(plan.tasks) == 1 else 's'}"
+    count = f"{levels} wave{'' if levels == 1 else 's'}"
+    return f"{paint(harmless_line(plan.name), 'bold')} ({harmless_line(files)}): {tasks} in {count}"
+
+
+def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
+    tasks = {task.id: task for task in plan.tasks}
+    rows: list[tuple[str, ...]] = [("WAVE", "ID", "TASK", "AGENT", "AFTER", "TIME", "STATUS")]
+    for number, wave in enumerate(levels, 1):
+        rows += [_row(plan, tasks[ident], str(number) if not index else "") for index, ident in enumerate(wave)]
+    return rows
+
+
+def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
+    name = task.name if len(task.name) <= 60 else f"{task.name[:59]}…"
+    after = [*task.depends_on, *(f"({each})" for each in task.implied)]
+    time = duration(task.estimated_minutes) if task.estimated_minutes is not None else "-"
+    agent = task.agent or plan.default_agent or DEFAULT_AGENT
+    return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
+
+
+def _warnings(plan: Plan) -> None:
+    if any(task.implied for task in plan.tasks):
+        out("(n) waits for task n because both write the same file")
+    if not plan.warnings:
+        return
+    out("")
+    for each in plan.warnings:
+        hint = f" ({each.hint})" if each.hint else ""
+        out(f"{paint('warning:', 'yellow')} {harmless_line(f'{each.place}: {each.message}{hint}')}")
+
+
+def waves(reading: Reading, *, json: bool) -> int:
+    """Which tasks can run side by side."""
+    plan = reading.plan
+    levels = graph.waves(plan.needs())
+    if json:
+        most = plan.max_concurrency
+        emit(
+            {
+                "name": plan.name,
+                "waves": [
+                    {"name": f"Wave {number}", "tasks": wave, "max_concurrency": most}
+                    for number, wave in enumerate(levels, 1)
+                ],
+            }
+        )
+        return 0
+    names = {task.id: task.name for task in plan.tasks}
+    for number, wave in enumerate(levels, 1):
+        out(paint(f"Wave {number}", "bold"))
+        out(table([(ident, names[ident]) for ident in wave], indent="  "))
+    return 0

@@ -1,0 +1,63 @@
+"""What the worker of a plan's task reads: the author's own text, and every field that is not in it yet."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sow.domain.plan import Plan, PlanTask
+
+MAX_DEPTH = 20
+
+
+def description(plan: Plan, task: PlanTask) -> str:
+    """The Markdown of a task's description.md."""
+    parts = [f"# {task.name}", (task.brief if task.whole else task.text).strip()]
+    if not task.whole:  # in Markdown the fields are part of the text; from YAML they are added here
+        parts += _fields(task)
+        parts += [f"## {_title(name)}\n\n{_rendered(value)}" for name, value in task.context.items()]
+    if plan.context:
+        parts.append("## Plan context\n\n" + _rendered(plan.context))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _fields(task: PlanTask) -> Iterator[str]:
+    yield _section("Files", [f"`{each}`" for each in task.files])
+    yield _section("Success criteria", [_criterion(each) for each in task.success_criteria])
+    yield _section("Integration criteria", [_criterion(each) for each in task.integration_criteria])
+    yield _section("Test commands", [f"`{each}`" for each in task.test_commands])
+
+
+def _section(title: str, entries: list[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(f"- {each}" for each in entries) if entries else ""
+
+
+def _criterion(criterion: Any) -> str:
+    shown = f" (`{criterion.command}`)" if criterion.command else ""
+    return f"{criterion.text}{shown}"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _rendered(value: Any, depth: int = 0) -> str:
+    """Data as nested bullets; a text of several lines stays one block."""
+    indent = "  " * min(depth, MAX_DEPTH)
+    if isinstance(value, dict):
+        return "\n".join(f"{indent}- {_title(str(key))}:{_nested(each, depth)}" for key, each in value.items())
+    if isinstance(value, list):
+        return "\n".join(f"{indent}-{_nested(each, depth)}" for each in value)
+    return "" if value is None else str(value)
+
+
+def _nested(value: Any, depth: int) -> str:
+    if isinstance(value, (dict, list)):
+        return "\n" + _rendered(value, depth + 1) if value else ""
+    text = "" if value is None else str(value).rstrip("\n")
+    if "\n" not in text:
+        return f" {text}" if text else ""
+    indent = "  " * min(depth + 1, MAX_DEPTH)
+    return "".join(f"\n{indent}{line}".rstrip(" ") for line in text.split("\n"))

@@ -1,0 +1,59 @@
+"""Where the status of a task stands in Markdown, or where it goes."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from sow.plans import words
+from sow.plans.status_edit import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.domain.plan import PlanTask
+    from sow.plans.status_edit import Edit
+
+# What is more than a status: another label, a comment, a table.
+MORE = ("**", "<!--", "|")
+
+
+def places(text: str) -> Callable[[PlanTask, str], Edit]:
+    """For a task and a word, the change of the text."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def place(task: PlanTask, word: str) -> Edit:
+        if not task.status_line:
+            return _new_line(lines[task.facts_line - 1], starts[task.facts_line] - 1, word)
+        start, end, new = _value(lines[task.status_line - 1], word)
+        offset = starts[task.status_line - 1]
+        return offset + start, offset + end, new
+
+    return place
+
+
+def _new_line(fact: str, end: int, word: str) -> Edit:
+    """Behind the last fact, with its bullet or indentation; a heading has none."""
+    lead = fact[: fact.find("**")] if not fact.startswith("#") else ""
+    return end, end, f"\n{lead}**Status**: {word}"
+
+
+def _value(line: str, word: str) -> Edit:
+    """The value behind the label `**Status**:` or `**Status:**`; a line break's backslash is not a part of it."""
+    opening = line.find("**")
+    closing = line.find("**", opening + 2)
+    if opening < 0 or closing < 0:
+        raise Refusal("it has a heading of its own")
+    label = closing + 2
+    rest = line[label:].lstrip()
+    if rest.startswith(":"):
+        label = len(line) - len(rest) + 1
+        rest = rest[1:]
+    value = rest.strip().removesuffix("\\").rstrip()
+    if not value:
+        return label, label, f" {word}"
+    if words.status(value) is None and any(mark in value.strip("*`_ ") for mark in MORE):
+        raise Refusal("more than a status stands in its line")
+    start = line.index(value, label)
+    return start, start + len(value), word

@@ -1,0 +1,112 @@
+"""Where the status of a task stands in YAML, or where it goes."""
+
+from __future__ import annotations
+
+import yaml
+
+from sow.plans import words
+from sow.plans.status_edit import Refusal
+from sow.plans.yaml_plan import NUMBER_KEYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sow.domain.plan import PlanTask
+    from sow.plans.status_edit import Edit
+
+NULLS = ("", "~", "null", "Null", "NULL")
+QUOTES = ("'", '"')
+BLOCKS = ("|", ">")
+
+
+def places(text: str) -> Callable[[PlanTask, str], Edit]:
+    """For a task and a word, the change of the text, which the reader has read before: it is bounded and flat."""
+    root = yaml.compose(text, Loader=yaml.CBaseLoader)
+    tasks = {_number(node): node for node in _tasks(root)}
+
+    def place(task: PlanTask, word: str) -> Edit:
+        node = tasks.get(task.number)
+        if node is None:
+            raise Refusal("its place was not found")
+        for key, value in node.value:
+            if key.value == "status":
+                return _scalar(text, key, value, word)
+        return _in_flow(node, word) if node.flow_style else _new_line(text, node, word)
+
+    return place
+
+
+def _tasks(root: yaml.Node) -> Iterator[yaml.MappingNode]:
+    holder = _field(root, "plan")
+    tasks = _field(root if holder is None else holder, "tasks")
+    if isinstance(tasks, yaml.SequenceNode):
+        yield from (each for each in tasks.value if isinstance(each, yaml.MappingNode))
+
+
+def _field(node: yaml.Node, name: str) -> yaml.Node | None:
+    """A field of a mapping; a null one counts as missing."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    found = next((value for key, value in pairs if key.value == name), None)
+    null = isinstance(found, yaml.ScalarNode) and not found.style and found.value in NULLS
+    return None if null else found
+
+
+def _number(node: yaml.Node) -> str:
+    found = next((each for name in NUMBER_KEYS if (each := _field(node, name)) is not None), None)
+    return words.plain_id(found.value) if isinstance(found, yaml.ScalarNode) else ""
+
+
+def _scalar(text: str, key: yaml.Node, value: yaml.Node, word: str) -> Edit:
+    """In the place of the present value, in its quotes."""
+    if not isinstance(value, yaml.ScalarNode):
+        raise Refusal("it is not a text")
+    start, end = value.start_mark.index, value.end_mark.index
+    if value.style in BLOCKS:
+        return _block(text, start, end, word)
+    if start == end:
+        colon = text.find(":", key.end_mark.index, start)
+        at = colon + 1 or key.end_mark.index
+        return at, at, f" {word}" if colon >= 0 else f": {word}"
+    return start, end, _quoted(word, value)
+
+
+def _block(text: str, start: int, end: int, word: str) -> Edit:
+    """In the place of all lines below the mark, or of the mark itself where there are none."""
+    head, _, content = text[start:end].partition("\n")
+    if not content.strip():
+        return start, start + len(head.split()[0]), word
+    first = end - len(content.lstrip())
+    return first, first + len(content.strip()), word
+
+
+def _quoted(word: str, like: yaml.Node) -> str:
+    quote = like.style if isinstance(like, yaml.ScalarNode) and like.style in QUOTES else ""
+    return f"{quote}{word}{quote}"
+
+
+def _pair(word: str, key: yaml.Node) -> str:
+    return f"{_quoted('status', key)}: {_quoted(word, key)}"
+
+
+def _in_flow(node: yaml.MappingNode, word: str) -> Edit:
+    """Behind the last pair of braces."""
+    key, value = node.value[-1]
+    end = value.end_mark.index
+    return end, end, f", {_pair(word, key)}"
+
+
+def _new_line(text: str, node: yaml.MappingNode, word: str) -> Edit:
+    """Behind the line of the number, or of the name that follows it."""
+    found = None
+    for key, value in node.value:
+        if isinstance(value, yaml.ScalarNode) and value.style not in BLOCKS and key.value in (*NUMBER_KEYS, "name"):
+            found = key, value
+        elif found is not None:
+            break
+    if found is None:
+        raise Refusal("there is no line for it")
+    key, value = found
+    end = text.find("\n", value.end_mark.index)
+    end = end if end >= 0 else len(text)
+    return end, end, f"\n{' ' * key.start_mark.column}{_pair(word, key)}"
