@@ -41,12 +41,25 @@ def _large(root: Path) -> Path:
     return home
 
 
+def _plan(tasks: int) -> str:
+    """A plan as people write them: each task has a few fields and waits for the one before."""
+    text = "# An ordinary plan\n"
+    for number in range(1, tasks + 1):
+        after = f"Task {number - 1}" if number > 1 else "None"
+        text += f"\n## Task {number}: Part {number}\n**File(s)**: `src/part_{number}.py`\n**Depends on**: {after}\n"
+        text += "**Estimated time**: 45m\n\nBuild it.\n\n**Success Criteria**:\n- it works\n"
+        text += "\n**Test Commands**:\n```bash\nmake test\n```\n"
+    return text
+
+
 def cases(scratch: Path) -> list[Case]:
     """What is measured, and against what."""
     small = repository(scratch / "small")
     large = _large(scratch / "large")
     notes = small / ".sow/project/phases/implementation/tasks/010/completion_drive"
+    (small / "plan.md").write_text(_plan(20))
     return [
+        Case(name="sow plan show, 20 tasks", command=[SOW, "plan", "show", "plan.md"], limit=5, cwd=small),
         Case(name="sow --version", command=[SOW, "--version"], limit=3, cwd=small),
         Case(
             name="sow log …",

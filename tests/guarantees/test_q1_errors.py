@@ -28,6 +28,9 @@ def check(result: Result, code: int, mention: str) -> None:
     assert "sow itself failed" not in result.err
 
 
+EXAMPLE = str(Path(__file__).parent.parent.parent / "examples" / "user-accounts.md")
+
+
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Repo:
     """A project with a task in every status, shared by all rows, since none of them may change it."""
@@ -227,7 +230,23 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("schema", "show", "task", "--version", "../.."), "'../..'"),
     (("schema", "diff", "v0.9.0"), "NEWER is missing"),
     (("schema", "diff", "v0.9.0", "v7.0.0"), "'v7.0.0'"),
-    (("validate",), "which file?"),
+    (("plan",), "plan"),
+    (("plan", "shov", "plan.md"), "plan"),
+    (("plan", "show"), "PLAN is missing"),
+    (("plan", "show", ""), "there is no such file"),
+    (("plan", "show", "missing.md"), "missing.md: there is no such file"),
+    (("plan", "show", "binary.bin"), "binary.bin"),
+    (("plan", "show", "notes.txt"), "notes.txt: there are no tasks in this file"),
+    (("plan", "show", ".git"), "there is no plan file in this folder"),
+    (("plan", "show", "notes.txt", "--graph", "png"), "--graph cannot be 'png'"),
+    (("plan", "waves", "missing.md"), "missing.md: there is no such file"),
+    (("plan", "simulate", "notes.txt", "--max-concurrency", "0"), "--max-concurrency: '0'"),
+    (("plan", "simulate", "notes.txt", "--max-concurrency", "many"), "--max-concurrency: 'many'"),
+    (("plan", "import", "notes.txt"), "notes.txt: there are no tasks in this file"),
+    (("plan", "import", EXAMPLE, "--phase", "dreams"), "there is no phase 'dreams'"),
+    (("plan", "update"), "no plan was imported"),
+    (("plan", "update", "missing.md"), "missing.md: there is no such file"),
+    (("validate",), "FILE is missing"),
     (("validate", "missing.yaml"), "missing.yaml"),
     (("validate", "notes.txt"), "notes.txt"),
     (("validate", "notes.txt", "--kind", "poem"), "--kind cannot be 'poem'"),
