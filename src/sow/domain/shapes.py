@@ -173,3 +173,57 @@ class SessionState(TypedDict):
     schema_version: str
     revision: int
     session: Session
+
+
+class RunPlan(TypedDict):
+    path: str
+    digest: str
+
+
+class RunSettings(TypedDict):
+    max_concurrency: int
+    schedule: str
+    isolation: str
+    review: str
+    retries: int
+    executor: NotRequired[str]
+    agent: NotRequired[str]
+    timeout: NotRequired[float]
+    max_cost: NotRequired[float]
+    max_wait: NotRequired[float]
+
+
+class Pool(TypedDict):
+    executor: str
+    until: int
+    reason: str
+
+
+class BreakerState(TypedDict):
+    failures: int
+    opened: int
+    until: int
+
+
+class Run(TypedDict):
+    id: str
+    project_id: str
+    name: str
+    branch: str
+    base: str
+    status: str
+    started_at: str
+    plans: list[RunPlan]
+    tasks: list[str]
+    settings: RunSettings
+    ended_at: NotRequired[str]
+    exit: NotRequired[int]
+    pools: NotRequired[list[Pool]]
+    breaker: NotRequired[BreakerState]
+    spawns: NotRequired[int]
+
+
+class RunState(TypedDict):
+    schema_version: str
+    revision: int
+    run: Run
