@@ -183,6 +183,30 @@ SABOTAGES = {
         "    if dry_run and not yes and not steps:\n",
         "cli/test_schema_commands.py::test_a_dry_run_changes_nothing",
     ),
+    "unknown keys of a plan are dropped": Sabotage(
+        "plans/yaml_plan.py",
+        "    task.context.update(entry.left(HINT))\n",
+        "    entry.asked.update(entry.node.value)\n",
+        "plans/test_nothing_lost.py::test_no_word_of_a_task_is_lost",
+    ),
+    "two tasks may write one file at once": Sabotage(
+        "plans/checks.py",
+        "            waits[second.id][first.id] = None\n",
+        "            waits[second.id].clear()\n",
+        "plans/test_checks.py::test_the_order_of_files_never_makes_a_cycle",
+    ),
+    "a fence that never ends hides tasks in silence": Sabotage(
+        "plans/markdown.py",
+        "    if page.unclosed:\n",
+        "    if page.unclosed and not rest:\n",
+        "plans/test_fixtures.py::test_a_plan_reads_as_the_table_says[fences and comments are text]",
+    ),
+    "a knot hides the one before it": Sabotage(
+        "domain/graph.py",
+        "    return [knot for root in reversed(ended) if (knot := _walk(after, root, seen))]\n",
+        "    return [knot for root in reversed(ended[:-1]) if (knot := _walk(after, root, seen))]\n",
+        "domain/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 from bombs import JSON, YAML
-from calling import Answer, Call, Caller
+from calling import MEMORY, Answer, Call, Caller
 from conftest import FULL, Repo
-from forking import shard
+from forking import in_fresh_process, shard
+from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
+
+from sow.domain.plan import Source
+from sow.plans.reader import read
 
 GENEROUS = 5.0  # seconds of processor time; half a second is the aim, and a busy machine is no failure
 BATCH = 50
@@ -126,3 +133,42 @@ def test_a_bomb_as_a_state_hurts_its_task_only(caller, task_repo: Repo):
         assert name in NOT_OURS_TO_MEND or "the last good state is back" in answers[1].err, name
         assert max(answer.seconds for answer in answers) < GENEROUS, name
         (task_repo.desk("010") / "state.yaml").write_text(good)
+
+
+def plan_bombs() -> Iterator[Bomb]:
+    """Every pattern of a plan in several sizes up to the limit and beyond, and random mixtures."""
+    families = [("plan.md", PLAN_MARKDOWN), ("plan.yaml", PLAN_YAML), ("plan.yaml", YAML)]
+    for kind, family in families:
+        for name, make in family.items():
+            for size in (3, 60, 999, 5000, 20_001):
+                yield f"{name} × {size}", kind, make(size)
+            yield f"{name}, 1 MiB", kind, make(KIB * KIB // len(make(1)[-40:] or "x"))[: KIB * KIB]
+    yield "10 MB of text", "plan.yaml", "a: " + "x" * 10_000_000
+    yield "10 MB of digits", "plan.md", "## Task 1: a\n**Estimated time**: " + "9" * 10_000_000
+    yield "a million tasks", "plan.md", "".join(f"## Task {n}: a\nx\n" for n in range(1, 1_000_001))
+    yield "a million keys", "plan.yaml", "".join(f"k{n}: 1\n" for n in range(1_000_000))
+    yield "a million pairs of stars", "plan.md", "## Task 1: a\n" + "**a** " * 1_000_000
+    for name, kind, text in mixtures():
+        yield name, "plan.md" if kind == "log.md" else "plan.yaml", text
+
+
+def read_plans(part: str) -> list[str]:
+    """Read a part of the bombs with little memory; returns those that were too slow or said nothing."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    wrong = []
+    for number, (name, kind, text) in enumerate(plan_bombs()):
+        if number % PARTS == int(part):
+            print(f"{kind}: {name}", file=sys.stderr)
+            start = time.process_time()
+            plan = read([Source(kind, text)])
+            seconds = time.process_time() - start
+            short = all(len(each.message) + len(each.hint) < 2500 for each in plan.findings)
+            if seconds > GENEROUS or not (plan.tasks or plan.errors) or not short:
+                wrong.append(f"{kind}: {name}: {seconds:.1f} s, {len(plan.findings)} findings")
+    return wrong
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_plan_that_is_a_bomb_is_read_or_refused(part: int):
+    """The reader of plans answers to any bomb, within a gibibyte of memory and a moment of time."""
+    assert in_fresh_process(read_plans, str(part)) == []

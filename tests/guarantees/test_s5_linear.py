@@ -8,8 +8,11 @@ from collections.abc import Callable
 
 import pytest
 from bombs import JSON, YAML, Make, numbered, pattern
+from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
 
+from sow.domain.plan import Source
 from sow.errors import SowError
+from sow.plans.reader import read as read_plan
 from sow.store import feedback, json_text, kinds, log, memory, state, yaml_text
 from sow.store.home import Home
 from sow.store.validators.task import validate
@@ -103,6 +106,18 @@ def test_yaml_is_read_in_linear_time(name):
 def test_a_state_is_checked_in_linear_time(name):
     """Twice the state takes about twice the time to read and to validate."""
     check_linear(lambda text: state.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
+
+
+@pytest.mark.parametrize("name", PLAN_MARKDOWN)
+def test_a_plan_in_markdown_is_read_in_linear_time(name):
+    """Twice the Markdown takes about twice the time to read, to resolve and to check."""
+    check_linear(lambda text: read_plan([Source("plan.md", text)]), PLAN_MARKDOWN[name])
+
+
+@pytest.mark.parametrize("name", [*FLAT, *PLAN_YAML])
+def test_a_plan_in_yaml_is_read_in_linear_time(name):
+    """Twice the YAML takes about twice the time to read, to resolve and to check."""
+    check_linear(lambda text: read_plan([Source("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
 
 
 @pytest.mark.parametrize("name", JSON)

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
 
 STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
 TYPES = ("regular", "component", "integration")
+MAX_TASKS = 20_000
+MAX_SUGGESTIONS = 20  # looking for the nearest of many names is slow
+MAX_FINDINGS = 1000  # of each kind: nobody reads more of them, and a file can have a million
 
 
 class Source:
@@ -50,11 +53,10 @@ class Criterion:
         self.description = description
 
     def document(self) -> Any:
-        """As JSON has it: a text, or an object where there is a command."""
-        if not self.command:
-            return self.text
+        """As JSON has it: a text, or an object where the plan says how to verify it."""
         named = {"command": self.command, "expected": self.expected, "description": self.description}
-        return {"criterion": self.text, "verification": {key: value for key, value in named.items() if value}}
+        verification = {key: value for key, value in named.items() if value}
+        return {"criterion": self.text, "verification": verification} if verification else self.text
 
 
 class Reference:
@@ -88,12 +90,12 @@ class PlanTask:
         "integration_criteria",
         "key_points",
         "line",
+        "lines",
         "name",
         "number",
         "prompt_blocks",
         "references",
         "status",
-        "status_line",
         "success_criteria",
         "test_commands",
         "text",
@@ -108,6 +110,7 @@ class PlanTask:
         self.name = name
         self.file = file
         self.line = line
+        self.lines: dict[str, int] = {}  # where each field stands
         self.text = ""
         self.brief = ""  # in Markdown: the text without its status, which is no part of the work
         self.whole = False  # whether the text holds the fields too, as it does in Markdown
@@ -117,7 +120,6 @@ class PlanTask:
         self.implied: list[str] = []  # tasks that come first because they write the same file
         self.agent = ""
         self.status = "pending"
-        self.status_line = 0
         self.facts_line = line  # the last of the facts that lead a task in Markdown: a status goes behind it
         self.estimated_minutes: float | None = None
         self.type = "regular"
@@ -131,6 +133,14 @@ class PlanTask:
         self.prompt_blocks: list[str] = []
         self.commit: dict[str, Any] = {}
         self.context: dict[str, Any] = {}  # structured parts and unknown keys: the agent sees them as plan context
+
+    def line_of(self, field: str) -> int:
+        """The line of a field, or of the task where it does not have that field."""
+        return self.lines.get(field, self.line)
+
+    @property
+    def status_line(self) -> int:
+        return self.lines.get("status", 0)
 
     def document(self) -> dict[str, Any]:
         """The task as JSON."""
@@ -166,12 +176,18 @@ class Plan:
 
     __slots__ = (
         "context",
+        "counts",
         "default_agent",
+        "default_agents",
         "files",
         "findings",
         "max_concurrency",
         "name",
+        "places",
+        "prose",
         "quality_control",
+        "reference_count",
+        "suggestions",
         "tasks",
         "worktree_groups",
     )
@@ -181,17 +197,34 @@ class Plan:
         self.files: list[str] = []
         self.tasks: list[PlanTask] = []
         self.default_agent = ""
+        self.default_agents: dict[str, str] = {}  # of each file that has its own
         self.max_concurrency: int | None = None
         self.quality_control: dict[str, Any] = {}
         self.worktree_groups: list[str] = []
-        self.context: dict[str, Any] = {}  # what stands at the top for all agents to know
+        self.prose: list[str] = []  # what each file says outside its tasks
+        self.context: dict[str, Any] = {}  # keys that hold for the whole plan and are no setting: agents see them
+        self.places: dict[str, tuple[str, int]] = {}  # where each setting stands: file and line
+        self.reference_count = 0
+        self.suggestions = MAX_SUGGESTIONS
         self.findings: list[Finding] = []
+        self.counts = {True: 0, False: 0}  # errors and warnings, those past the limit included
 
     def error(self, file: str, line: int, message: str, hint: str) -> None:
-        self.findings.append(Finding(file, line, message, hint=hint, error=True))
+        self.add(Finding(file, line, message, hint=hint, error=True))
 
     def warn(self, file: str, line: int, message: str, hint: str = "") -> None:
-        self.findings.append(Finding(file, line, message, hint=hint))
+        self.add(Finding(file, line, message, hint=hint))
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or only count it where there are too many."""
+        self.counts[finding.error] += 1
+        if self.counts[finding.error] <= MAX_FINDINGS:
+            self.findings.append(finding)
+
+    def may_suggest(self) -> bool:
+        """Whether one more name may be looked for that is near to an unknown one."""
+        self.suggestions -= 1
+        return self.suggestions >= 0
 
     def needs(self) -> dict[str, list[str]]:
         """For each task, all that comes first: what the plan says, and what shared files imply."""

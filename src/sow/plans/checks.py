@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from sow.domain import graph
 from sow.domain.plan import TYPES
-from sow.plans.references import nearest
+from sow.plans.near import nearest
+from sow.plans.words import is_number, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,18 +16,22 @@ if TYPE_CHECKING:
 
     from sow.domain.plan import Plan, PlanTask
 
+MODES = ("auto", "explicit", "mixed", "intelligent")
+INSTEAD = "; the default agent is used"
+REVIEWERS = ("explicit_list", "additional", "blocked")
+
 
 def check(plan: Plan, agents: Collection[str]) -> None:
     """Everything that one task or all of them together can have wrong; overlaps are put in order."""
     _numbers(plan)
-    unknown: dict[str, str] = {}
     for task in plan.tasks:
         _type(plan, task)
-        _group(plan, task)
-        if agents:
-            _agent(plan, task, agents, unknown)
+    _groups(plan)
+    if agents:
+        _Agents(plan, agents).check()
+    _review_mode(plan)
     _cycles(plan)
-    if not plan.errors:
+    if not plan.counts[True]:
         _order_overlaps(plan)
 
 
@@ -37,36 +42,76 @@ def _numbers(plan: Plan) -> None:
         if first is not task:
             what = f"task {task.number} is there twice: also in line {first.line}"
             plan.error(task.file, task.line, what, "give one of them another number")
-        if task.number.replace(".", "", 1).isdigit() and float(task.number) <= 0:
-            plan.error(task.file, task.line, f"task {task.number}: a number is above 0", "begin with 1")
+        if is_number(task.number) and not task.number.strip("0."):
+            plan.error(task.file, task.line, f"task {task.number}: a number must be above 0", "begin with 1")
 
 
 def _type(plan: Plan, task: PlanTask) -> None:
     if task.type not in TYPES:
         what = f"task {task.id}: the type {task.type!r:.40} is read as regular"
-        plan.warn(task.file, task.line, what, "a type is one of: " + ", ".join(TYPES))
+        plan.warn(task.file, task.line_of("type"), what, "a type is one of: " + ", ".join(TYPES))
         task.type = "regular"
     if task.type == "integration" and not task.references:
         what = f"task {task.id} integrates, but depends on nothing"
-        plan.error(task.file, task.line, what, "name the tasks that it integrates")
+        plan.error(task.file, task.line_of("type"), what, "name the tasks that it integrates")
 
 
-def _group(plan: Plan, task: PlanTask) -> None:
-    groups = plan.worktree_groups
-    if task.worktree_group and groups and task.worktree_group not in groups:
-        hint = nearest(task.worktree_group, groups) or "the groups are: " + ", ".join(groups[:12])
-        plan.warn(task.file, task.line, f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}", hint)
+def _groups(plan: Plan) -> None:
+    """Where a plan names its groups, a task belongs to one of them."""
+    groups = dict.fromkeys(plan.worktree_groups)
+    for task in plan.tasks if groups else ():
+        if task.worktree_group and task.worktree_group not in groups:
+            near = nearest(task.worktree_group, groups) if plan.may_suggest() else ""
+            some = ", ".join(shown(each) for each in plan.worktree_groups[:12])
+            hint = f"did you mean {shown(near)}?" if near else f"the groups are: {some}"
+            what = f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}"
+            plan.warn(task.file, task.line_of("worktree_group"), what, hint)
 
 
-def _agent(plan: Plan, task: PlanTask, agents: Collection[str], unknown: dict[str, str]) -> None:
-    """An agent that nobody defined is no error: the default agent does its work."""
-    wanted = task.agent or plan.default_agent
-    if not wanted or wanted in agents:
-        return
-    if wanted not in unknown:
-        unknown[wanted] = nearest(wanted, agents) or "see 'sow agent list'"
-    what = f"task {task.id}: there is no agent {wanted!r:.60}; the default agent is used"
-    plan.warn(task.file, task.line, what, unknown[wanted])
+class _Agents:
+    """The agents that there are. One that nobody defined is no error: the default agent does its work."""
+
+    __slots__ = ("hints", "known", "plan")
+
+    def __init__(self, plan: Plan, known: Collection[str]) -> None:
+        self.plan = plan
+        self.known = known
+        self.hints: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Say which agents are unknown, and let the default one take their place."""
+        plan = self.plan
+        if plan.default_agent:
+            file, line = plan.places["default_agent"]
+            if not self._is_known(plan.default_agent, file, line, "default_agent: ", "; the usual one is used"):
+                plan.default_agent = ""
+        for task in plan.tasks:
+            if task.agent and not self._is_known(task.agent, task.file, task.line_of("agent"), f"task {task.id}: "):
+                task.agent = ""
+        self._check_reviewers()
+
+    def _check_reviewers(self) -> None:
+        file, line = self.plan.places.get("quality_control", ("", 0))
+        control = self.plan.quality_control
+        chosen = [name for key in REVIEWERS for name in control.get("agents", {}).get(key, ())]
+        for name in filter(None, [control.get("review_agent"), *chosen]):
+            self._is_known(name, file, line, "quality_control: ", "")
+
+    def _is_known(self, name: str, file: str, line: int, whose: str, instead: str = INSTEAD) -> bool:
+        if name in self.known:
+            return True
+        if name not in self.hints:
+            near = nearest(name, self.known) if self.plan.may_suggest() else ""
+            self.hints[name] = f"did you mean {near}?" if near else "see 'sow agent list'"
+        self.plan.warn(file, line, f"{whose}there is no agent {name!r:.60}{instead}", self.hints[name])
+        return False
+
+
+def _review_mode(plan: Plan) -> None:
+    mode = plan.quality_control.get("agents", {}).get("mode", MODES[0])
+    if mode not in MODES:
+        file, line = plan.places["quality_control"]
+        plan.warn(file, line, f"quality_control: {mode!r:.60} is no mode", "a mode is one of: " + ", ".join(MODES))
 
 
 def _cycles(plan: Plan) -> None:
@@ -75,21 +120,33 @@ def _cycles(plan: Plan) -> None:
         first = where[circle[0]]
         path = circle if len(circle) <= 20 else [*circle[:10], "…", *circle[-9:]]
         what = f"a cycle of dependencies: {' → '.join(path)}"
-        plan.error(first.file, first.line, what, "remove one of these dependencies")
+        plan.error(first.file, first.line_of("depends_on"), what, "remove one of these dependencies")
 
 
 def _order_overlaps(plan: Plan) -> None:
-    """Tasks that write the same file never run side by side: the later one waits."""
-    level = {task: number for number, wave in enumerate(graph.waves(plan.needs())) for task in wave}
-    writers: dict[str, list[PlanTask]] = {}
+    """Tasks that write the same file never run side by side: the later one waits, unless it waits already."""
+    needs = plan.needs()
+    shared = {file: tasks for file, tasks in _writers(plan).items() if len(tasks) > 1}
+    level = {task: number for number, wave in enumerate(graph.waves(needs)) for task in wave}
+    before = graph.all_before(needs) if shared else {}
+    order = {task: index for index, task in enumerate(needs)}
+    waits: dict[str, dict[str, None]] = {task: {} for task in needs}
+    for file, tasks in shared.items():
+        for first, second in pairwise(sorted(tasks, key=lambda task: level[task.id])):
+            if first.id in waits[second.id] or before[second.id] >> order[first.id] & 1:
+                continue
+            waits[second.id][first.id] = None
+            if level[first.id] == level[second.id]:
+                what = f"tasks {first.id} and {second.id} both write {shown(file)}: {second.id} waits for {first.id}"
+                plan.warn(second.file, second.line_of("files"), what)
+    for task in plan.tasks:
+        task.implied = list(waits[task.id])
+
+
+def _writers(plan: Plan) -> dict[str, list[PlanTask]]:
+    """For each file, the tasks that write it."""
+    found: dict[str, list[PlanTask]] = {}
     for task in plan.tasks:
         for file in dict.fromkeys(posixpath.normpath(each) for each in task.files):
-            writers.setdefault(file, []).append(task)
-    for file, tasks in writers.items():
-        for first, second in pairwise(sorted(tasks, key=lambda task: level[task.id])):
-            if first.id in second.depends_on or first.id in second.implied:
-                continue
-            second.implied.append(first.id)
-            if level[first.id] == level[second.id]:
-                what = f"tasks {first.id} and {second.id} both write {file}: {second.id} waits for {first.id}"
-                plan.warn(second.file, second.line, what)
+            found.setdefault(file, []).append(task)
+    return found

@@ -1,73 +1,43 @@
-"""Plans in Markdown: `## Task N: name` headings, bold labels, fences, lists. One pass over the lines."""
+"""Plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`."""
 
 from __future__ import annotations
 
-from sow.domain.plan import Plan, PlanTask
-from sow.plans import labels, words
+from sow.domain.plan import MAX_TASKS, PlanTask
+from sow.plans import body, words
+from sow.plans.labels import Slips
+from sow.plans.page import CODE, Page, heading
 
-FENCES = ("```", "~~~")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
+    from sow.domain.plan import Plan
 
-class Line:
-    """One line of a task with what was seen around it."""
-
-    __slots__ = ("fenced", "number", "text")
-
-    def __init__(self, number: int, text: str, *, fenced: bool) -> None:
-        self.number = number
-        self.text = text
-        self.fenced = fenced
-
-
-def lines_of(text: str, first: int) -> list[Line]:
-    """The lines, each told whether it stands in a code fence; the fence's own lines count as fenced."""
-    found = []
-    fence = ""
-    for number, line in enumerate(text.split("\n"), first):
-        bare = line.lstrip()
-        mark = _fence(bare)
-        if fence:
-            found.append(Line(number, line, fenced=True))
-            if mark.startswith(fence) and not bare.strip(fence[0] + " \t"):
-                fence = ""
-        else:
-            found.append(Line(number, line, fenced=bool(mark)))
-            fence = mark
-    return found
-
-
-def _fence(bare: str) -> str:
-    if not bare.startswith(FENCES):
-        return ""
-    return bare[: len(bare) - len(bare.lstrip(bare[0]))]
+FORM = "write it as: ## Task 1: name"
+Sections = list[tuple[int, "PlanTask | None"]]
 
 
 def read(plan: Plan, text: str, file: str) -> str:
     """Add the tasks of one file to the plan; returns the file's own name."""
-    head, body, first = frontmatter(text)
-    if head:
-        from sow.plans import yaml_plan
-
-        yaml_plan.read_settings(plan, head, file, first_line=2)
+    head, rest, first = frontmatter(text)
     name = ""
-    tasks: list[tuple[PlanTask, list[Line]]] = []
-    inside = False
-    for line in lines_of(body, first):
-        heading = "" if line.fenced else line.text
-        if heading.startswith("# ") and not name:
-            name = heading[2:].strip()
-        elif heading.startswith("## "):
-            task = _task(plan, heading[3:].strip(), file, line.number)
-            inside = task is not None
-            if task is not None:
-                tasks.append((task, []))
-                continue
-        if inside:
-            tasks[-1][1].append(line)
-    for task, lines in tasks:
-        labels.read(plan, task, lines)
-    plan.tasks += [task for task, _ in tasks]
-    return name
+    if head.strip():
+        from sow.plans import settings  # a plan without frontmatter does not pay for the YAML parser
+
+        name = settings.read_frontmatter(plan, head, file, first_line=2)
+    elif text.startswith("---\n"):
+        plan.warn(file, 1, "the block that begins with --- is empty or never ends", "end the frontmatter with ---")
+    page = Page(rest, first)
+    if page.unclosed:
+        what = "a code fence or comment begins here and never ends: all below is read as text"
+        plan.warn(file, page.unclosed, what, "close it")
+    title, sections = _sections(plan, page, file)
+    if len(sections) > MAX_TASKS:
+        what = f"the file has more than {MAX_TASKS:,} sections"
+        plan.error(file, page.number(sections[-1][0]), what, "split it into several plans")
+        return title
+    _read_sections(plan, page, sections)
+    return title or name
 
 
 def frontmatter(text: str) -> tuple[str, str, int]:
@@ -81,20 +51,77 @@ def frontmatter(text: str) -> tuple[str, str, int]:
     return "", text, 1
 
 
-def _task(plan: Plan, heading: str, file: str, line: int) -> PlanTask | None:
-    """The task that a second-level heading begins; `Tasks 1-5: …` is prose."""
-    first, _, rest = heading.partition(" ")
-    if first.lower() != "task":
-        return None
+def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
+    """The title, and where each second-level heading stands, with the task that it begins."""
+    title = ""
+    found: Sections = []
+    for index, level, name in _headings(page):
+        line = page.number(index)
+        if page.kinds[index]:
+            if level == 2 and page.kinds[index] == CODE and _number_and_name(name):
+                plan.warn(file, line, f"'## {words.shown(name)}' stands in a code fence and is read as text")
+            continue
+        title = title or (name if level == 1 else "")
+        task = _task(plan, name, file, line) if level == 2 else None
+        if level == 2:
+            found.append((index, task))
+            if len(found) > MAX_TASKS:
+                break
+        if task is None and _looks_like_a_task(name, level):
+            plan.warn(file, line, f"'{'#' * level} {words.shown(name)}' looks like a task but is read as text", FORM)
+    return title, found
+
+
+def _headings(page: Page) -> Iterator[tuple[int, int, str]]:
+    for index, text in enumerate(page.texts):
+        if "#" in text[:4]:
+            level, name = heading(text)
+            if level:
+                yield index, level, name
+
+
+def _number_and_name(text: str) -> tuple[str, str] | None:
+    """What a heading `Task 1: name` has; `Tasks 1-5: …` is prose."""
+    if text.startswith("**") and text.endswith("**"):
+        text = text[2:-2]
+    first, rest = _first_word(text)
     number, colon, name = rest.partition(":")
     number = number.strip()
-    if not colon or not words.is_id(number):
-        if number[:1].isdigit():
-            plan.warn(
-                file, line, f"'## {heading}' looks like a task but is read as text", "write it as: ## Task 1: name"
-            )
+    return (number, name.strip()) if first == "task" and colon and words.is_id(number) else None
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    first, *rest = text.split(None, 1) or [""]
+    return first.lower(), "".join(rest)
+
+
+def _looks_like_a_task(text: str, level: int) -> bool:
+    """A heading of another level, without its colon or number, or with a number that is none."""
+    if level != 2:
+        return _number_and_name(text) is not None
+    first, rest = _first_word(text)
+    return first == "task:" or (first == "task" and any(letter.isdigit() for letter in rest[:20]))
+
+
+def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
+    found = _number_and_name(text)
+    if found is None:
         return None
-    task = PlanTask(number=words.plain_id(number), name=name.strip(), file=file, line=line)
+    task = PlanTask(number=words.plain_id(found[0]), name=found[1], file=file, line=line)
     if not task.name:
-        plan.error(file, line, f"task {task.number} has no name", "write it as: ## Task 1: name")
+        plan.error(file, line, f"task {task.number} has no name", FORM)
     return task
+
+
+def _read_sections(plan: Plan, page: Page, sections: Sections) -> None:
+    """Read every task; what belongs to none is the plan's prose."""
+    slips = Slips()
+    ends = [index for index, _ in sections] + [len(page.texts)]
+    prose = page.texts[: ends[0]]
+    for (start, task), end in zip(sections, ends[1:], strict=True):
+        if task is None:
+            prose += page.texts[start:end]
+        else:
+            body.read(plan, task, page, start + 1, end, slips)
+            plan.tasks.append(task)
+    plan.prose += [said] if (said := "\n".join(prose).strip()) else []

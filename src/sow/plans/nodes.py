@@ -1,6 +1,6 @@
 """YAML as a tree whose every node knows its line; bounded, without aliases, tags or repeated keys.
 
-Scalars stay texts: an id `no`, `1.10` or `2026-01-01` is what its author wrote, and nothing else.
+Scalars stay texts: an id `no`, `1.10` or `2026-01-01` is what its author wrote, and nothing else. Only null is null.
 """
 
 from __future__ import annotations
@@ -10,6 +10,14 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 60
+MAX_DOCUMENTS = 2  # one, and an empty one behind a last ---
+MAX_KEYS = 10_000  # of one mapping
+MAX_ENTRIES = 20_000  # of one list
+MAX_NODES = 500_000  # of a file
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+OTHER_BREAKS = ("\x85", "\u2028", "\u2029")  # YAML ends a line at these, and nobody sees them
+HINT = "mend the YAML at this line"
+HINTS = {"mapping values": "put a text with a colon in it into quotes", "\t": "indent with spaces, not with tabs"}
 
 
 class BadYamlError(Exception):
@@ -23,23 +31,13 @@ class BadYamlError(Exception):
 
 
 class Node:
-    """One value with its line: a text, a list of nodes, or a mapping of names to nodes."""
+    """One value with its line: a text, None, a list of nodes, or a mapping of names to nodes."""
 
-    __slots__ = ("line", "plain", "value")
+    __slots__ = ("line", "value")
 
-    def __init__(self, value: Any, line: int, *, plain: bool = False) -> None:
+    def __init__(self, value: Any, line: int) -> None:
         self.value = value
         self.line = line
-        self.plain = plain  # a scalar without quotes: only such a one can be null or a number
-
-    @property
-    def is_null(self) -> bool:
-        return self.plain and self.value in ("", "~", "null", "Null", "NULL")
-
-    def get(self, name: str) -> Node | None:
-        """A field of a mapping; a null one counts as missing."""
-        found = self.value.get(name) if isinstance(self.value, dict) else None
-        return None if found is None or found.is_null else found
 
     def data(self) -> Any:
         """The plain data below, for parts that we only pass on."""
@@ -47,63 +45,140 @@ class Node:
             return {key: each.data() for key, each in self.value.items()}
         if isinstance(self.value, list):
             return [each.data() for each in self.value]
-        return None if self.is_null else self.value
+        return self.value
 
 
 def parse(text: str, first_line: int = 1) -> Node:
-    """The tree of a document; an empty one is an empty mapping."""
-    stack: list[tuple[Node, list[str]]] = []  # open collections, each with the key that waits for its value
-    root: Node | None = None
+    """The mapping that a document is; an empty document is an empty one."""
+    _refuse_other_breaks(text, first_line)
+    tree = _Tree(first_line)
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            kind = type(event)
-            if kind is yaml.ScalarEvent or kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                line = event.start_mark.line + first_line
-                node = _node(event, kind, line)
-                if stack:
-                    _put(stack, node)
-                elif root is None:
-                    root = node
-                else:
-                    raise BadYamlError(line, "a second document", "keep one document in the file")
-                if kind is not yaml.ScalarEvent:
-                    stack.append((node, []))
-                    if len(stack) > MAX_DEPTH:
-                        raise BadYamlError(line, f"nested deeper than {MAX_DEPTH} levels", "a plan is flat")
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                stack.pop()
-            elif kind is yaml.AliasEvent:
-                raise BadYamlError(
-                    event.start_mark.line + first_line, "aliases (*name) are not read", "write the value out"
-                )
+            tree.add(event)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        words = getattr(error, "problem", None) or str(error)
-        line = (mark.line if mark else 0) + first_line
-        raise BadYamlError(line, " ".join(str(words).split())[:200], "mend the YAML at this line") from None
-    return root if root is not None and not root.is_null else Node({}, first_line)
+        raise _complaint(error, text, first_line) from None
+    except UnicodeEncodeError:
+        raise BadYamlError(first_line, "half a character that UTF-8 does not have", "save the file as UTF-8") from None
+    return tree.root
 
 
-def _node(event: Any, kind: Any, line: int) -> Node:
-    if event.anchor:
-        raise BadYamlError(line, "anchors (&name) are not read", "write the value out where it is needed")
-    if event.tag:
-        raise BadYamlError(line, f"the tag {event.tag} is not read", "write the plain value")
-    if kind is yaml.ScalarEvent:
-        return Node(event.value, line, plain=event.implicit[0])
-    return Node({} if kind is yaml.MappingStartEvent else [], line)
+def _complaint(error: yaml.YAMLError, text: str, first_line: int) -> BadYamlError:
+    """What the parser says, with its line; of a character that YAML does not have it knows only the byte."""
+    mark = getattr(error, "problem_mark", None)
+    line = mark.line if mark else text.encode()[: getattr(error, "position", 0)].count(b"\n")
+    line = min(line, text.count("\n"))  # the end of a text is behind its last line
+    problem = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
+    there = text.split("\n", line + 1)[line : line + 1]
+    hint = next((hint for words, hint in HINTS.items() if words in problem or words in "".join(there)), HINT)
+    return BadYamlError(line + first_line, problem, hint)
 
 
-def _put(stack: list[tuple[Node, list[str]]], node: Node) -> None:
-    """Add a node to the innermost collection: as an entry, as a key, or as the value of the key before."""
-    holder, waiting = stack[-1]
-    if isinstance(holder.value, list):
-        holder.value.append(node)
-    elif waiting:
-        holder.value[waiting.pop()] = node
-    elif not isinstance(node.value, str):
-        raise BadYamlError(node.line, "a key must be a text", "write a plain name before the colon")
-    elif node.value in holder.value:
-        raise BadYamlError(node.line, f"the key {node.value!r:.60} is here a second time", "keep one of the two")
-    else:
-        waiting.append(node.value)
+def _refuse_other_breaks(text: str, first_line: int) -> None:
+    for mark in OTHER_BREAKS:
+        before, found, _ = text.partition(mark)
+        if found:
+            line = before.count("\n") + first_line
+            raise BadYamlError(line, f"an invisible line break, U+{ord(mark):04X}", "replace it by an ordinary one")
+
+
+class _Tree:
+    """The nodes so far: the open collections, and for each mapping the key that waits for its value."""
+
+    __slots__ = ("begun", "documents", "first_line", "keys", "nodes", "open", "root")
+
+    def __init__(self, first_line: int) -> None:
+        self.first_line = first_line
+        self.root = Node({}, first_line)
+        self.begun = False
+        self.documents = 0
+        self.open: list[Node] = []
+        self.keys: list[tuple[str, int] | None] = []
+        self.nodes = 0
+
+    def add(self, event: Any) -> None:
+        """One event of the parser."""
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            self._scalar(event)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self._start(event, {} if kind is yaml.MappingStartEvent else [])
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self.open.pop()
+            self.keys.pop()
+        elif kind is yaml.AliasEvent:
+            self._refuse(event, "aliases (*name) are not read", "write the value out")
+        elif kind is yaml.DocumentStartEvent:
+            self.documents += 1
+            if self.documents > MAX_DOCUMENTS:
+                self._refuse(event, "several documents", "keep one document in the file")
+
+    def _refuse(self, event: Any, message: str, hint: str) -> None:
+        raise BadYamlError(event.start_mark.line + self.first_line, message, hint)
+
+    def _scalar(self, event: Any) -> None:
+        if event.anchor or event.tag:
+            self._refuse_marks(event)
+        value = event.value
+        if self.open and self.keys[-1] is None and type(self.open[-1].value) is dict:
+            self._key(event, value)
+        elif value in NULLS and event.implicit[0]:
+            self._put(event, Node(None, event.start_mark.line + self.first_line))
+        else:
+            self._put(event, Node(value, event.start_mark.line + self.first_line))
+
+    def _start(self, event: Any, value: Any) -> None:
+        if event.anchor or event.tag:
+            self._refuse_marks(event)
+        if self.open and self.keys[-1] is None and type(self.open[-1].value) is dict:
+            self._refuse(event, "a key must be a text", "write a plain name before the colon")
+        node = Node(value, event.start_mark.line + self.first_line)
+        self._put(event, node)
+        self.open.append(node)
+        self.keys.append(None)
+        if len(self.open) > MAX_DEPTH:
+            self._refuse(event, f"nested deeper than {MAX_DEPTH} levels", "a plan is flat")
+
+    def _refuse_marks(self, event: Any) -> None:
+        if event.anchor:
+            self._refuse(event, "anchors (&name) are not read", "write the value out where it is needed")
+        self._refuse(event, f"the tag {event.tag:.60} is not read", "write the plain value")
+
+    def _key(self, event: Any, name: str) -> None:
+        holder = self.open[-1].value
+        if name in holder:
+            self._refuse(event, f"the key {name!r:.60} is here a second time", "keep one of the two")
+        if name == "<<":
+            self._refuse(event, "merge keys (<<) are not read", "write the values out")
+        if len(holder) >= MAX_KEYS:
+            self._refuse(event, f"a mapping with more than {MAX_KEYS:,} keys", "use a list, or several plans")
+        self.keys[-1] = name, event.start_mark.line + self.first_line
+
+    def _put(self, event: Any, node: Node) -> None:
+        """Add a node to the innermost collection: as an entry, or as the value of the key before."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            self._refuse(event, f"more than {MAX_NODES:,} values", "split it into several plans")
+        if not self.open:
+            self._begin(event, node)
+            return
+        holder = self.open[-1].value
+        key = self.keys[-1]
+        if key is not None:
+            name, node.line = key  # a value may begin below its key, where nobody looks for it
+            holder[name] = node
+            self.keys[-1] = None
+        elif len(holder) < MAX_ENTRIES:
+            holder.append(node)
+        else:
+            self._refuse(event, f"a list with more than {MAX_ENTRIES:,} entries", "split it into several plans")
+
+    def _begin(self, event: Any, node: Node) -> None:
+        """The value of a document: a mapping, once; an empty document beside it says nothing."""
+        if node.value is None:
+            return
+        if not isinstance(node.value, dict):
+            self._refuse(event, "the text is not a mapping of fields", "begin it with name: and tasks:")
+        if self.begun:
+            self._refuse(event, "a second document", "keep one document in the file")
+        self.begun = True
+        self.root = node

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-import posixpath
-
-from sow.domain.plan import Plan
+from sow.domain.plan import MAX_FINDINGS, MAX_TASKS, Finding, Plan
 from sow.plans import checks, markdown, references
+from sow.plans.references import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sow.domain.plan import Finding, Source
+    from sow.domain.plan import Source
 
 YAML_ENDINGS = (".yaml", ".yml")
+MAX_LINES = 400_000  # of all files together
+FORM = "write one as: ## Task 1: name"
+YAML_FORM = "write them below tasks:, each with number, name and prompt"
 
 
 def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: Sequence[Finding] = ()) -> Plan:
     """Read, join and check; all that is wrong is among the plan's findings, beside those that were there before."""
     plan = Plan()
     plan.files = [source.name for source in sources]
-    plan.findings = list(findings)
-    for source in sources:
-        _read_one(plan, source)
-    if not plan.tasks and not plan.errors:
-        plan.error(plan.files[0] if plan.files else "plan", 0, "there are no tasks", "write one as: ## Task 1: name")
+    for finding in findings:
+        plan.add(finding)
+    if not _read_all(plan, sources):
+        return plan
+    if not plan.tasks and not plan.counts[True]:
+        plan.error(plan.files[0] if plan.files else "plan", 0, "there are no tasks", FORM)
     plan.name = plan.name or (stem(plan.files[0]) if plan.files else "")
     _name_apart(plan)
+    _give_default_agents(plan)
     references.resolve(plan)
     checks.check(plan, agents)
-    place = {file: index for index, file in enumerate(plan.files)}
-    plan.findings.sort(key=lambda each: (place.get(each.file, -1), each.line))
+    _sort_findings(plan)
     return plan
 
 
-def _read_one(plan: Plan, source: Source) -> None:
-    tasks, errors = len(plan.tasks), len(plan.errors)
-    text = source.text.replace("\r\n", "\n").replace("\r", "\n")
+def _read_all(plan: Plan, sources: Sequence[Source]) -> bool:
+    """Read one file after the other; a plan that is too large is an error, and nothing more is done with it."""
+    lines = 0
+    for source in sources:
+        text = source.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        lines += text.count("\n")
+        if lines > MAX_LINES:
+            plan.error(source.name, 0, f"the plan has more than {MAX_LINES:,} lines", "split it into several plans")
+            return False
+        _read_one(plan, source, text)
+        if len(plan.tasks) > MAX_TASKS:
+            plan.error(source.name, 0, f"the plan has more than {MAX_TASKS:,} tasks", "split it into several plans")
+            return False
+    return True
+
+
+def _read_one(plan: Plan, source: Source, text: str) -> None:
+    tasks, errors = len(plan.tasks), plan.counts[True]
     if source.name.lower().endswith(YAML_ENDINGS):
         from sow.plans import yaml_plan  # a plan in Markdown does not pay for the YAML parser
 
@@ -44,17 +62,13 @@ def _read_one(plan: Plan, source: Source) -> None:
     else:
         name = markdown.read(plan, text, source.name)
     plan.name = plan.name or name
-    if len(plan.tasks) > tasks or len(plan.errors) > errors:
+    if len(plan.tasks) > tasks or plan.counts[True] > errors:
         return
     if source.in_folder:
         plan.warn(source.name, 0, "there are no tasks in this file", "it is left out")
     else:
-        plan.error(source.name, 0, "there are no tasks in this file", "write one as: ## Task 1: name")
-
-
-def stem(file: str) -> str:
-    """A file's name without its folder and its ending."""
-    return posixpath.splitext(posixpath.basename(file))[0]
+        form = YAML_FORM if source.name.lower().endswith(YAML_ENDINGS) else FORM
+        plan.error(source.name, 0, "there are no tasks in this file", form)
 
 
 def _name_apart(plan: Plan) -> None:
@@ -69,3 +83,23 @@ def _name_apart(plan: Plan) -> None:
         if len(files_of[task.number]) > 1:
             short = stem(task.file)
             task.id = f"{short if stems[short] == 1 else task.file}#{task.number}"
+
+
+def _give_default_agents(plan: Plan) -> None:
+    """A file's default agent does that file's tasks, where another file has set another one for the plan."""
+    for task in plan.tasks:
+        own = plan.default_agents.get(task.file, plan.default_agent)
+        task.agent = task.agent or (own if own != plan.default_agent else "")
+
+
+def _sort_findings(plan: Plan) -> None:
+    """By file and line; what is past the limit is counted at the end."""
+    place = {file: index for index, file in enumerate(plan.files)}
+    plan.findings.sort(key=lambda each: (place.get(each.file, -1), each.line))
+    for error, kind in ((True, "errors"), (False, "warnings")):
+        more = plan.counts[error] - MAX_FINDINGS
+        if more > 0:
+            file = plan.files[0] if plan.files else "plan"
+            plan.findings.append(
+                Finding(file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error)
+            )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import posixpath
+from itertools import islice
+
+from sow.plans.near import nearest
+from sow.plans.words import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,37 +14,45 @@ if TYPE_CHECKING:
 
     from sow.domain.plan import Plan, PlanTask, Reference
 
-MAX_SUGGESTIONS = 20  # looking for the nearest of many names is slow, and nobody reads more of it
+
+def stem(file: str) -> str:
+    """A file's name without its folder and its ending."""
+    return posixpath.splitext(posixpath.basename(file))[0]
+
+
+def beside(where: str, name: str) -> str:
+    """The path of a file that another one names, from where that one stands."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(where), name))
 
 
 class _Names:
     """The tasks of a plan, by their numbers and by their files."""
 
-    __slots__ = ("by_file", "by_number", "paths", "suggestions")
+    __slots__ = ("by_ending", "by_file", "by_number", "by_path", "order")
 
     def __init__(self, plan: Plan) -> None:
         self.by_number: dict[str, list[PlanTask]] = {}
         self.by_file: dict[str, dict[str, PlanTask]] = {file: {} for file in plan.files}
-        self.paths = {file: posixpath.normpath(file) for file in plan.files}
-        self.suggestions = MAX_SUGGESTIONS
+        self.by_path: dict[str, list[str]] = {}
+        self.by_ending: dict[str, list[str]] = {}
+        self.order = {task.id: index for index, task in enumerate(plan.tasks)}
         for task in plan.tasks:
             self.by_number.setdefault(task.number, []).append(task)
             self.by_file[task.file].setdefault(task.number, task)
+        for file in self.by_file:
+            self._add_file(file)
 
-    def hint(self, name: str, known: Collection[str]) -> str:
-        """The nearest name, or the first few."""
-        self.suggestions -= 1
-        near = nearest(name, known) if self.suggestions >= 0 else ""
-        some = list(known)[:12]
-        return near or f"the tasks are: {', '.join(some)}{', …' if len(known) > len(some) else ''}"
+    def _add_file(self, file: str) -> None:
+        """A file is known by its path, by every ending of it, and by its name without the ending."""
+        path = posixpath.normpath(file)
+        self.by_path.setdefault(path, []).append(file)
+        parts = path.split("/")
+        for ending in (stem(path), *("/".join(parts[place:]) for place in range(len(parts)))):
+            self.by_ending.setdefault(ending, []).append(file)
 
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """`did you mean …?` where a known name is near; numbers are never near each other."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(known)[:2000], n=1) if not name.isdigit() else []
-    return f"did you mean {near[0]}?" if near else ""
+    def files(self, where: str, name: str) -> list[str]:
+        """The given files that a name in a file means: the one beside it, or all with this ending."""
+        return self.by_path.get(beside(where, name)) or self.by_ending.get(posixpath.normpath(name), [])
 
 
 def resolve(plan: Plan) -> None:
@@ -48,8 +60,9 @@ def resolve(plan: Plan) -> None:
     names = _Names(plan)
     for task in plan.tasks:
         found: dict[str, None] = {}
+        own = {reference.task for reference in task.references if not reference.file}
         for reference in task.references:
-            target = _target(plan, task, reference, names)
+            target = _target(plan, task, reference, names, own)
             if target is task:
                 plan.error(task.file, reference.line, f"task {task.id} depends on itself", "remove that dependency")
             elif target is not None:
@@ -57,44 +70,39 @@ def resolve(plan: Plan) -> None:
         task.depends_on = list(found)
 
 
-def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names) -> PlanTask | None:
+def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
     if reference.file:
-        return _in_file(plan, task, reference, names)
-    own = names.by_file[task.file].get(reference.task)
+        return _in_file(plan, task, reference, names, own)
+    here = names.by_file[task.file].get(reference.task)
     others = names.by_number.get(reference.task, [])
-    if own is not None or len(others) == 1:
-        return own or others[0]
+    if here is not None or len(others) == 1:
+        return here or others[0]
     if others:
         which = ", ".join(each.id for each in others[:12])
         what = f"task {task.id} depends on {reference.task}, which could be {which}"
         plan.error(task.file, reference.line, what, "write file:F:task:N")
     else:
-        _unknown(plan, task, reference, names, names.by_number)
+        _unknown(plan, task, reference, names.by_number)
     return None
 
 
-def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names) -> PlanTask | None:
-    """A path counts from the folder of the file that has it; a bare ending of a given file's path is enough."""
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(task.file), reference.file))
-    ending = f"/{posixpath.normpath(reference.file)}"
-    exact = [file for file, path in names.paths.items() if path == beside]
-    fitting = exact or [file for file, path in names.paths.items() if f"/{path}".endswith(ending)]
-    if not fitting:
-        return _in_missing_file(plan, task, reference, names)
-    for file in fitting:
+def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
+    files = names.files(task.file, reference.file)
+    for file in files:
         if reference.task in names.by_file[file]:
             return names.by_file[file][reference.task]
-    _unknown(plan, task, reference, names, names.by_file[fitting[0]])
+    if not files:
+        return _in_missing_file(plan, task, reference, names, own)
+    _unknown(plan, task, reference, names.by_file[files[0]])
     return None
 
 
-def _in_missing_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names) -> PlanTask | None:
-    """A file that was not given: the only task of that number is taken for it, unless that one is named by itself."""
-    candidates = [each for each in names.by_number.get(reference.task, []) if each is not task]
-    named = any(each.task == reference.task and not each.file for each in task.references)
-    what = f"task {task.id} depends on task {reference.task} of {reference.file}, which was not given"
-    hint = f"name that file too: sow plan show {task.file} {reference.file}"
-    if len(candidates) == 1 and not named:
+def _in_missing_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
+    """A file that was not given: an only task of that number further up is taken for it, unless it is named, too."""
+    candidates = names.by_number.get(reference.task, [])
+    what = f"task {task.id} depends on task {reference.task} of {shown(reference.file)}, which was not given"
+    hint = f"name that file too: sow plan show {task.file} {shown(beside(task.file, reference.file))}"
+    if len(candidates) == 1 and reference.task not in own and names.order[candidates[0].id] < names.order[task.id]:
         taken = f"{what}: task {candidates[0].id} of {candidates[0].file} is taken for it"
         plan.warn(task.file, reference.line, taken, hint)
         return candidates[0]
@@ -102,7 +110,9 @@ def _in_missing_file(plan: Plan, task: PlanTask, reference: Reference, names: _N
     return None
 
 
-def _unknown(plan: Plan, task: PlanTask, reference: Reference, names: _Names, known: Collection[str]) -> None:
-    where = f" of {reference.file}" if reference.file else ""
+def _unknown(plan: Plan, task: PlanTask, reference: Reference, known: Collection[str]) -> None:
+    where = f" of {shown(reference.file)}" if reference.file else ""
     what = f"task {task.id} depends on task {reference.task}{where}, which does not exist"
-    plan.error(task.file, reference.line, what, names.hint(reference.task, known))
+    near = nearest(reference.task, known) if plan.may_suggest() else ""
+    some = ", ".join(islice(known, 12)) + (", …" if len(known) > 12 else "")
+    plan.error(task.file, reference.line, what, f"did you mean {near}?" if near else f"the tasks are: {some}")

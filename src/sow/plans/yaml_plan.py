@@ -2,293 +2,194 @@
 
 from __future__ import annotations
 
-from sow.domain.plan import Criterion, Plan, PlanTask, Reference
-from sow.plans import labels, words
+from sow.domain.plan import Criterion, PlanTask, Reference
+from sow.plans import fields, settings, words
+from sow.plans.mapping import Mapping
 from sow.plans.nodes import BadYamlError, Node, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from sow.domain.plan import Plan
 
 NUMBER_KEYS = ("number", "id", "task_number")
 TEXT_KEYS = ("prompt", "description")
 DEPENDENCY_KEYS = ("depends_on", "dependencies")
 # Parts that the agent gets as they are.
-CONTEXT_KEYS = (
-    "test_first",
-    "implementation",
-    "verification",
-    "commit",
-    "completed_at",
-    "code_quality",
-    "runtime_metadata",
-)
-READ_KEYS = frozenset(
-    {
-        *NUMBER_KEYS,
-        *TEXT_KEYS,
-        *DEPENDENCY_KEYS,
-        *CONTEXT_KEYS,
-        "name",
-        "files",
-        "agent",
-        "estimated_time",
-        "status",
-        "type",
-        "worktree_group",
-        "success_criteria",
-        "integration_criteria",
-        "test_commands",
-    }
-)
-TOP_KEYS = frozenset(
-    {
-        "name",
-        "tasks",
-        "plan",
-        "conductor",
-        "sow",
-        "planner_compliance",
-        "data_flow_registry",
-        "default_agent",
-        "max_concurrency",
-        "quality_control",
-        "worktree_groups",
-        "metadata",
-        "version",
-        "description",
-    }
-)
+CONTEXT_KEYS = ("test_first", "implementation", "verification", "commit", "completed_at", "code_quality")
+RUNTIME_KEYS = ("dependency_checks", "documentation_targets", "prompt_blocks")
+CRITERION_KEYS = ("criterion", "text")
+LINE_KEYS = (("command",), ("content",), ("point",), ("location", "section"))
+VERIFICATION_KEYS = ("command", "expected", "description")
+HINT = "the agent sees it as plan context"
 
 
 def read(plan: Plan, text: str, file: str) -> str:
     """Add the tasks of one file to the plan; returns the file's own name."""
     try:
-        root = parse(text)
+        root = Mapping(plan, file, parse(text))
     except BadYamlError as error:
         plan.error(file, error.line, error.message, error.hint)
         return ""
-    if not isinstance(root.value, dict):
-        plan.error(file, root.line, "the file is not a mapping of fields", "begin it with name: and tasks:")
-        return ""
-    _settings(plan, root, file)
-    inner = root.get("plan") or root
-    tasks = inner.get("tasks")
-    if tasks is not None and not isinstance(tasks.value, list):
-        plan.error(file, tasks.line, "tasks must be a list", "write one entry with a dash for each task")
-    for index, node in enumerate(tasks.value if tasks is not None and isinstance(tasks.value, list) else (), 1):
-        task = _task(plan, node, file, index)
-        if task is not None:
-            plan.tasks.append(task)
-    for key in root.value:
-        if key not in TOP_KEYS:
-            plan.warn(
-                file, root.value[key].line, f"the key {key!r:.60} is not understood", "it is kept out of the tasks"
-            )
-    return _name(root, inner)
-
-
-def _name(root: Node, inner: Node) -> str:
-    metadata = inner.get("metadata") or root.get("metadata")
-    for holder, key in ((root, "name"), (inner, "name"), (metadata, "feature_name"), (metadata, "name")):
-        found = holder.get(key) if holder is not None else None
-        if found is not None and isinstance(found.value, str):
-            return found.value.strip()
-    return ""
-
-
-def read_settings(plan: Plan, text: str, file: str, *, first_line: int) -> None:
-    """The settings in a Markdown file's frontmatter."""
-    try:
-        _settings(plan, parse(text, first_line), file)
-    except BadYamlError as error:
-        plan.error(file, error.line, error.message, error.hint)
-
-
-def _settings(plan: Plan, root: Node, file: str) -> None:
-    """What holds for the whole plan; of several files the first that says something counts."""
-    for holder in (root.get("sow"), root.get("conductor"), root.get("plan"), root):
-        if holder is None or not isinstance(holder.value, dict):
+    inner = root.inner("plan")
+    name = _name(root, inner)
+    for holder in (inner, root):
+        tasks = holder.take("tasks") if holder is not None else None
+        if tasks is None or holder is None:
             continue
-        agent = holder.get("default_agent")
-        if agent is not None and not plan.default_agent:
-            plan.default_agent = _text(plan, agent, file, "default_agent")
-        most = holder.get("max_concurrency")
-        if most is not None and plan.max_concurrency is None:
-            plan.max_concurrency = _count(plan, most, file, "max_concurrency")
-        control = holder.get("quality_control")
-        if control is not None and not plan.quality_control:
-            plan.quality_control = control.data() if isinstance(control.value, dict) else {}
-        groups = holder.get("worktree_groups")
-        for group in groups.value if groups is not None and isinstance(groups.value, list) else ():
-            ident = group.get("group_id") or group.get("id") or group.get("name")
-            plan.worktree_groups += [ident.value] if ident is not None and isinstance(ident.value, str) else []
+        if not isinstance(tasks.value, list):
+            holder.wrong(tasks, "tasks", "a list", "one entry with a dash for each task")
+            continue
+        for index, node in enumerate(tasks.value, 1):
+            _add_task(plan, file, node, index)
+    settings.read(root, inner)
+    return name
 
 
-def _task(plan: Plan, node: Node, file: str, index: int) -> PlanTask | None:
+def _name(root: Mapping, inner: Mapping | None) -> str:
+    """The first name that the plan or its metadata has."""
+    names = [holder.text("name") for holder in (root, inner) if holder is not None]
+    for holder in (inner, root):
+        metadata = holder.node.value.get("metadata") if holder is not None else None
+        for key in ("feature_name", "name"):
+            found = metadata.value.get(key) if metadata is not None and isinstance(metadata.value, dict) else None
+            names += [found.value] if found is not None and isinstance(found.value, str) else []
+    return next((name.strip() for name in names if name.strip()), "")
+
+
+def _add_task(plan: Plan, file: str, node: Node, index: int) -> None:
     if not isinstance(node.value, dict):
-        plan.error(file, node.line, f"task {index} of the list is not a mapping", "give it number, name and prompt")
-        return None
-    number = _first(node, NUMBER_KEYS)
-    name = node.get("name")
-    if number is None or not isinstance(number.value, str):
-        plan.error(file, node.line, f"task {index} of the list has no number", "give it a number: 1")
-        return None
-    task = PlanTask(number=words.plain_id(number.value), name="", file=file, line=node.line)
-    if not words.is_id(task.number):
-        plan.error(file, number.line, f"{number.value!r:.60} is not an id of a task", "use 1, 2.5 or integration-1")
-    task.name = _text(plan, name, file, "name").strip() if name is not None else ""
-    if not task.name:
-        plan.error(file, name.line if name else node.line, f"task {task.number} has no name", "give it a name")
-    text = _first(node, TEXT_KEYS)
-    task.text = _text(plan, text, file, "prompt").strip("\n") if text is not None else ""
-    if not task.text.strip():
-        plan.error(
-            file,
-            text.line if text else node.line,
-            f"task {task.number} has no prompt",
-            "say in prompt or description what is to be done",
-        )
-    _facts(plan, task, node)
-    _lists(plan, task, node)
-    _context(plan, task, node)
-    return task
-
-
-def _first(node: Node, keys: tuple[str, ...]) -> Node | None:
-    return next((found for key in keys if (found := node.get(key)) is not None), None)
-
-
-def _facts(plan: Plan, task: PlanTask, node: Node) -> None:
-    for key in DEPENDENCY_KEYS:
-        found = node.get(key)
-        if found is not None:
-            _dependencies(plan, task, found)
-    for key, setter in (("estimated_time", labels.set_estimate), ("status", labels.set_status)):
-        found = node.get(key)
-        if found is not None:
-            setter(plan, task, _text(plan, found, task.file, key), found.line)
-    for key in ("agent", "worktree_group"):
-        found = node.get(key)
-        if found is not None:
-            setattr(task, key, _text(plan, found, task.file, key).strip())
-    kind = node.get("type")
-    task.type = _text(plan, kind, task.file, "type").strip().lower() if kind is not None else "regular"
-
-
-def _dependencies(plan: Plan, task: PlanTask, node: Node) -> None:
-    """Numbers, texts as in Markdown, and {file: F, task: N}."""
-    entries = node.value if isinstance(node.value, list) else [node]
-    for entry in entries:
-        if isinstance(entry.value, str):
-            labels.set_dependencies(plan, task, entry.value, entry.line)
-            continue
-        file, number = entry.get("file"), entry.get("task")
-        if number is not None and isinstance(number.value, str):
-            name = file.value if file is not None and isinstance(file.value, str) else ""
-            task.references.append(Reference(words.plain_id(number.value), file=name, line=entry.line))
-        else:
-            plan.error(
-                task.file,
-                entry.line,
-                f"task {task.number}: a dependency is not understood",
-                "write a number, or {file: F, task: N}",
-            )
-
-
-def _lists(plan: Plan, task: PlanTask, node: Node) -> None:
-    task.files = [
-        text
-        for found in _entries(plan, task, node, "files")
-        for text in [_text(plan, found, task.file, "files")]
-        if text
-    ]
-    task.test_commands = [
-        _text(plan, each, task.file, "test_commands") for each in _entries(plan, task, node, "test_commands")
-    ]
-    task.success_criteria = [_criterion(plan, task, each) for each in _entries(plan, task, node, "success_criteria")]
-    task.integration_criteria = [
-        _criterion(plan, task, each) for each in _entries(plan, task, node, "integration_criteria")
-    ]
-    metadata = node.get("runtime_metadata")
-    if metadata is not None:
-        for key in ("dependency_checks", "documentation_targets", "prompt_blocks"):
-            getattr(task, key).extend(_line_of(each) for each in _entries(plan, task, metadata, key))
-    implementation = node.get("implementation")
-    if implementation is not None and isinstance(implementation.value, dict):
-        task.key_points = [_line_of(each) for each in _entries(plan, task, implementation, "key_points")]
-
-
-def _entries(plan: Plan, task: PlanTask, node: Node, key: str) -> Iterator[Node]:
-    found = node.get(key)
-    if found is None:
+        what = f"task {index} of the list is not a mapping"
+        plan.error(file, node.line, what, "give it number, name and prompt")
         return
-    if isinstance(found.value, list):
-        yield from found.value
-    elif isinstance(found.value, str):
-        yield found
-    else:
-        plan.error(
-            task.file, found.line, f"task {task.number}: {key} must be a list", "write one entry with a dash for each"
-        )
+    entry = Mapping(plan, file, node, f"task {index} of the list: ")
+    number = entry.first(NUMBER_KEYS)
+    if number is None:
+        plan.error(file, node.line, f"task {index} of the list has no number", "give it a number: 1")
+        return
+    if not isinstance(number.value, str):
+        entry.wrong(number, "number", "a number or a word", "number: 1")
+        return
+    ident = words.plain_id(number.value)
+    if not words.is_id(ident):
+        plan.error(file, number.line, f"{ident!r:.60} is not an id of a task", "use 1, 2.5 or integration-1")
+        return
+    entry.whose = f"task {ident}: "
+    task = PlanTask(number=ident, name="", file=file, line=node.line)
+    task.lines = {key: value.line for key, value in node.value.items()}
+    task.name = _required(entry, task, ("name",), "give it a name")
+    task.text = _required(entry, task, TEXT_KEYS, "say in prompt or description what is to be done")
+    _facts(entry, task)
+    _lists(entry, task)
+    _context(entry, task)
+    plan.tasks.append(task)
+
+
+def _required(entry: Mapping, task: PlanTask, keys: tuple[str, ...], hint: str) -> str:
+    """What the task has under these keys, one below the other; nothing at all is an error, as is a wrong type."""
+    found = [(key, node) for key in keys if (node := entry.take(key)) is not None]
+    texts = [entry.text_of(node, key).strip("\n") for key, node in found]
+    if not any(text.strip() for text in texts) and all(isinstance(node.value, str) for _, node in found):
+        line = found[0][1].line if found else task.line
+        entry.plan.error(task.file, line, f"task {task.number} has no {keys[0]}", hint)
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _facts(entry: Mapping, task: PlanTask) -> None:
+    for key in DEPENDENCY_KEYS:
+        node = entry.take(key)
+        if node is not None:
+            _dependencies(entry, task, node)
+    for key, setter in fields.SETTERS.items():
+        found = entry.take(key)
+        if found is not None and (text := entry.text_of(found, key)):
+            setter(entry.plan, task, text, found.line)
+
+
+def _dependencies(entry: Mapping, task: PlanTask, node: Node) -> None:
+    """Numbers, texts as in Markdown, and {file: F, task: N}."""
+    for each in node.value if isinstance(node.value, list) else [node]:
+        if isinstance(each.value, str):
+            fields.add_dependencies(entry.plan, task, each.value, each.line)
+        elif isinstance(each.value, dict):
+            _reference(task, entry.below(each, "depends_on"))
+        elif each.value is not None:
+            entry.wrong(each, "a dependency", "a number, a text or a mapping", "1, or {file: F, task: N}")
+
+
+def _reference(task: PlanTask, given: Mapping) -> None:
+    file, number = given.text("file").strip(), given.take("task")
+    ident = words.plain_id(given.text_of(number, "task"))
+    if words.is_id(ident):
+        task.references.append(Reference(ident, file=file, line=given.node.line))
+    elif number is None or isinstance(number.value, str):
+        given.wrong(number or given.node, "task", "the id of a task", "{file: F, task: N}")
+    left = given.left(HINT)
+    if left:
+        task.context.setdefault("dependencies", []).append({"task": ident, **left})
+
+
+def _lists(entry: Mapping, task: PlanTask) -> None:
+    for each in entry.entries("files"):
+        fields.add_files(entry.plan, task, entry.text_of(each, "files"), each.line)
+    for each in entry.entries("test_commands"):
+        command = _command(entry, task, each).strip()
+        task.test_commands += [command] if command else []
+    for key in ("success_criteria", "integration_criteria"):
+        found = [_criterion(entry, task, each, key) for each in entry.entries(key)]
+        getattr(task, key).extend(criterion for criterion in found if criterion.text)
+    metadata = entry.inner("runtime_metadata")
+    if metadata is not None:
+        for key in RUNTIME_KEYS:
+            getattr(task, key).extend(_line_of(each) for each in metadata.entries(key))
+        task.context["runtime_metadata"] = metadata.node.data()
+        metadata.left(HINT)
+
+
+def _command(entry: Mapping, task: PlanTask, node: Node) -> str:
+    """A text, or a mapping with a command."""
+    if not isinstance(node.value, dict):
+        return entry.text_of(node, "test_commands")
+    task.context.setdefault("test_commands", []).append(node.data())
+    given = entry.below(node, "test_commands")
+    command = given.take("command")
+    if command is None:
+        given.wrong(node, "command", "there", "command: the command line")
+    return given.text_of(command, "command")
+
+
+def _criterion(entry: Mapping, task: PlanTask, node: Node, key: str) -> Criterion:
+    """A text, or {criterion, verification: {command, expected, description}}."""
+    if not isinstance(node.value, dict):
+        return Criterion(entry.text_of(node, key).strip())
+    given = entry.below(node, key)
+    text = given.text_of(given.first(CRITERION_KEYS), CRITERION_KEYS[0]).strip()
+    shown = given.inner("verification")
+    parts = {name: shown.text(name).strip() for name in VERIFICATION_KEYS} if shown is not None else {}
+    left = {**given.left(HINT), **(shown.left(HINT) if shown is not None else {})}
+    if left:
+        task.context.setdefault(key, []).append(node.data())
+    return Criterion(text or _line_of(node), **parts)
 
 
 def _line_of(node: Node) -> str:
     """An entry that may be a text or a mapping: the command, the content, or all of it on one line."""
-    if isinstance(node.value, str):
-        return node.value
-    for key in ("command", "content", "point", "location"):
-        found = node.get(key)
-        if found is not None and isinstance(found.value, str):
-            section = node.get("section")
-            return f"{found.value} {section.value}" if key == "location" and section is not None else str(found.value)
     data = node.data()
-    return "; ".join(f"{key}: {value}" for key, value in data.items()) if isinstance(data, dict) else str(data)
+    if not isinstance(data, dict):
+        return str(data)
+    for keys in LINE_KEYS:
+        if isinstance(data.get(keys[0]), str):
+            return " ".join(str(data[key]) for key in keys if key in data)
+    return "; ".join(f"{key}: {value}" for key, value in data.items())
 
 
-def _criterion(plan: Plan, task: PlanTask, node: Node) -> Criterion:
-    if isinstance(node.value, str):
-        return Criterion(node.value)
-    text = node.get("criterion") or node.get("text")
-    shown = node.get("verification")
-    parts = {
-        key: each.value
-        for key in ("command", "expected", "description")
-        if shown is not None and (each := shown.get(key)) is not None and isinstance(each.value, str)
-    }
-    if text is None or not isinstance(text.value, str):
-        return Criterion(_line_of(node), **parts)
-    return Criterion(text.value, **parts)
-
-
-def _context(plan: Plan, task: PlanTask, node: Node) -> None:
+def _context(entry: Mapping, task: PlanTask) -> None:
     """Structured parts, and keys that nobody knows: the agent sees them all, and the second are named in a warning."""
-    for key, value in node.value.items():
-        if key in CONTEXT_KEYS or key not in READ_KEYS:
-            task.context[key] = value.data()
-        if key not in READ_KEYS:
-            plan.warn(task.file, value.line, f"task {task.number}: the key {key!r:.60} is passed on as it is", "")
-    commit = node.get("commit")
-    if commit is not None and isinstance(commit.value, dict):
-        task.commit = commit.data()
-
-
-def _text(plan: Plan, node: Node | None, file: str, key: str) -> str:
-    if node is None:
-        return ""
-    if isinstance(node.value, str):
-        return node.value
-    plan.error(file, node.line, f"{key} must be a text", f"write: {key}: some words")
-    return ""
-
-
-def _count(plan: Plan, node: Node, file: str, key: str) -> int | None:
-    if (
-        isinstance(node.value, str)
-        and node.value.isascii()
-        and node.value.isdigit()
-        and 0 < int(node.value[:9]) <= 1000
-    ):
-        return int(node.value)
-    plan.error(file, node.line, f"{key} must be a whole number from 1 to 1000", f"write: {key}: 4")
-    return None
+    for key in CONTEXT_KEYS:
+        found = entry.take(key)
+        if found is not None:
+            task.context[key] = found.data()
+        if found is not None and key == "implementation" and isinstance(found.value, dict):
+            task.key_points += [_line_of(each) for each in entry.below(found, key).entries("key_points")]
+    commit = task.context.get("commit")
+    task.commit = commit if isinstance(commit, dict) else {"message": commit} if commit else {}
+    task.context.update(entry.left(HINT))

@@ -1,0 +1,96 @@
+"""The language of dependencies: `Task 1`, `Tasks 1, 2 and 4-6`, `setup.md:2`, `file:F:task:N`, `None`."""
+
+from __future__ import annotations
+
+from sow.domain.plan import Reference
+from sow.plans.words import is_id, is_nothing, is_range, is_whole, plain_id, without_remarks
+
+MAX_REFERENCES = 200_000  # in one plan
+MAX_RANGE = 20_000
+BETWEEN = ("-", "–", "—", "to", "through", "until")
+DASHES = ("-", "–", "—", ":")
+OF_FILE = ("of", "in", "from")
+JOINED = ("and", "&", "+")
+MARKS = "`*[]\"' "
+
+
+def dependencies(text: str, line: int) -> tuple[list[Reference], list[str]]:
+    """What a dependency field says, and the words in it that say nothing."""
+    if is_whole(text):
+        return [Reference(plain_id(text), line=line)], []
+    found: list[Reference] = []
+    strange: list[str] = []
+    remarked = False  # what follows `Task 1 - models` may still belong to that remark
+    for part in _parts(without_remarks(text)):
+        references, remark = _references(part, line)
+        if references is None or (remarked and not any(letter.isdigit() for letter in part)):
+            strange.append(part)
+            continue
+        remarked = remark
+        found += references
+        if len(found) > MAX_REFERENCES:
+            break
+    return found, strange
+
+
+def _parts(text: str) -> list[str]:
+    """The single dependencies: between commas, semicolons, and `and`."""
+    found = []
+    for piece in text.replace(";", ",").split(","):
+        words: list[str] = []
+        for word in [*piece.split(), "and"]:
+            if word.lower() in JOINED:
+                found.append(" ".join(words).strip(MARKS))
+                words = []
+            else:
+                words.append(word)
+    return [each for each in found if not is_nothing(each)]
+
+
+def _references(part: str, line: int) -> tuple[list[Reference] | None, bool]:
+    """The tasks that one part names, or None, and whether a remark follows them."""
+    if part.lower().startswith("file:"):
+        return _of_file(part[5:], line), False
+    words = [word for word in part.split() if word.lower() not in ("task", "tasks")] or [part]
+    first, rest = words[0].removeprefix("#"), words[1:]
+    bare = first.rstrip(":.")
+    if not rest:
+        return _one(bare, line), False
+    if len(rest) == 1 and first.endswith(":") and "." in bare and is_id(rest[0]):
+        return [Reference(plain_id(rest[0]), file=bare, line=line)], False
+    if len(rest) == 2 and rest[0].lower() in BETWEEN and is_whole(bare) and is_whole(rest[1]):
+        return _range(bare, rest[1], line), False
+    if len(rest) == 2 and rest[0].lower() in OF_FILE and "." in rest[1] and is_id(bare):
+        return [Reference(plain_id(bare), file=rest[1].strip(MARKS), line=line)], False
+    if first.endswith(":") or rest[0][0] in DASHES:
+        return ([] if is_nothing(bare) else _one(bare, line)), True
+    return None, False
+
+
+def _one(bare: str, line: int) -> list[Reference] | None:
+    """A single word: an id, a range of ids, or an id behind its file."""
+    for mark in ("#", ":"):
+        file, found, task = bare.rpartition(mark)
+        if found and file and is_id(task) and (mark == "#" or "." in file):
+            return [Reference(plain_id(task), file=file, line=line)]
+    bare = bare.replace("–", "-").replace("—", "-")
+    if is_range(bare):
+        first, _, last = bare.partition("-")
+        return _range(first, last, line)
+    return [Reference(plain_id(bare), line=line)] if is_id(bare) else None
+
+
+def _range(first: str, last: str, line: int) -> list[Reference]:
+    """All tasks from the first to the last; a range that runs backwards or too far names a task that does not exist."""
+    if is_whole(first) and is_whole(last) and 0 <= int(last) - int(first) < MAX_RANGE:
+        return [Reference(str(number), line=line) for number in range(int(first), int(last) + 1)]
+    return [Reference(f"{first:.20}-{last:.20}", line=line)]
+
+
+def _of_file(text: str, line: int) -> list[Reference] | None:
+    """`F/task:N` and `F:task:N`."""
+    for mark in ("/task:", ":task:"):
+        file, found, task = text.rpartition(mark)
+        if found and file.strip() and is_id(task.strip()):
+            return [Reference(plain_id(task), file=file.strip(), line=line)]
+    return None

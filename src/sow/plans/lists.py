@@ -1,0 +1,139 @@
+"""What stands below a label: bullets or numbers with what is indented below them, a code fence, or a paragraph."""
+
+from __future__ import annotations
+
+from sow.plans import labels
+from sow.plans.page import COMMENT, FENCE, PLAIN, heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.plans.page import Page
+
+NONE = ("none", "empty", "no", "nothing", "not", "n/a")
+INDENT = 2  # what is so much deeper than an entry belongs to it
+
+
+class Item:
+    """One entry: its text, its line, what is indented below it (code apart, too), and whether it is code itself."""
+
+    __slots__ = ("blocks", "code", "details", "line", "text")
+
+    def __init__(self, text: str, line: int, *, code: bool = False) -> None:
+        self.text = text
+        self.line = line
+        self.code = code
+        self.details: list[str] = []
+        self.blocks: list[str] = []
+
+    @property
+    def whole(self) -> str:
+        return "\n".join([self.text, *self.details])
+
+
+def read(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
+    """The entries that begin at a line, and the index of the first line behind them."""
+    start = index
+    while start < end and _says_nothing(page, start):
+        start += 1
+    if start == end or _says_none(page.texts[start]):
+        return index, []
+    if page.kinds[start] == FENCE:
+        return _fenced(page, start, end)
+    if _is_entry(page.texts[start]):
+        return _entries(page, start, end)
+    if start == index and is_paragraph(page, start):
+        return _paragraph(page, start, end)
+    return index, []
+
+
+def _says_nothing(page: Page, index: int) -> bool:
+    """An empty line, a comment, or a remark such as `(from the root)`."""
+    bare = page.texts[index].strip()
+    remark = bare[:1] == "(" and bare[-1:] == ")" and not _says_none(bare)
+    return page.kinds[index] == COMMENT or not bare or remark
+
+
+def _says_none(text: str) -> bool:
+    """`(none needed)`: there is no list, and what follows is something else."""
+    bare = text.strip()
+    return bare[:1] == "(" and bare[1:].partition(" ")[0].strip(")").lower() in NONE
+
+
+def begins_field(bare: str) -> bool:
+    """Whether a line begins a field of its own."""
+    return any(each.field for each in labels.in_line(bare))
+
+
+def _is_entry(text: str) -> bool:
+    bare = text.strip()
+    return bool(labels.marker(bare)) and not begins_field(bare)
+
+
+def is_paragraph(page: Page, index: int) -> bool:
+    """A line of plain words."""
+    text = page.texts[index]
+    bare = text.strip()
+    if page.kinds[index] != PLAIN or not bare or bare.startswith(labels.BOLD) or set(bare) <= set("-*_"):
+        return False
+    return not heading(text)[0] and not labels.marker(bare)
+
+
+def _fenced(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
+    """Every line of one fence or of several in a row."""
+    found = []
+    while index < end and (page.kinds[index] != PLAIN or not page.texts[index].strip()):
+        if page.kinds[index] not in (PLAIN, FENCE, COMMENT):
+            found.append(Item(page.texts[index], page.number(index), code=True))
+        index += 1
+    return index, found
+
+
+def _paragraph(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
+    found = []
+    while index < end and is_paragraph(page, index):
+        found.append(Item(page.texts[index].strip(), page.number(index)))
+        index += 1
+    return index, found
+
+
+def _entries(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
+    """Entries of one depth; the list ends at a label, and at a line that is not indented and no entry."""
+    depth = _width(page.texts[index])
+    found: list[Item] = []
+    while index < end:
+        text = page.texts[index]
+        bare = text.strip()
+        width = _width(text)
+        if page.kinds[index] == FENCE:
+            if width < depth + INDENT:
+                break
+            index = _block(page, index, end, found[-1])
+        elif bare and page.kinds[index] == PLAIN:
+            entry = _is_entry(text)
+            if width < depth or (width < depth + INDENT and not entry) or begins_field(bare):
+                break
+            words = bare[labels.marker(bare) :].strip()
+            if width < depth + INDENT:
+                found.append(Item(words, page.number(index)))
+            else:
+                found[-1].details.append(words)
+        index += 1
+    return index, found
+
+
+def _block(page: Page, index: int, end: int, item: Item) -> int:
+    """The fence that is indented below an entry; returns the index of its last line."""
+    lines = []
+    index += 1
+    while index < end and page.kinds[index] != FENCE:
+        lines.append(page.texts[index].strip())
+        index += 1
+    item.details.append("\n".join(lines))
+    item.blocks += lines
+    return index
+
+
+def _width(text: str) -> int:
+    """How far a line is indented; a tab goes to the next fourth column."""
+    plain = text.expandtabs(4) if "\t" in text else text
+    return len(plain) - len(plain.lstrip())

@@ -1,0 +1,96 @@
+"""What a dependency field may say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plans.telling import found, plan_of
+from sow.plans.dependencies import MAX_RANGE, MAX_REFERENCES, dependencies
+
+UNDERSTOOD = {
+    "None": [], "none": [], "N/A": [], "—": [], "-": [], "[]": [], "": [], "No dependencies": [], "None (first)": [],
+    "None - it is the first": [], "Nothing.": [],
+    "1": ["1"], "01": ["1"], "Task 1": ["1"], "task 1": ["1"], "Task #1": ["1"], "#1": ["1"], "`1`": ["1"],
+    "**Task 1**": ["1"], "Task 1.": ["1"], "2.5": ["2.5"], "integration-1": ["integration-1"],
+    "Task 3 (models)": ["3"], "Task 3 (models, views)": ["3"], "Task 3(models)": ["3"], "Task 1: Set up": ["1"],
+    "Task 1 - models": ["1"], "Task 1 — models": ["1"], "1 - models": ["1"],
+    "Tasks 1, 2": ["1", "2"], "1,2": ["1", "2"], "1; 2": ["1", "2"], "1 and 2": ["1", "2"],
+    "1, 2, and 3": ["1", "2", "3"],
+    "Task 1 AND Task 2": ["1", "2"], "1 & 2 + 3": ["1", "2", "3"], "[1, 2]": ["1", "2"], '"1", "2"': ["1", "2"],
+    "1-3": ["1", "2", "3"], "Tasks 1-3": ["1", "2", "3"], "1–3": ["1", "2", "3"], "1 - 3": ["1", "2", "3"],
+    "Tasks 1 to 3": ["1", "2", "3"], "Tasks 1 through 3": ["1", "2", "3"], "Task 1 through Task 3": ["1", "2", "3"],
+    "1-2, 5": ["1", "2", "5"], "7-7": ["7"], "2026-01-31": ["2026-01-31"], "5-3": ["5-3"], "1-9999999": ["1-9999999"],
+    "setup.md:2": ["setup.md 2"], "setup.md: 2": ["setup.md 2"], "a/b.yaml:integration-1": ["a/b.yaml integration-1"],
+    "setup#2": ["setup 2"], "Task 2 of setup.md": ["setup.md 2"], "2 in setup.md": ["setup.md 2"],
+    "file:F/task:1": ["F 1"], "file:F:task:1": ["F 1"], "file:a/b.md/task:2.5": ["a/b.md 2.5"],
+    "FILE:a b.md:task:1": ["a b.md 1"], "1, file:F:task:1, setup.md:2 and 3": ["1", "F 1", "setup.md 2", "3"],
+}  # fmt: skip
+STRANGE = {
+    "the database": ["the database"],
+    "1 or 2": ["1 or 2"],
+    "Task 1 if there is time": ["Task 1 if there is time"],
+    "setup:2": ["setup:2"],
+    "file:F": ["file:F"],
+    "file::task:1": ["file::task:1"],
+    "Task 1 - models and views": ["views"],
+    "1 - 3 of them": [],
+    "1, ², 2": ["²"],
+    "é": ["é"],
+}
+PLAN = "## Task 1: One\n\nx\n\n## Task 2: Two\n\nx\n\n## Task 3: Three\n**Depends on**: {}\n\nx\n"
+
+
+@pytest.mark.parametrize("text", UNDERSTOOD, ids=repr)
+def test_what_is_understood(text: str):
+    """Every form of a dependency names its tasks, and nothing of it is strange."""
+    references, strange = dependencies(text, 7)
+    assert [f"{each.file} {each.task}".strip() for each in references] == UNDERSTOOD[text]
+    assert strange == []
+    assert {each.line for each in references} <= {7}
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=repr)
+def test_what_is_not_understood_is_handed_back(text: str):
+    """Words that name no task are neither dropped nor guessed at."""
+    assert dependencies(text, 1)[1] == STRANGE[text]
+
+
+def test_what_is_not_understood_is_a_warning():
+    """The plan is read, and the words are named with their line."""
+    plan = plan_of(PLAN.format("Task 1 and the big refactoring"))
+    assert plan.tasks[2].depends_on == ["1"]
+    assert found(plan, error=False) == [
+        "plan.md:10: task 3: the dependency 'the big refactoring' is not understood (write: Task 1, Task 2, or None)"
+    ]
+
+
+def test_a_dependency_that_is_named_twice_counts_once():
+    """The same task in several spellings is one dependency."""
+    assert plan_of(PLAN.format("1, Task 1, 01, 1-2")).tasks[2].depends_on == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 2_000_000, "1-" + "9" * 2_000_000, "9" * 5000 + "-" + "9" * 5000, "1-1-1-1", "-", "--"]
+)
+def test_numbers_without_end_are_no_trouble(text: str):
+    """Digits that no int() takes name no task, in a short message."""
+    plan = plan_of(PLAN.format(text))
+    assert all(len(each) < 300 for each in found(plan, error=True) + found(plan, error=False))
+
+
+def test_ranges_do_not_blow_up():
+    """A text that names millions of tasks stops at the limit."""
+    references, _ = dependencies(f"1-{MAX_RANGE}, " * 1000, 1)
+    assert len(references) <= MAX_REFERENCES + MAX_RANGE
+    plan = plan_of(PLAN.format(f"1-{MAX_RANGE}, " * 1000))
+    assert "more than 200,000 dependencies" in "".join(found(plan, error=True))
+
+
+@given(st.text(st.sampled_from("Task 12,;&-–()#:./file and`*[]é²\n")))
+def test_no_text_is_too_odd(text: str):
+    """Any text is understood, strange, or nothing."""
+    references, strange = dependencies(text, 1)
+    assert all(each.task for each in references)
+    assert all(strange)
