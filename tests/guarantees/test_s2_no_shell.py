@@ -28,7 +28,7 @@ PROCESS_CALLS = (
     "os.killpg",
     "asyncio.create_subprocess",
 )
-SAFE_LOADERS = {"SafeLoader", "CSafeLoader", "yaml.SafeLoader", "yaml.CSafeLoader"}
+SAFE_LOADERS = {"SafeLoader", "CSafeLoader", "yaml.SafeLoader", "yaml.CSafeLoader", "yaml.CBaseLoader"}
 
 
 def complaints(text: str, *, in_system: bool) -> list[str]:
