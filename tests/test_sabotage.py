@@ -29,8 +29,8 @@ class Sabotage(NamedTuple):
 SABOTAGES = {
     "a worker that takes off its marks is a person": Sabotage(
         "system/caller.py",
-        "        task = above or task\n",
-        "        pass\n",
+        "    for above in _marks_of_ancestors():\n",
+        "    for above in ():\n",
         "guarantees/test_s10_worker.py::test_a_worker_cannot[approve 020-without_marks]",
     ),
     "the names in a folder are not synced": Sabotage(
@@ -41,8 +41,8 @@ SABOTAGES = {
     ),
     "the lock is dropped where a status is set": Sabotage(
         "store/task_acts.py",
-        "    with home.lock():\n        opened = _Opened(home, task)\n        before = opened.task\n",
-        "    if True:\n        opened = _Opened(home, task)\n        before = opened.task\n",
+        "    with home.lock():\n        return move(home, task, to, actor=actor, reason=reason)\n",
+        "    if True:\n        return move(home, task, to, actor=actor, reason=reason)\n",
         "cli/test_task.py::test_a_second_writer_waits_its_turn[task set --id 010 status failed]",
     ),
     "the last of two equal keys wins": Sabotage(
@@ -53,8 +53,8 @@ SABOTAGES = {
     ),
     "open notes do not gate the review": Sabotage(
         "store/task_acts.py",
-        '        if event in ("submit", "approve"):\n',
-        '        if event == "approve":\n',
+        '    if event in ("submit", "approve"):\n',
+        '    if event == "approve":\n',
         "cli/test_note.py::test_the_gate[nothing]",
     ),
     "anybody may judge": Sabotage(

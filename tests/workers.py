@@ -75,6 +75,17 @@ class Yard:
         return {pid for pid in processes() if wanted & set(environment_of(pid))}
 
 
+def script(yard: Yard, text: str, *, limits: dict[str, Any] | None = None, **settings: Any) -> None:
+    """A program of the test's own, as the executor `script`."""
+    path = yard.folder / "agent.sh"
+    path.write_text(text)
+    path.chmod(0o755)
+    executors = {"script": {"type": "command", "settings": {"command": [str(path)], **settings}}}
+    config = Path(yard.repo.environment["HOME"]) / ".config" / "sow" / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(yaml.safe_dump({"agents": {"executors": executors}, "limits": limits or {}}))
+
+
 def processes() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 

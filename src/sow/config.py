@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sow.errors import InvalidFile, SowError
+from sow.errors import InvalidFile, SowError, nearest
 from sow.executors.registry import DEFAULT_EXECUTORS
 from sow.store import state, yaml_text
 from sow.store.disk import Disk, read_text
@@ -241,14 +241,6 @@ def _sayer(name: str, config: Config) -> str:
     places += [f"agents.bindings.{role}" for role, value in config.bindings.items() if value == name]
     places += [f"agents.fallbacks.{role}" for role, values in config.fallbacks.items() if name in values]
     return f"{places[0]} names it" if places else ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a mistyped name."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 def shown(where: str) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class SowError(Exception):
     """Bad input or a refused move: nothing was changed (exit 2)."""
@@ -36,7 +40,21 @@ class Failed(SowError):
     exit_code = 1
 
 
+class Interrupted(SowError):
+    """A person stopped it: what it was about is in a state that is said, and can go on (exit 130)."""
+
+    exit_code = 130
+
+
 class Waiting(SowError):
     """Something else must happen first: a person's answer, a lock, a limit (exit 4)."""
 
     exit_code = 4
+
+
+def nearest(value: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name, or nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else ""

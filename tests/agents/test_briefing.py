@@ -97,7 +97,7 @@ def test_a_role_from_a_file_learns_how_a_worker_works_here(task_repo: Repo, desk
     """Its own words know nothing of sow, so the contract is named, and exists."""
     for delegates in (True, False):
         text = told(define(task_repo, "swiftdev"), desk, delegates=delegates)
-        assert f"{SOW} prompt guidance/common/contract" in text
+        assert f"\n\nHow a worker works here, whatever its role: {SOW} prompt guidance/common/contract\n" in text
     assert prompts.load("guidance/common/contract")
 
 

@@ -100,6 +100,7 @@ BAD = {
     "tools that are a mapping": ("---\nname: a\ndescription: d\ntools: {a: 1}\n---\nwords\n", "must be a list"),
     "tools that are a number": ("---\nname: a\ndescription: d\ntools: 7\n---\nwords\n", "must be a list"),
     "a name twice": ("---\nname: a\nname: b\ndescription: d\n---\nwords\n", "bad.md"),
+    "a quote that never ends": ('---\nname: a\ndescription: "d\n---\nwords\n', "bad.md:"),
     "an alias": ("---\nname: &a x\ndescription: *a\n---\nwords\n", "bad.md"),
     "not UTF-8": (b"---\nname: a\ndescription: \xff\n---\nwords\n", "not UTF-8"),
     "too large": (named("a") + "x" * (1 << 20), "larger than"),
@@ -120,12 +121,34 @@ def test_a_bad_file_is_one_warning_and_hurts_nobody_else(tmp_path: Path, case: s
 
 
 def test_a_file_that_nobody_may_read_is_a_warning_and_not_a_wait(tmp_path: Path) -> None:
-    """A named pipe and a link that leads nowhere are said and not waited for."""
+    """A named pipe and links that lead nowhere or in a circle are said once, by their paths, and not waited for."""
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
+    (tmp_path / "01-loop").symlink_to(tmp_path / "01-loop")
     found, warnings = discover(str(tmp_path), USER)
     assert found == {}
-    assert [Path(each.split(":")[0]).name for each in warnings] == ["gone.md", "pipe.md"]
+    assert warnings == [
+        f"{tmp_path}/gone.md: it is a link that leads nowhere",
+        f"{tmp_path}/loop.md: it is a link that leads nowhere",
+        f"{tmp_path}/pipe.md: is not a regular file",
+    ]
+
+
+def test_a_folder_is_read_once(tmp_path: Path) -> None:
+    """A numbered folder that leads back to the folder itself brings no second definitions."""
+    write(tmp_path, "a.md")
+    write(tmp_path, "01-x/b.md", named("b"))
+    (tmp_path / "02-up").symlink_to(tmp_path)
+    (tmp_path / "03-x").symlink_to(tmp_path / "01-x")
+    found, warnings = discover(str(tmp_path), USER)
+    assert (sorted(found), warnings) == (["b", "swiftdev"], [])
+
+
+def test_a_bad_line_is_told_by_its_number_in_the_file(tmp_path: Path) -> None:
+    """The fence counts as the first line."""
+    path = write(tmp_path, "a.md", "---\nname: a\ndescription: d\nname: b\n---\nwords\n")
+    assert discover(str(tmp_path), USER)[1] == [f"{path}:4: the key 'name' is here a second time"]
 
 
 def test_the_first_of_two_files_with_one_name_counts(tmp_path: Path) -> None:

@@ -129,6 +129,15 @@ def test_a_repository_narrows_tools_and_never_widens_them(
     assert place.registry().get("implementer").tools == allowed
 
 
+def test_a_file_without_a_tool_that_its_role_may_use_does_not_count(place: Place) -> None:
+    """Nothing in common is no right to everything: the user's own file stays, and the reason is told."""
+    place.define(place.home, "implementer", tools="Read, Edit")
+    place.define(place.root, "implementer", tools="Bash")
+    registry = place.registry()
+    assert registry.get("implementer").source == USER
+    assert registry.warnings[0].endswith("names no tool that implementer may use, so it does not count")
+
+
 def test_a_home_that_is_a_repository_is_the_user_s(tmp_path: Path) -> None:
     """Where both are one folder its files are read once, as the user's."""
     place = Place(tmp_path)

@@ -172,3 +172,75 @@ def test_executors_are_completed(repo: Repo) -> None:
     """The shell offers the executors that can be named."""
     offered = repo.ok("completion", "words", "--", "agent", "spawn", "implementer", "010", "--executor", "clau").out
     assert offered.split() == ["claude-code"]
+
+
+def broken(repo: Repo) -> dict[str, str]:
+    """A repository with every kind of bad file: its name, and what is said of it."""
+    folder = define(repo.root, "good.md", GOOD).parent
+    define(repo.root, "again.md", GOOD)
+    define(repo.root, "big.md", GOOD + "x" * (5 << 20))
+    define(repo.root, "plain.md", "words\n")
+    define(repo.root, "reviewer.md", GOOD.replace("swiftdev", "reviewer"))
+    define(repo.root, "quote.md", '---\nname: q\ndescription: "open\n---\nwords\n')
+    (folder / "binary.md").write_bytes(bytes(range(256)))
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+    (folder / "04-loop").symlink_to(folder)
+    return {
+        "big.md": "larger than",
+        "binary.md": "binary.md:2: not UTF-8",
+        "loop.md": "it is a link that leads nowhere",
+        "plain.md": "there is no frontmatter",
+        "quote.md": "quote.md:4: ",
+        "good.md": "agent swiftdev is defined in",
+        "reviewer.md": "reviewer judges, so a repository may not define it",
+    }
+
+
+def test_a_repository_of_broken_files_is_one_warning_for_each(repo: Repo) -> None:
+    """list and validate tell of each bad file once, by its path and the reason, and show all that is good."""
+    expected = broken(repo)
+    listed = repo.ok("agent", "list", "--json").json
+    checked = repo.ok("agent", "validate", "--json").json
+    assert "swiftdev" in [each["name"] for each in listed["agents"]] and checked["valid"] is False
+    assert listed["warnings"] == checked["warnings"]
+    assert len(listed["warnings"]) == len(expected)
+    for name, reason in expected.items():
+        (said,) = [each for each in listed["warnings"] if each.startswith(f"{repo.root}/.claude/agents/{name}")]
+        assert reason in said and said.count(f"/{name}") == 1, said
+    assert len(repo.ok("agent", "list").err.splitlines()) == len(expected)
+
+
+def test_a_named_file_is_told_by_the_name_that_was_given(repo: Repo) -> None:
+    """Each is checked on its own: what is wrong with it, or why a good one does not count in this repository."""
+    broken(repo)
+    names = [f".claude/agents/{name}.md" for name in ("binary", "big", "loop", "plain", "quote", "good", "reviewer")]
+    found = repo.sow("agent", "validate", "--json", *names)
+    assert found.code == 2
+    for name, each in zip(names, found.json["files"], strict=True):
+        assert each["file"] == name and (each["error"] or each["remark"]).startswith(name)
+        assert (each["hint"] is None) is (each["error"] is None)
+    remarks = [each["remark"] for each in found.json["files"][-2:]]
+    assert "agent swiftdev; it does not count here: agent swiftdev is defined in" in remarks[0]
+    assert "agent reviewer; it does not count here: reviewer judges" in remarks[1]
+    folder = repo.sow("agent", "validate", ".claude/agents")
+    assert (folder.code, folder.err.splitlines()[0]) == (2, "error: .claude/agents is a folder")
+
+
+@pytest.mark.parametrize("words", [("show",), ("spawn",)])
+def test_a_role_whose_file_is_broken_is_not_only_unknown(repo: Repo, words: tuple[str, ...]) -> None:
+    """The hint says what is wrong with the file of that name."""
+    broken(repo)
+    repo.ok("task", "create", "--name", "One")
+    result = repo.sow("agent", *words, "plain", *(["010"] if words == ("spawn",) else []))
+    assert result.code == 2 and result.err.splitlines() == [
+        "error: unknown agent: plain",
+        f"hint: {repo.root}/.claude/agents/plain.md: there is no frontmatter",
+    ]
+
+
+def test_prompts_do_not_depend_on_a_repository_s_files(repo: Repo) -> None:
+    """The packaged prompts are the same in a repository of broken files."""
+    before = repo.ok("prompt", "--list", "--json").json
+    broken(repo)
+    result = repo.ok("prompt", "--list", "--json")
+    assert (result.json, result.err) == (before, "")

@@ -111,6 +111,7 @@ def test_the_template_names_everything(desk: Desk):
     assert words >= set(ADAPTERS)
     assert words >= {agent.name for agent in STANDARD_AGENTS}
     assert words >= set(config.DEFAULT_LIMITS)
+    assert "    # Add more executors as needed (windsurf, etc.)\n" in text
 
 
 def test_the_template_changes_nothing(desk: Desk):

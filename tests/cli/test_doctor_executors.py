@@ -165,3 +165,15 @@ def test_settings_that_fit_nothing_are_problems(repo: Any):
     assert words[0].startswith("agents.executors.mine.settings.command: is missing")
     assert words[1] == "agents.bindings.planner: unknown executor: cusor"
     assert [each["name"] for each in result.json["executors"]] == ["claude-code"]
+
+
+@pytest.mark.parametrize("kind", ["claude", "command"])
+def test_a_file_that_is_no_program_is_a_warning(repo: Any, kind: str):
+    """A text with the right to be executed is told, also where the program is never asked for anything."""
+    path = install(repo, "mine", "")
+    path.write_text("just words\n")
+    place = {"claude": f"binary: {path}", "command": f"command: [{path}]"}[kind]
+    configure(repo, f"agents: {{executors: {{mine: {{type: {kind}, settings: {{{place}}}}}}}}}\n")
+    trouble = "it is neither a program for this machine nor a script that begins with #!"
+    assert executors(repo)["mine"]["trouble"] == trouble
+    assert f"⚠ mine: {path}: {trouble}" in repo.sow("doctor").out

@@ -104,3 +104,10 @@ def test_a_word_that_is_near_to_nothing(bare_repo: Repo):
     """Without a near word the hint lists what there is."""
     assert "see 'sow --help'" in bare_repo.sow("xyzzy").err
     assert "sow task has: create, add, list" in bare_repo.sow("task", "xyzzy").err
+
+
+def test_the_help_names_the_file_that_counts_here(bare_repo: Repo):
+    """Who keeps settings elsewhere reads where theirs are."""
+    assert "configuration from ~/.config/sow/config.yaml\n" in bare_repo.ok("agent", "spawn", "--help").out
+    moved = bare_repo.ok("agent", "spawn", "--help", XDG_CONFIG_HOME="/my/settings").out
+    assert "configuration from /my/settings/sow/config.yaml\n" in moved

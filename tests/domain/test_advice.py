@@ -12,7 +12,7 @@ from samples import BEFORE, LATER, NOW, phase, task
 from sow.cli.parse import parse
 from sow.cli.registry import find
 from sow.cli.task_view import what_next
-from sow.domain.advice import next_step, ready
+from sow.domain.advice import door, next_step, ready
 from sow.domain.inbox import items
 from sow.domain.task import TASK
 
@@ -22,11 +22,11 @@ DONE = [phase("design", "completed"), phase("implementation", "completed")]
 QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 
 
-def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, **where):
+def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, **where):
     """The next step; a task is in the phase implementation unless it is said otherwise."""
     tasks, phases = list(tasks), list(phases)
     places = {each["id"]: where.get(f"t{each['id']}", "implementation") for each in tasks}
-    return next_step(tasks, places, phases, items(tasks, phases, broken or {}))
+    return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {})
 
 
 SITUATIONS = {
@@ -159,6 +159,29 @@ def test_a_gated_task_is_told_of_its_notes():
     """A worker with open notes is sent to them before it is told to hand in."""
     assert what_next(task(status="in_progress"), True).endswith("sow note list --task 010")
     assert what_next(task(status="in_progress"), False).endswith("sow task set --id 010 status needs_review")
+
+
+ID = {"session_id": "x"}
+DOORS = [
+    (task(), True, "sow agent spawn implementer 010"),
+    (task(status="in_progress"), True, "sow agent spawn implementer 010"),
+    (task(status="in_progress", **ID), True, 'sow agent resume 010 "Go on"'),
+    (task(status="in_progress", **ID), False, "sow agent spawn implementer 010 --fresh"),
+    (task(status="needs_review", **ID), True, 'sow agent resume 010 "what is wrong"'),
+    (task(status="paused", question=QUESTION, **ID), True, 'sow agent resume 010 "the answer"'),
+    (task(status="paused", question=QUESTION, **ID), False, 'sow answer 4 "…"'),
+    (task(status="paused", question=QUESTION), True, 'sow answer 4 "…"'),
+    (task(status="failed", **ID), True, 'sow agent resume 010 "Go on"'),
+    (task(status="completed"), True, "sow task show 010"),
+    (task(status="abandoned"), False, "sow task show 010"),
+]
+
+
+@pytest.mark.parametrize(("current", "resumes", "command"), DOORS)
+def test_the_door_by_which_work_goes_on(current, resumes, command):
+    """It follows from the status, the session, and whether its CLI can resume; and it can be typed."""
+    assert door(current, resumes=resumes) == command
+    typed(command)
 
 
 def test_the_most_important_ready_task_comes_first():

@@ -68,3 +68,23 @@ def test_the_gate_counts_open_and_escalated_notes():
     notes = [note(status, note_id=f"note_00{n}") for n, status in enumerate(("resolved", "open", "escalated"), 1)]
     assert rules.unresolved(notes) == ["note_002", "note_003"]
     assert rules.unresolved([]) == []
+
+
+BECOMES = {
+    "the same": (note(), note(), True),
+    "gone": (note(), None, False),
+    "about something else": (note(), {**note(), "description": "else"}, False),
+    "resolved": (note(category="detail"), note("resolved", category="detail"), True),
+    "resolved above its head": (note(category="security"), note("resolved", category="security"), False),
+    "answered by itself": (note("escalated"), note("resolved"), False),
+    "escalated": (note(), note("escalated"), True),
+    "open again": (note("resolved"), note(), False),
+    "escalated again": (note("resolved"), note("escalated"), False),
+}
+
+
+@pytest.mark.parametrize("case", BECOMES)
+def test_what_a_worker_can_have_made_of_a_note(case):
+    """A note that was edited by hand is one that the rules could have led to, or it is not taken."""
+    before, after, possible = BECOMES[case]
+    assert rules.may_become(before, after, OWN_WORKER) is possible

@@ -25,6 +25,13 @@ def fake(yard: Yard, name: str, body: str) -> None:
 
 ROWS = [
     (("agent", "spawn", "implementor", "010"), 2, "unknown agent: implementor", "implementer"),
+    (("agent", "spawn", "orchestrator", "010"), 2, "the orchestrator is no worker", "sow agent spawn implementer 010"),
+    (
+        ("agent", "spawn", "orchestrator", "010", "--dry-run"),
+        2,
+        "the orchestrator is no worker",
+        "sow prompt templates",
+    ),
     (("agent", "spawn", "implementer", "999"), 2, "there is no task 999", "010"),
     (("agent", "spawn", "implementer", "x"), 2, "'x' is not a task id", "010"),
     (("agent", "spawn", "implementer"), 2, "TASK is missing", "usage:"),
@@ -61,14 +68,24 @@ def test_a_wrong_call_is_refused(yard: Yard, words: tuple[str, ...], code: int, 
 
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
 def test_an_ended_task_gets_no_worker(yard: Yard, status: str) -> None:
-    """A completed or abandoned task is not worked on again."""
+    """A completed or abandoned task is not worked on again, by a new worker or by the one that it had."""
     if status == "completed":
         yard.spawn()
         yard.repo.ok("approve", "010")
     else:
         yard.repo.ok("task", "abandon", "010", "--reason", "no longer wanted")
+    for result in (yard.spawn(), yard.resume()):
+        assert (result.code, result.err.splitlines()[0]) == (2, f"error: task 010 is {status}")
+
+
+def test_a_question_without_a_session_has_a_way_out(yard: Yard) -> None:
+    """A task that a person paused is answered first, as the hint says, and then a worker can start."""
+    yard.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    yard.repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which?")
     result = yard.spawn()
-    assert (result.code, f"task 010 is {status}" in result.err) == (2, True)
+    assert result.err.splitlines() == ["error: task 010 waits for an answer", 'hint: answer it: sow answer 1 "…"']
+    yard.repo.ok("answer", "1", "Use RS256")
+    assert yard.spawn().out.splitlines()[-1] == "task 010: status is needs_review"
 
 
 def test_a_worker_spawns_no_worker(yard: Yard) -> None:
@@ -78,6 +95,35 @@ def test_a_worker_spawns_no_worker(yard: Yard) -> None:
         result = yard.repo.sow(*words, SOW_TASK="010", SOW_AGENT="implementer")
         assert result.code == 2
         assert "a worker may not" in result.err
+
+
+LONG = 2 << 20
+
+
+def test_a_prompt_of_two_megabytes(yard: Yard) -> None:
+    """It reaches the worker whole and is its feedback; as an answer, which is kept in the state, it is refused."""
+    text = yard.folder / "long.txt"
+    text.write_text("e" * LONG)
+    yard.scenario([{"status": "needs_review"}], [{"ask": "Which?"}], [{"status": "needs_review"}])
+    yard.spawn()
+    assert yard.resume(f"@{text}").out.splitlines()[-1] == "task 010: status is paused"
+    assert yard.transcript(2, "prompt").read_text().startswith("e" * LONG + "\n")
+    assert len(yard.repo.task("010")["feedback"][0]["text"]) == LONG
+    before = yard.repo.snapshot()
+    refused = yard.resume(f"@{text}")
+    assert (refused.code, f"the answer is {LONG} characters long" in refused.err) == (2, True), refused
+    assert yard.repo.snapshot() == before
+
+
+def test_feedback_that_could_not_be_read_back_is_not_written(yard: Yard) -> None:
+    """A text that grows beyond what a file of ours may have is refused, and nothing is changed."""
+    text = yard.folder / "long.txt"
+    text.write_text("\x01" * LONG)  # each becomes its picture, of three bytes
+    yard.spawn()
+    before = yard.repo.snapshot()
+    refused = yard.resume(f"@{text}")
+    assert (refused.code, "too long to be read back" in refused.err) == (2, True), refused
+    assert yard.repo.snapshot() == before
 
 
 def test_a_binary_that_prints_garbage(yard: Yard) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import FULL
-from workers import Yard, end, wait_for
+from conftest import FULL, SOW
+from workers import Yard, end, environment_of, script, wait_for
 
 ORPHANS = {
     "forked twice": {"orphan": {"deaf": False}},
@@ -89,6 +91,68 @@ def test_a_bystander_is_never_signalled(yard: Yard) -> None:
     finally:
         bystander.kill()
         bystander.wait()
+
+
+# Each starts somebody who is no work of ours, and becomes sow, so that it is a child of ours from the beginning; the
+# last one's parent ends during the turn, and then it is our child too.
+BEFORE_US = {
+    "a job of the shell": "sleep 300 & echo $! > other",
+    "a job in a session of its own": "setsid sleep 300 & echo $! > other",
+    "a job of a job": "(sleep 300 & echo $! > other; while [ ! -e begun ]; do sleep 0.05; done; echo over > over) &",
+}
+
+
+@pytest.mark.parametrize("other", BEFORE_US)
+def test_a_child_that_was_there_before_us_is_never_signalled(yard: Yard, other: str) -> None:
+    """A shell that starts a job and then becomes sow keeps its job."""
+    wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
+    yard.scenario([ORPHANS["without its mark"], {"run": ["sh", "-c", wait]}, {"status": "needs_review"}])
+    words = f"{BEFORE_US[other]}\nexec {SOW} agent spawn implementer 010"
+    call = subprocess.Popen(
+        ["sh", "-c", words], cwd=yard.repo.root, env=yard.repo.environment, stdout=subprocess.DEVNULL
+    )
+    pid = int(wait_for(lambda: (yard.repo.root / "other").exists() and (yard.repo.root / "other").read_text().strip()))
+    try:
+        wait_for(lambda: (yard.repo.root / "begun").exists())
+        if other == "a job of a job":
+            wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(call.pid))
+        (yard.repo.root / "go").touch()
+        assert call.wait(timeout=60) == 0
+        assert environment_of(pid), "it was killed"
+        assert sleepers(yard) == {pid}
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_second_ctrl_c_does_not_wait(yard: Yard) -> None:
+    """The first Ctrl-C gives a worker its grace, and the second ends that."""
+    deaf = "#!/bin/sh\ntrap 'touch asked' TERM INT\ntouch begun\nwhile :; do sleep 0.1; done\n"
+    script(yard, deaf, limits={"stop_grace": "1h"})
+    call = yard.start("agent", "spawn", "implementer", "010", "--executor", "script")
+    wait_for(lambda: (yard.repo.root / "begun").exists())
+    call.send_signal(signal.SIGINT)
+    wait_for(lambda: (yard.repo.root / "asked").exists())
+    assert call.poll() is None
+    assert end(call, signal.SIGINT)[0] == 130
+    assert not yard.alive()
+
+
+def test_a_reader_that_goes_away_leaves_nobody_behind(yard: Yard) -> None:
+    """`sow agent spawn … | head -1` ends, and so does a worker that is deaf."""
+    yard.limits(stop_grace="500ms")
+    steps = [{"say": f"line {number}"} for number in range(50)]
+    yard.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, *steps, {"sleep": 0.5}, *steps, {"hang": True}])
+    with yard.start("agent", "spawn", "implementer", "010", "--timeout", "3s") as call:
+        assert call.stdout
+        call.stdout.readline()
+        call.stdout.close()
+        try:
+            call.wait(timeout=30)
+            assert not yard.alive()
+        finally:
+            call.kill()
+            for pid in yard.alive():
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_a_worker_that_lingers_after_its_last_word_is_ended(yard: Yard) -> None:

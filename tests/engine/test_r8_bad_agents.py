@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from workers import Yard, wait_for
+from workers import Yard, script, wait_for
 
 MEGABYTE = 1 << 20
 SIZE = (1024 if FULL else 50) * MEGABYTE
@@ -76,6 +76,41 @@ def test_a_closed_pipe_is_no_end(yard: Yard) -> None:
     yard.scenario([{"close_output": True}, {"hang": True}])
     assert yard.spawn().code == 1
     assert not yard.alive()
+
+
+FLOODS = {
+    "of the worker": "yes | head -c 400000000",
+    "of one that it left behind": "(yes | head -c 400000000) & sleep 0.3",
+    "on stderr": "yes | head -c 400000000 >&2",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_millions_of_short_lines_do_not_hold_us(yard: Yard, flood: str) -> None:
+    """However slowly lines are read that come fast, the limits are kept, and the call ends soon after its worker."""
+    script(yard, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
+    result = yard.spawn("--executor", "script")
+    assert result.code in (0, 1), result
+    assert not yard.alive()
+    assert all(yard.transcript(ending=ending).stat().st_size <= 8 * MEGABYTE for ending in ("out", "err"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("just words\n", "it is neither a program for this machine nor a script that begins with #!"),
+        ("#!/no/such/interpreter\n", "the program that its first line (#!) names is missing"),
+    ],
+)
+def test_a_program_that_is_none_is_said(yard: Yard, text: str, error: str) -> None:
+    """A file with the right to be executed that cannot be is an error that says why."""
+    script(yard, text)
+    result = yard.spawn("--executor", "script")
+    assert result.code == 1, result
+    assert result.err.splitlines()[-2].endswith(error), result
+    turn = yard.record()["turns"][0]
+    assert (turn["outcome"], turn["reason"].endswith(error), "ended_at" in turn) == ("failed", True, True)
+    assert yard.spawn("--fresh").err.count("was cut off") == 0
 
 
 def test_a_prompt_of_two_megabytes_arrives(yard: Yard) -> None:

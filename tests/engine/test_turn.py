@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
+from conftest import SOW
 from workers import Yard
 
 
@@ -140,6 +144,30 @@ def test_a_worker_cannot_write_its_own_verdict(yard: Yard) -> None:
     assert "edited" in result.err
 
 
+def by_hand(yard: Yard, status: str) -> dict[str, list[str]]:
+    """A step in which the worker writes a status into its state file."""
+    path = str(yard.repo.desk("010") / "state.yaml")
+    return {"run": ["sed", "-i", f"s/status: in_progress/status: {status}/", path]}
+
+
+def test_a_pause_by_hand_is_a_question(yard: Yard) -> None:
+    """A worker that pauses by editing its state file asks its last log entry, with a number as any other question."""
+    yard.scenario([{"log": "Which algorithm?"}, by_hand(yard, "paused")], [{"status": "needs_review"}])
+    assert yard.spawn().out.splitlines()[-1] == "task 010: status is paused"
+    waiting = yard.repo.ok("inbox", "--json").json["items"]
+    assert [(each["number"], each["text"]) for each in waiting] == [(1, "Which algorithm?")]
+    yard.resume("Use RS256")
+    assert yard.repo.task("010")["questions"][0]["answer"] == "Use RS256"
+
+
+def test_an_open_note_gates_a_hand_in_by_hand(yard: Yard) -> None:
+    """Editing the state file is no way around the gate: the state is put back, and the reason is told."""
+    yard.scenario([{"note": {"description": "unsure"}}, by_hand(yard, "needs_review")], [{"status": "failed"}])
+    result = yard.spawn()
+    assert result.out.splitlines()[-1] == "task 010: status is failed"
+    assert "task 010 has unresolved notes: note_001; the last good state is back" in result.err
+
+
 def test_a_dry_run_changes_nothing(yard: Yard) -> None:
     """--dry-run prints the command line and the names of the environment, and leaves every file as it was."""
     before = yard.repo.snapshot()
@@ -173,3 +201,88 @@ def test_two_spawns_at_once_share_nothing(yard: Yard) -> None:
     assert second.code == 4
     assert f"pid {first.pid}" in second.err
     assert first.communicate(timeout=30)[0].decode().splitlines()[-1] == "task 010: status is needs_review"
+
+
+LATE = {
+    "a limit": ([{"limit": 60}], "limited", "the turn ended badly (limited: "),
+    "the time": (
+        [{"hang": True}],
+        "timeout",
+        "(timeout: it took longer than --timeout 4s allows)",
+    ),
+    "an exit code": ([{"exit": 7}], "failed", "the turn ended badly (failed: it ended with exit code 7"),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_worker_that_had_set_its_status_has_ended_its_turn(yard: Yard, case: str) -> None:
+    """What comes after a legal status changes nothing about it: exit 0, with a remark, and nobody takes over."""
+    steps, outcome, remark = LATE[case]
+    config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("agents: {fallbacks: {implementer: [simulated]}}\n")
+    yard.scenario([{"status": "needs_review"}, *steps])
+    result = yard.spawn("--timeout", "4s")
+    assert result.code == 0, result
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review"
+    assert remark in result.err and "after its worker had set the status" in result.err
+    assert (yard.outcomes(), yard.repo.task("010")["iteration"]) == ([outcome], 1)
+    assert not (yard.repo.root / ".sow/local/sessions/010/2").exists()
+
+
+def test_words_of_a_resume_are_kept_after_a_turn_that_was_cut_off(yard: Yard) -> None:
+    """Where the task is still in progress, what a person says is feedback and in the log, and no new iteration."""
+    yard.scenario([{"limit": 60}], [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    yard.spawn()
+    yard.resume("Mind the tests")
+    task = yard.repo.task("010")
+    assert ([each["text"] for each in task["feedback"]], task["iteration"]) == (["Mind the tests"], 1)
+    entry = yard.repo.ok("status", "--json").json["log"][-1]
+    assert (entry["action"], entry["text"]) == ("go_on", "task 010 (Add login), iteration 1: Mind the tests")
+
+
+def test_a_turn_that_fails_did_happen(yard: Yard) -> None:
+    """A worker that dies is a failed turn in the error too, with both doors."""
+    yard.scenario([{"kill": True}])
+    result = yard.spawn()
+    assert result.code == 1
+    assert "error: the turn on task 010 failed: it ended with exit code -9 and no result" in result.err
+    assert 'try again: sow agent resume 010 "Go on"' in result.err
+    assert "or begin a new session: sow agent spawn implementer 010 --fresh" in result.err
+
+
+def test_the_last_words_are_kept_and_shown_once(yard: Yard) -> None:
+    """The final text is in a file of its own and in the document; people see it once, live or at the end."""
+    yard.scenario([{"status": "needs_review"}, {"say": "All is done here."}], [{"status": "failed"}])
+    shown = yard.spawn()
+    assert shown.out.count("All is done here.") == 1
+    path = yard.transcript(ending="txt")
+    assert (path.read_text(), path.stat().st_mode & 0o077) == ("All is done here.\n", 0)
+    yard.scenario([{"status": "needs_review"}, {"finish": "Only the result says this."}, {"exit": 0}])
+    late = yard.spawn("--fresh")
+    assert late.out.splitlines()[-2] == "Only the result says this."
+    assert yard.resume("go on", "--json").json["text"] == "Only the result says this."
+
+
+def test_sow_in_a_folder_with_a_blank_is_quoted(yard: Yard) -> None:
+    """Every command in a prompt is one that a shell can run, wherever sow is."""
+    place = yard.folder / "my programs"
+    place.mkdir()
+    shutil.copy(SOW, place / "sow")
+    yard.scenario([{"say": "done"}], [{"say": "done"}], [{"status": "needs_review"}])
+    for words in (("agent", "spawn", "implementer", "010"), ("agent", "resume", "010", "go on")):
+        environment = yard.repo.environment
+        subprocess.run([place / "sow", *words], cwd=yard.repo.root, env=environment, capture_output=True, timeout=60)
+    for turn in (1, 2, 3):
+        text = yard.transcript(turn, "prompt").read_text()
+        assert f"'{place}/sow' task set --id 010 status needs_review" in text
+        assert text.count(f"{place}/sow") == text.count(f"'{place}/sow'")
+
+
+def test_a_scenario_in_the_home_is_found(yard: Yard) -> None:
+    """A path in the settings may begin with ~."""
+    (yard.folder / "home" / "mine.yaml").write_text("tasks: {default: [[{say: from home}, {status: failed}]]}\n")
+    config = yard.folder / "home" / ".config" / "sow" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("agents: {executors: {mine: {type: simulated, settings: {scenario: ~/mine.yaml}}}}\n")
+    assert "from home" in yard.spawn("--executor", "mine").out

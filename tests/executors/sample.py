@@ -10,6 +10,9 @@ from sow.executors.story import Story
 
 SESSION = "4a1c0ffe-0000-4000-8000-00000000beef"
 FOLDER = "/repo/.sow/local/sessions/010/1"
+TASKS = "/repo/.sow/project/phases/implementation/tasks"
+DESK = f"{TASKS}/010"
+CLOSED = ("/repo/.sow/config.yaml", "/repo/.sow/local/**", f"{TASKS}/0[023456789]*/**", "/repo/.git/sow/**")
 JUDGE = Role(name="reviewer", judges=True)
 READER = Role(name="researcher", tools=("Read", "Grep"))
 NARROW = Role(name="implementer", tools=("Read", "Edit"))
@@ -22,7 +25,9 @@ def request(**changes: Any) -> Request:
         "session": SESSION,
         "cwd": "/repo",
         "folder": FOLDER,
-        "folders": ("/repo/.sow", "/repo/.git"),
+        "folders": (DESK, "/repo/.git"),
+        "closed": CLOSED,
+        "state": "/repo/.sow",
         "commands": ("/bin/sow", "git"),
     }
     return Request(**{**usual, **changes})

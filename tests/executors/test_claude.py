@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from executors.sample import FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import Role
 from sow.executors.claude import Claude
 from sow.executors.story import Story
@@ -17,7 +17,8 @@ PLAIN = ["--output-format", "stream-json", "--verbose", "--settings", '{"disable
 STREAM = [*PLAIN, "--setting-sources", "user", "--add-dir", "/repo"]
 JUDGED = [*PLAIN, "--setting-sources", "user", "--allowedTools", "Bash(/bin/sow:*)", "--tools"]
 RUN = ["--allowedTools", "Bash(/bin/sow:*)", "Bash(git:*)"]
-WORK = ["--permission-mode", "acceptEdits", "--add-dir", "/repo/.sow", "--add-dir", "/repo/.git", *RUN]
+DENY = ["--disallowedTools", *(f"Edit(/{each})" for each in CLOSED)]
+WORK = ["--permission-mode", "acceptEdits", "--add-dir", DESK, "--add-dir", "/repo/.git", *RUN, *DENY]
 YOLO = "--dangerously-skip-permissions"
 PAINTER = Role(name="painter", tools=("Read",), description="Paints", words='You "paint".')
 LINES: list[tuple[dict[str, Any], list[str]]] = [
@@ -39,7 +40,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
         {"role": PAINTER, "yolo": True, "custom_args": ("--x",)},
         [*NEW, *STREAM, YOLO, "--tools", "Read,Task", "--agents", f"{FOLDER}/agents.json", "--x"],
     ),
-    ({"commands": (), "folders": ()}, [*NEW, *STREAM, "--permission-mode", "acceptEdits"]),
+    ({"commands": (), "folders": (), "closed": ()}, [*NEW, *STREAM, "--permission-mode", "acceptEdits"]),
 ]
 
 

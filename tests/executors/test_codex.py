@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from executors.sample import JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample import DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import ASSIGNED, Role
 from sow.executors.codex import Codex
 from sow.executors.story import Story
@@ -18,7 +18,7 @@ COMMON += ["--config", "features.hooks=false", "--config", 'approval_policy="nev
 TRUSTED = list(COMMON)
 COMMON += ["--config", 'projects={"/repo"={trust_level="untrusted"}}']
 WORKTREE = 'projects={"/repo"={trust_level="untrusted"},"/main"={trust_level="untrusted"}}'
-WORK = ["--sandbox", "workspace-write", "--add-dir", "/repo/.sow", "--add-dir", "/repo/.git"]
+WORK = ["--sandbox", "workspace-write", "--add-dir", "/repo/.sow", "--add-dir", DESK, "--add-dir", "/repo/.git"]
 YOLO = "--dangerously-bypass-approvals-and-sandbox"
 LOOK = ["--sandbox", "read-only"]
 READER = Role(name="reader", tools=("Read", "Grep"))
@@ -36,7 +36,7 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"role": JUDGE, "yolo": True, "resume": True}, [*COMMON, *LOOK, "resume", SESSION, "-"]),
     ({"role": NARROW}, [*COMMON, *WORK, "-"]),
     ({"role": READER, "yolo": True}, [*COMMON, *LOOK, "-"]),
-    ({"commands": (), "folders": ()}, [*COMMON, "--sandbox", "workspace-write", "-"]),
+    ({"commands": (), "folders": (), "state": ""}, [*COMMON, "--sandbox", "workspace-write", "-"]),
 ]
 
 

@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
+from fakes import PROGRAMS
+from real.install import PINNED
 
 from executors.sample import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
@@ -17,7 +19,7 @@ IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}
 ROWS = {
     cells[0]: cells[1:]
     for cells in ([cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines())
-    if len(cells) == 9 and cells[0] in ADAPTERS
+    if len(cells) == 10 and cells[0] in ADAPTERS
 }
 
 
@@ -30,15 +32,38 @@ def test_the_table_is_true(kind: str) -> None:
     """A row of the table says what the capability record says."""
     found = find_adapter(kind).capabilities
     facts = (found.resumes, found.model, found.reports_cost, found.reports_tokens, found.read_only)
-    expected = [found.binary, IDS[found.session], *map(yes, facts), yes(not found.needs_yolo)]
+    expected = [found.binary, IDS[found.session], *map(yes, facts), yes(not found.needs_yolo), yes(found.closes)]
     assert ROWS[kind] == expected
 
 
-@pytest.mark.parametrize("kind", [each for each in ADAPTERS if each not in ("command", "simulated")])
+CLIS = [each for each in ADAPTERS if each not in ("command", "simulated")]
+
+
+def section(kind: str) -> str:
+    """What the page says about one CLI: the part between two headings that has its command lines."""
+    binary = find_adapter(kind).capabilities.binary
+    (found,) = [part for part in PAGE.split("\n## ") if f"```sh\n{binary} " in part]
+    return found
+
+
+@pytest.mark.parametrize("kind", CLIS)
+def test_the_page_says_what_was_tested_with_what(kind: str) -> None:
+    """A CLI is tested in the version that tests install, or against a named stand-in, with what that leaves open."""
+    if kind in PINNED:
+        assert f"Tested with {PINNED[kind][2]}." in section(kind)
+        assert "Not verified" not in section(kind)
+    else:
+        stand_in = PROGRAMS[find_adapter(kind).capabilities.binary]
+        assert "**tested against a stand-in**" in section(kind) and f"`tests/fakes/{stand_in}`" in section(kind)
+        assert section(kind).count("- **Not verified**, because ") == 1
+
+
+@pytest.mark.parametrize("kind", CLIS)
 def test_the_command_lines_are_true(kind: str) -> None:
     """The page shows the exact words of a new session with yolo and without, of a judge, and of the next turn."""
     adapter = find_adapter(kind)
-    asked = [request(session="ID", folder="FOLDER", **more) for more in ({"yolo": True}, {}, {"role": JUDGE})]
+    places = {"session": "ID", "folder": "FOLDER", "folders": ("/repo/DESK", "/repo/.git"), "closed": ("/repo/CLOSED",)}
+    asked = [request(**places, **more) for more in ({"yolo": True}, {}, {"role": JUDGE})]
     calls = [*map(adapter.spawn_command, asked)]
     calls += [adapter.resume_command(asked[0])] if adapter.capabilities.resumes else []
     lines = [shlex.join([adapter.capabilities.binary, *call.arguments]) for call in calls]

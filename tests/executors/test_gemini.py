@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from typing import Any
 
 import pytest
 
-from executors.sample import FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample import DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import Ending, Role
 from sow.executors.gemini import Gemini
 from sow.executors.story import Story
@@ -28,10 +30,10 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"role": JUDGE, "yolo": True, "resume": True}, [*OLD, *STREAM, *LOOK, *POLICY]),
     ({"role": NARROW, "yolo": True}, [*NEW, *STREAM, "--yolo", *POLICY]),
     (
-        {"folders": ("/repo/.sow", "/main/.git")},
+        {"folders": (DESK, "/main/.git")},
         [*NEW, *STREAM, *WORK, "--include-directories", "/main/.git", *POLICY],
     ),
-    ({"commands": (), "folders": ()}, [*NEW, *STREAM, *WORK]),
+    ({"commands": (), "folders": (), "closed": ()}, [*NEW, *STREAM, *WORK]),
 ]
 
 
@@ -43,7 +45,7 @@ def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
 
 def rules(**asked: Any) -> list[tuple[str, Any, Any]]:
     """The rules of a turn as (decision, tools, commands), highest first."""
-    call = Gemini().spawn_command(request(**asked))
+    call = Gemini().spawn_command(request(**{"closed": (), **asked}))
     found = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
     found.sort(key=lambda rule: -rule["priority"])
     return [(each["decision"], each["toolName"], each.get("commandPrefix")) for each in found]
@@ -84,6 +86,38 @@ READER = Role(name="reader", tools=("Read", "Bash"))
 def test_rules(asked: dict[str, Any], expected: list[Any]) -> None:
     """A worker's rules name the commands that it may run; a judge's and a narrow role's also what they may not."""
     assert rules(**asked) == expected
+
+
+def denied(path: str, **asked: Any) -> bool:
+    """Whether some rule closes a path to the tools that write."""
+    call = Gemini().spawn_command(request(**asked))
+    found = tomllib.loads(call.files.get(f"{FOLDER}/policy.toml", "")).get("rule", [])
+    patterns = [each["argsPattern"] for each in found if "argsPattern" in each]
+    assert all("write_file" in each["toolName"] for each in found if "argsPattern" in each)
+    return any(re.search(pattern, json.dumps({"file_path": path}, separators=(",", ":"))) for pattern in patterns)
+
+
+@pytest.mark.parametrize(
+    ("path", "closed"),
+    [
+        (".sow/config.yaml", True),
+        (".sow/config.yaml.md", False),
+        (".sow/local/sessions/1", True),
+        (".sow/localities", False),
+        (".sow/project/phases/implementation/tasks/020/x.md", True),
+        (".sow/project/phases/implementation/tasks/010/x.md", False),
+        (".git/sow/x", True),
+        ("sow/config.yaml", False),
+        ("made.txt", False),
+    ],
+)
+def test_the_state_of_others_is_closed_to_a_worker(path: str, closed: bool) -> None:
+    """A rule fits a path below the working folder however it is written; yolo has none, and a judge writes nothing."""
+    for start in ("/repo/", "./", ""):
+        assert denied(f"{start}{path}") is closed
+        assert not denied(f"{start}{path}", yolo=True)
+        assert not denied(f"{start}{path}", role=JUDGE)
+    assert not denied(f"/elsewhere/{path}")
 
 
 def test_it_trusts_the_folder_and_stays_one_process() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from executors.sample import FOLDER, JUDGE, NARROW, outcome, request, told, words
+from executors.sample import DESK, FOLDER, JUDGE, NARROW, outcome, request, told, words
 from sow.executors.opencode import OpenCode
 
 ID = "ses_e21fc5e00ffe6gXxQcZAtWI2n3"
@@ -49,10 +49,23 @@ def permission(**changes: Any) -> Any:
 def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
     """Without yolo it may edit, run sow and git, and reach the desk and the git folder; nothing is left to be asked."""
     rules = permission()
-    assert rules["edit"] == "allow"
     assert rules["bash"] == {"*": "deny", "/bin/sow *": "allow", "git *": "allow"}
-    assert rules["external_directory"] == {"*": "deny", "/repo/.sow/*": "allow", "/repo/.git/*": "allow"}
-    assert "ask" not in json.dumps(rules)
+    assert rules["external_directory"] == {"*": "deny", f"{DESK}/*": "allow", "/repo/.git/*": "allow"}
+    assert '"ask"' not in json.dumps(rules)
+
+
+def test_the_state_of_others_is_closed_to_a_worker() -> None:
+    """The last pattern that fits decides, so its own desk stands after the folder of all desks."""
+    assert list(permission()["edit"].items()) == [
+        ("*", "allow"),
+        (".git/*", "allow"),
+        (".git/sow/*", "deny"),
+        (".sow/local/*", "deny"),
+        (".sow/config.yaml", "deny"),
+        (".sow/project/phases/implementation/tasks/*", "deny"),
+        (".sow/project/phases/implementation/tasks/010/*", "allow"),
+    ]
+    assert "edit" not in permission(yolo=True)
 
 
 def test_a_judge_is_granted_no_edit_even_with_yolo() -> None:
@@ -72,7 +85,7 @@ def test_an_agents_tools_narrow_what_it_may_use() -> None:
     for yolo in (False, True):
         rules = permission(role=NARROW, yolo=yolo)
         assert (rules["bash"], rules["task"], rules["webfetch"]) == ("deny", "deny", "deny")
-        assert rules.get("edit", "allow") == "allow"
+        assert rules.get("edit") != "deny"
 
 
 def test_the_repositorys_settings_are_off_and_its_words_are_not() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from executors.sample import JUDGE, NARROW, SESSION, outcome, request, told, words
+from executors.sample import CLOSED, DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import Ending, Role
 from sow.executors.qwen import Qwen
 from sow.executors.story import Story
@@ -16,9 +16,11 @@ NEW, OLD = ["--session-id", SESSION], ["--resume", SESSION]
 STREAM = ["--output-format", "stream-json"]
 RUN = ["run_shell_command(/bin/sow *)", "run_shell_command(git *)"]
 WRITE = ["write_file(//repo/**)", "edit(//repo/**)", "notebook_edit(//repo/**)"]
-WORK = ["--approval-mode", "default", "--allowed-tools", *RUN, *WRITE]
+DENY = ["--exclude-tools"]
+DENY += [f"{tool}(/{each})" for each in CLOSED for tool in ("write_file", "edit", "notebook_edit")]
+WORK = ["--approval-mode", "default", "--allowed-tools", *RUN, *WRITE, *DENY]
 AFAR = ["write_file(//main/.git/**)", "edit(//main/.git/**)", "notebook_edit(//main/.git/**)"]
-WORKTREE = ["--approval-mode", "default", "--add-dir", "/main/.git", "--allowed-tools", *RUN, *WRITE, *AFAR]
+WORKTREE = ["--approval-mode", "default", "--add-dir", "/main/.git", "--allowed-tools", *RUN, *WRITE, *AFAR, *DENY]
 LOOK = ["--approval-mode", "default", "--safe-mode", "--allowed-tools", RUN[0]]
 LOOK += ["--exclude-tools", "write_file", "edit", "notebook_edit"]
 REST = ["run_shell_command", "monitor", "grep_search", "glob", "list_directory", "agent", "send_message", "skill"]
@@ -26,7 +28,7 @@ REST += ["web_fetch", "enter_worktree", "exit_worktree", "cron_create", "cron_de
 LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, [*NEW, *STREAM, *WORK]),
     ({"resume": True}, [*OLD, *STREAM, *WORK]),
-    ({"folders": ("/repo/.sow", "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
+    ({"folders": (DESK, "/main/.git")}, [*NEW, *STREAM, *WORKTREE]),
     ({"yolo": True}, [*NEW, *STREAM, "--yolo"]),
     ({"yolo": True, "resume": True}, [*OLD, *STREAM, "--yolo"]),
     ({"yolo": True, "model": "m"}, [*NEW, *STREAM, "--model", "m", "--yolo"]),
@@ -48,6 +50,12 @@ LINES: list[tuple[dict[str, Any], list[str]]] = [
 def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
     """The words of a turn are these, and no others."""
     assert words(Qwen(), **asked) == expected
+
+
+def test_patterns_fit_a_folder_of_any_name() -> None:
+    """A folder's name is no pattern: signs in it that could be one are told to be none."""
+    found = words(Qwen(), cwd="/a[b](c)", folders=(), commands=(), closed=())
+    assert "write_file(//a\\[b\\]\\(c\\)/**)" in found
 
 
 def test_it_stays_one_process_and_is_stopped_as_a_group() -> None:

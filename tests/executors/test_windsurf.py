@@ -88,6 +88,17 @@ def test_it_cannot_resume_and_the_seeds_words_say_so(yard: Repo) -> None:
     assert "- Switching to an executor with session support (claude-code, cursor)" in result.err
 
 
+def test_a_question_is_answered_before_the_fresh_session(yard: Repo) -> None:
+    """Each refusal names the next door: an answer, and then a new worker that is told it."""
+    spawn(yard, f"[[sh:{SOW} task set --id 010 status paused]]")
+    refused = yard.sow("agent", "spawn", "implementer", "010", "--fresh")
+    assert (refused.code, refused.err.splitlines()[1]) == (2, 'hint: answer it: sow answer 1 "…"')
+    yard.ok("answer", "1", "Use RS256")
+    refused = yard.sow("agent", "spawn", "implementer", "010")
+    assert refused.err.splitlines()[1] == "hint: begin a new session: sow agent spawn implementer 010 --fresh"
+    yard.ok("agent", "spawn", "implementer", "010", "--fresh")
+
+
 def test_failed_work_goes_on_in_a_fresh_session(yard: Repo) -> None:
     """`--fresh` is what takes the place of a resume, and the new session is told what is on disk."""
     spawn(yard, "[[sh:echo made > made.txt]]")

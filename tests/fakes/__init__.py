@@ -1,4 +1,4 @@
-"""Stand-ins for agent CLIs that no registry has: small programs with the documented interface of each.
+"""Stand-ins for agent CLIs: small programs with the documented interface of each.
 
 A prompt tells a stand-in what to do by directives: `[[sh:COMMAND]]` is a call of its shell tool, `[[say:TEXT]]` its
 answer, `[[fail:TEXT]]` an end with that text on stderr and no result.
@@ -11,14 +11,16 @@ from pathlib import Path
 
 from conftest import Repo
 
+# Three that no registry has, and those of tests/real in one file, which is told whom it plays.
 PROGRAMS = {"cursor-agent": "cursor_agent.py", "devin": "devin.py", "amp": "amp.py"}
+SPEAKERS = ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider")
 
 
 def install(repo: Repo, name: str, folder: Path) -> None:
     """Put a stand-in on the PATH of a repository's calls."""
     folder.mkdir(exist_ok=True)
-    script = Path(__file__).parent / PROGRAMS[name]
+    script, played = ("speaker.py", f" {name}") if name in SPEAKERS else (PROGRAMS[name], "")
     program = folder / name
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).parent / script}"{played} "$@"\n')
     program.chmod(0o755)
     repo.environment["PATH"] = f"{folder}:{repo.environment['PATH']}"

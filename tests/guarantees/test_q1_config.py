@@ -66,7 +66,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "trust is a text": ("trust: /here\n", "trust: must be a list"),
     "a list": ("- agents\n", "must be a mapping"),
     "a word": ("hello\n", "must be a mapping"),
-    "tabs": ("agents:\n\tbindings:\n", "found character that cannot start any token"),
+    "tabs": ("agents:\n\tbindings:\n", ":2: a tab at the beginning of the line, where YAML takes blanks only"),
     "repeated key": ("trust: []\ntrust: []\n", ":2: the key 'trust' is here a second time"),
     "billion laughs": (LAUGHS, ":1: anchors and aliases are not read here"),
     "undefined alias": ("agents: *nobody\n", ":1: anchors and aliases are not read here"),
@@ -94,6 +94,14 @@ UNUSABLE = {
     "command elsewhere": (
         f"{EXECUTOR}      type: claude\n      settings: {{command: [x]}}\n",
         "agents.executors.mine.settings.command: only type command has this",
+    ),
+    "scenario of the repository": (
+        f"{EXECUTOR}      type: simulated\n      settings: {{scenario: x.yaml}}\n",
+        "agents.executors.mine.settings.scenario: must be an absolute path, not 'x.yaml'",
+    ),
+    "variable with a value": (
+        f"{EXECUTOR}      type: claude\n      settings: {{env: [FINE, A=B]}}\n",
+        "agents.executors.mine.settings.env[1]: must be the name of a variable, not 'A=B'",
     ),
     "scenario elsewhere": (
         f"{EXECUTOR}      type: claude\n      settings: {{scenario: x}}\n",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 
 from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
@@ -211,3 +213,63 @@ def test_approval_is_void_after_rework(task_repo: Repo):
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     task_repo.ok("task", "set", "--id", "010", "status", "in_progress")
     assert "approval" not in task_repo.task("010")
+
+
+# A worker that leaves: it forks twice, makes a session of its own and takes off every mark, and only then calls sow.
+LEAVING = """#!{python}
+import os, subprocess, time
+supervisor = os.getppid()
+subprocess.run([{sow!r}, "task", "set", "--id", "010", "status", "needs_review"], check=True)
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() != supervisor:
+        time.sleep(0.01)
+    clean = {{name: value for name, value in os.environ.items() if not name.startswith("SOW_")}}
+    script = '"$@" 2> error; echo $? > code; mv error said'
+    os.execve("/bin/sh", ["sh", "-c", script, "sh", {sow!r}, *{words!r}], clean)
+while not os.path.exists("said"):
+    time.sleep(0.01)
+"""
+AFTER_LEAVING: list[tuple[tuple[str, ...], str]] = [
+    (("approve", "010"), "error: a worker may not approve a task"),
+    (("approve", "020"), "error: a worker may not approve a task"),
+    (("task", "set", "--id", "020", "status", "completed"), "error: a worker may not"),
+    (("task", "set", "--id", "020", "status", "in_progress"), "error: a worker "),
+    (("cleanup", "--yes"), "error: a worker may not"),
+]
+
+
+def leave(repo: Repo, folder: Path, words: tuple[str, ...]) -> tuple[str, str]:
+    """The exit code and the errors of a sow that an orphan calls in the middle of its worker's turn."""
+    program = folder / "leaving.py"
+    program.write_text(LEAVING.format(python=sys.executable, sow=SOW, words=list(words)))
+    program.chmod(0o755)
+    config = Path(repo.environment["HOME"]) / ".config" / "sow" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    settings = {"type": "command", "settings": {"command": [str(program)]}}
+    config.write_text(yaml.safe_dump({"agents": {"executors": {"leaving": settings}}}))
+    result = repo.sow("agent", "spawn", "implementer", "010", "--executor", "leaving", "--timeout", "50s")
+    assert result.code == 0, result
+    return (repo.root / "code").read_text().strip(), (repo.root / "said").read_text()
+
+
+@pytest.mark.parametrize(("words", "error"), AFTER_LEAVING, ids=[" ".join(words) for words, _ in AFTER_LEAVING])
+def test_a_worker_that_leaves_its_family_stays_a_worker(repo: Repo, tmp_path: Path, words: tuple[str, ...], error: str):
+    """An orphan without any mark is still below the sow that supervises the turn, and judges nothing."""
+    for task in ("010", "020"):
+        repo.ok("task", "create", "--name", f"Task {task}")
+    for status in ("in_progress", "needs_review"):
+        repo.ok("task", "set", "--id", "020", "status", status)
+    code, said = leave(repo, tmp_path, words)
+    assert code == "2"
+    assert said.startswith(error), said
+    assert [repo.task(task)["status"] for task in ("010", "020")] == ["needs_review", "needs_review"]
+
+
+def test_an_orphan_has_the_rights_of_its_worker(repo: Repo, tmp_path: Path):
+    """What a worker may do for its own task, a tool that it left running may do too."""
+    repo.ok("task", "create", "--name", "Task 010")
+    code, said = leave(repo, tmp_path, ("note", "add", "--task", "010", "--description", "d", "--context", "c"))
+    assert (code, said) == ("0", "")

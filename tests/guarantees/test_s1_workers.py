@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
+from calling import Caller
 from conftest import Repo
 from hostile import HOSTILE
+from pictures import Picture
+
+from sow.system.terminal import harmless
 
 SPAWN = ("agent", "spawn", "implementer", "010", "--executor", "simulated", "--dry-run")
 FIELDS = {
@@ -37,3 +45,69 @@ def test_a_hostile_value_is_refused_or_stays_one_word(repo: Repo, field: str):
             assert result.code == 2, (value, result)
     assert repo.snapshot() == before
     assert repo.sow(*FIELDS["model"]("--dangerously-skip-permissions")).code == 2
+
+
+# It writes down its words and its stdin, and nothing else; that it changes nothing is allowed.
+RECORDER = """#!/bin/sh
+printf '%s\\0' "$0" "$@" > "$HOME/words"
+cat > "$HOME/stdin"
+"""
+STDIN = "typed on standard input"
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    with Caller() as started:
+        yield started
+
+
+@pytest.fixture
+def worked(repo: Repo) -> Repo:
+    """A task that a recording program has handed in."""
+    home = Path(repo.environment["HOME"])
+    program = home / "recorder"
+    program.write_text(RECORDER)
+    program.chmod(0o755)
+    config = home / ".config/sow/config.yaml"
+    config.parent.mkdir(parents=True)
+    executor = {"type": "command", "settings": {"command": [str(program), "work"], "allow_empty": True}}
+    agents = {"executors": {"recorder": executor}, "bindings": {"implementer": "recorder"}}
+    config.write_text(yaml.safe_dump({"agents": agents}))
+    repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
+    repo.ok("agent", "spawn", "implementer", "010")
+    return repo
+
+
+def pause(repo: Repo) -> None:
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    repo.ok("note", "add", "--task", "010", "--description", "Which?", "--context", "c")
+    repo.ok("note", "escalate", "1", "--task", "010", "--reason", "r")
+    repo.ok("task", "set", "--id", "010", "status", "paused")
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["sent back", "answered"])
+def test_what_a_resume_says_goes_to_stdin_and_nowhere_else(caller: Caller, worked: Repo, paused: bool):
+    """Every hostile text is refused with nothing changed, or is the worker's stdin and its feedback, byte for byte."""
+    if paused:
+        pause(worked)
+    home = Path(worked.environment["HOME"])
+    program, accepted = str(home / "recorder"), 0
+    before = Picture(worked.root)
+    for value in dict.fromkeys(HOSTILE):
+        words = ("agent", "resume", "--json", "--", "010", value)
+        answer = caller.call(*words, cwd=worked.root, environment=worked.environment, stdin=STDIN.encode())
+        if answer.code:
+            assert (answer.code, answer.started, before.changes()) == (2, [], []), (value[:80], answer)
+            continue
+        said = STDIN if value == "-" else value
+        assert [each for each in answer.started if each[0] != "git"] == [[program, "work"]], value
+        assert (home / "words").read_text() == f"{program}\0work\0"
+        assert (home / "stdin").read_bytes().startswith(f"{said}\n\n(Task 010, iteration ".encode()), value
+        view = caller.call("task", "show", "010", "--json", cwd=worked.root, environment=worked.environment)
+        shown = json.loads(view.out)
+        assert shown["feedback"][-1]["text"] == harmless(said).strip(), value
+        assert not paused or shown["notes"][0]["resolution"] == shown["questions"][0]["answer"] == said
+        accepted += 1
+        before.bring_back()
+    assert accepted > 120
+    assert not list(worked.root.parent.rglob("owned"))

@@ -78,9 +78,9 @@ class Scene:
             "bindings": {each["name"]: (each["executor"], each["executor_origin"]) for each in listed},
         }
 
-    def spawn(self, role: str, task: str) -> dict[str, Any]:
-        """A real turn; what the program saw, without what differs from task to task."""
-        self.repo.ok("agent", "spawn", role, task)
+    def spawn(self, role: str, task: str, *words: str) -> dict[str, Any]:
+        """A real turn; what the program saw, without what differs from session to session."""
+        self.repo.ok("agent", "spawn", role, task, *words)
         facts: dict[str, Any] = json.loads(self.called.read_text())
         facts["argv"] = [UUID.sub("SESSION", word) for word in facts["argv"]]
         kept = {name: value for name, value in facts["environment"].items() if not name.startswith("SOW_")}
@@ -281,7 +281,7 @@ def test_a_real_turn_differs_in_its_words_alone(scene: Scene) -> None:
     settings_of_the_repository(scene)
     variables_of_the_repository(scene)
     programs_of_the_repository(scene)
-    hostile = scene.spawn("implementer", "020")
+    hostile = scene.spawn("implementer", "010", "--fresh")
     for part in ("argv", "environment", "names", "cwd"):
         assert hostile[part] == clean[part], part
     assert WORDS in hostile["prompt"] and WORDS not in clean["prompt"]

@@ -6,17 +6,16 @@ import os
 
 import pytest
 
-from real.install import PINNED
+from real import install
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what nobody asked for; a CLI that does not exist is an error and not an empty run."""
-    chosen = [each.strip() for each in os.environ.get("SOW_TEST_CLIS", "").split(",") if each.strip()] or list(PINNED)
-    unknown = [each for each in chosen if each not in PINNED]
-    if unknown:
-        raise pytest.UsageError(f"CLIS: there is no {', '.join(unknown)}; the CLIs are {', '.join(PINNED)}")
+    try:
+        files = {f"test_{each}.py" for each in install.chosen(os.environ.get("SOW_TEST_CLIS", ""))}
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
     asked = "real" in str(config.getoption("markexpr"))
-    files = {f"test_{each}.py" for each in chosen}
     dropped = [each for each in items if each.get_closest_marker("real") and not (asked and each.path.name in files)]
     if dropped:
         config.hook.pytest_deselected(items=dropped)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import scenario
 from conftest import SOW, Repo
 
 from real import install
@@ -43,7 +44,10 @@ class Contract:
         with Stub(tmp_path / "stub.jsonl") as stub:
             workshop = Workshop(self.name, repo, stub)
             self.configure(workshop, yolo_mode=True)
-            yield workshop
+            try:
+                yield workshop
+            finally:
+                workshop.close()
 
     def configure(self, workshop: Workshop, *, yolo_mode: bool) -> None:
         workshop.settings(*self.custom_args, yolo_mode=yolo_mode, **({"model": self.model} if self.model else {}))
@@ -63,31 +67,29 @@ class Contract:
         cost = turn["cost_usd"]
         assert cost is None if self.cost is None else cost == pytest.approx(requests * self.cost), turn
 
-    def test_work_pause_resume_review_and_completion(self, workshop: Workshop) -> None:
-        """A task goes from spawn over a pause, an answer and a review round to completion in one session."""
-        workshop.stub.plays |= {"work": ["sh:echo made > made.txt", PAUSED], "more": [NEEDS_REVIEW]}
-        workshop.task("play:work")
-        first = workshop.spawn()
-        assert (first.code, workshop.status()) == (0, "paused"), first
-        assert (workshop.repo.root / "made.txt").read_text() == "made\n"
-        session = workshop.session()["session_id"]
-        assert workshop.repo.task("010")["session_id"] == session
-        assert (workshop.turn()["outcome"], workshop.turn()["tools"]) == ("done", 2)
-        assert DONE in first.out and "status is paused" in first.out
-        self.check_numbers(workshop, 1, 3)
+    def test_work_pause_resume_review_and_completion(
+        self, workshop: Workshop, tmp_path: Path, _project_template: Path
+    ) -> None:
+        """A task goes from spawn over a question and a review round to completion, and leaves what any executor leaves.
 
-        for number, words in ((2, "Use RS256"), (3, "Handle an empty password")):
-            before = len(workshop.stub.requests())
-            result = workshop.resume(f"{words} [[play:more]]")
-            assert (result.code, workshop.status()) == (0, "needs_review"), result
-            asked = workshop.asked(before)
-            assert "[[play:work]]" in asked and "status is paused" in asked and words in asked
-            self.check_numbers(workshop, number, 2)
-        assert workshop.session()["session_id"] == session
-        assert workshop.repo.task("010")["iteration"] == 3
-
-        workshop.repo.ok("task", "set", "--id", "010", "status", "completed")
-        assert "session_id" not in workshop.repo.task("010")
+        All turns are one session, whose whole conversation the model is told again in each.
+        """
+        cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
+        commands = [turn.commands() for turn in scenario.TURNS]
+        for cue, words in zip(cues, commands, strict=True):
+            workshop.stub.plays[cue[7:-2]] = [f"sh:{each}" for each in words]
+        found = scenario.play(workshop.repo, cues)
+        (tmp_path / "expected").mkdir()
+        assert found == scenario.expected(tmp_path / "expected", _project_template, cues)
+        assert scenario.turns(workshop.repo) == [scenario.TURN_BY_TURN]
+        before = 0
+        for number, words in enumerate(commands, 1):
+            assert workshop.turn(number)["tools"] == len(words)
+            assert DONE in workshop.readable(number) and cues[number - 1] in workshop.asked(before)
+            assert number == 1 or (cues[0] in workshop.asked(before) and "status is paused" in workshop.asked(before))
+            self.check_numbers(workshop, number, len(words) + 1)
+            before += len(words) + 1
+        assert len(workshop.stub.requests()) == before
 
     def test_an_unknown_session_starts_afresh_with_the_packet(self, workshop: Workshop) -> None:
         """A session that the CLI has lost is followed by a fresh one that is told what is on disk."""
@@ -151,26 +153,35 @@ class Contract:
         path.chmod(0o755)
 
     def test_without_yolo_it_works_on_its_task_and_on_nothing_else(self, workshop: Workshop, tmp_path: Path) -> None:
-        """With yolo_mode off it writes in its folder, commits and calls sow; beyond that it is refused."""
+        """With yolo_mode off it writes in its folder and on its desk, commits and calls sow, and no more is granted.
+
+        Another task's desk lies in that folder too: it is closed to a CLI whose capability record says so.
+        """
         self.configure(workshop, yolo_mode=False)
         home = Path(workshop.repo.environment["HOME"])
         outside = [home / "outside-1", home / "outside-2"]
         made = workshop.repo.root / "made.txt"
+        mine, theirs = (workshop.repo.desk(task) / "made.md" for task in ("010", "020"))
         workshop.stub.plays["work"] = [
             self.writing(made),
+            self.writing(mine),
+            self.writing(theirs),
             self.writing(outside[0]),
             f"sh:echo x > {outside[1]}",
             "sh:git add made.txt && git commit -q -m made",
             NEEDS_REVIEW,
         ]
         workshop.task("play:work")
+        workshop.repo.ok("task", "create", "--name", "Another")
         result = workshop.spawn()
         assert (result.code, workshop.status()) == (0, "needs_review"), result
         assert not workshop.turn()["inferred"], "its call of sow was refused"
         assert workshop.repo.git("log", "-1", "--format=%s %an").strip() == "made Ada"
         assert workshop.repo.git("show", "--stat", "--format=", "HEAD").split()[0] == "made.txt"
         assert not any(path.exists() for path in outside)
-        assert len(workshop.stub.requests()) == 6
+        closes = find_adapter(self.name).capabilities.closes
+        assert (mine.exists(), theirs.exists()) == (True, not closes)
+        assert len(workshop.stub.requests()) == 8
 
     def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
         """A reviewer reads with git, but neither its editing tool nor its shell writes, even in yolo_mode."""

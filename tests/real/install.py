@@ -27,6 +27,27 @@ class InstallFailed(Exception):
     """A CLI that could not be had: its tests fail in their set-up, and say which package is missing."""
 
 
+def chosen(text: str) -> list[str]:
+    """The CLIs that somebody asked for, as in `claude,codex`; nothing asks for all of them."""
+    found = [each.strip() for each in text.split(",") if each.strip()] or list(PINNED)
+    unknown = [each for each in found if each not in PINNED]
+    if unknown:
+        raise ValueError(f"CLIS: there is no {', '.join(unknown)}; the CLIs are {', '.join(PINNED)}")
+    return found
+
+
+def main(text: str) -> int:
+    """Fetch what is missing before any test runs; the package that cannot be had is named, once."""
+    try:
+        for name in chosen(text):
+            binary(name)
+    except (InstallFailed, ValueError) as error:
+        said = f"missing download: {error}" if isinstance(error, InstallFailed) else f"error: {error}"
+        print(said, file=sys.stderr)
+        return 1
+    return 0
+
+
 def cache() -> Path:
     """Where installed CLIs are kept, for this run and for later ones."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sow-real-clis"
@@ -56,6 +77,7 @@ def _install(name: str, folder: Path) -> None:
         installer, package, version, _ = PINNED[name]
         if installer == "npm":
             options = ["--no-audit", "--no-fund", "--loglevel=error", f"--prefix={folder}"]
+            options += ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"]  # no network is soon said
             _run(["npm", "install", *options, f"{package}@{version}"], package, version)
             _check_version(folder, package, version)
         else:  # a virtual environment cannot be moved, so it is made where it stays
@@ -199,3 +221,7 @@ def _aider(home: Path, url: str) -> dict[str, str]:
         "AIDER_CHECK_UPDATE": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
+
+
+if __name__ == "__main__":
+    sys.exit(main(" ".join(sys.argv[1:])))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import scenario
 from conftest import Repo
 
 from real.install import PINNED
@@ -22,7 +23,40 @@ def workshop(repo: Repo, tmp_path: Path) -> Iterator[Workshop]:
     with Stub(tmp_path / "stub.jsonl") as stub:
         found = Workshop("aider", repo, stub)
         found.settings(model="openai/stub-model")
-        yield found
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def edits(number: int) -> str:
+    """What the model answers in a turn of the scenario: its edits as aider's blocks."""
+    blocks = [
+        f"{path}\n```\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n```\n"
+        for path, old, new in scenario.TURNS[number - 1].edits(number)
+    ]
+    return "\n".join(["text:Here it is.\n", *blocks])
+
+
+def test_work_pause_resume_review_and_completion(workshop: Workshop, tmp_path: Path, _project_template: Path) -> None:
+    """It asks and hands in by edits of the files on its desk, and leaves what any executor leaves.
+
+    It runs no command, so it leaves no note; its question is in its log.
+    """
+    workshop.settings("--edit-format", "diff", model="openai/stub-model")
+    cues = [f"[[play:turn-{number}]]" for number in (1, 2, 3)]
+    workshop.stub.plays |= {f"turn-{number}": [edits(number)] for number in (1, 2, 3)}
+    found = scenario.play(workshop.repo, cues)
+    (tmp_path / "expected").mkdir()
+    expected = scenario.expected(tmp_path / "expected", _project_template, cues)
+    assert found == [{path: text for path, text in each.items() if path != scenario.NOTES} for each in expected]
+    assert scenario.turns(workshop.repo) == [scenario.TURN_BY_TURN]
+    kept = workshop.repo.root / ".sow/local/litter/.aider.tags.cache.v4/cache.db"
+    assert kept.is_file() and list(workshop.repo.root.glob(".aider*")) == []
+    assert "this is all that it would show you" in workshop.asked(0)
+    assert f"in {scenario.DESK}/state.yaml change `status: in_progress`" in workshop.asked(0)
+    asked = [workshop.asked(number) for number in range(len(workshop.stub.requests()))]
+    assert any(all(cue in each for cue in cues) for each in asked), "the last turn knows the first"
 
 
 def test_work_review_sent_back_and_completion(workshop: Workshop) -> None:

@@ -17,6 +17,7 @@ class TestCopilot(Contract):
     sessions = ".copilot"
     write_tool = "create"
     write_words = ("path", "file_text")
+    patience = "20s"
 
     def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
         """A reviewer looks and calls sow; git, which Copilot would let write a file, is kept from it."""

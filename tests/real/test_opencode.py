@@ -18,6 +18,7 @@ class TestOpenCode(Contract):
     write_tool = "write"
     write_words = ("filePath", "content")
     cost = 0.0006
+    patience = "30s"
 
     def check_busy(self, workshop: Workshop, status: str, code: int, outcome: str) -> None:
         """It tries six times without a word, and waits between as long as the server says."""

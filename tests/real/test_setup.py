@@ -113,6 +113,16 @@ def test_a_failed_download_says_which_package(npm: Path) -> None:
             install.binary("gemini")
 
 
+def test_what_is_missing_is_named_once_before_the_tests(npm: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The step before the tests ends with one sentence that names the package, and does not go on to the next one."""
+    write(npm, "echo 'network is unreachable' >&2", "exit 1")
+    assert install.main("gemini,codex") == 1
+    said = capfd.readouterr().err
+    assert said.startswith("missing download: cannot install @google/gemini-cli 0.61.0: npm says: network is unreach")
+    assert Path(f"{npm}.calls").read_text() == "called\n"
+    assert install.main("gemini, nobody") == 1 and "there is no nobody" in capfd.readouterr().err
+
+
 def test_another_version_than_the_pinned_one_is_refused(npm: Path) -> None:
     """An installer that chooses an older version than asked for is an error and not another program."""
     write(npm, *installing("0.1.0"))

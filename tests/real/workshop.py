@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ class Workshop:
         self.name = name
         self.repo = repo
         self.stub = stub
+        self.started: list[subprocess.Popen[bytes]] = []
         self.config_path = Path(repo.environment["HOME"], ".config", "sow", "config.yaml")
         repo.environment |= install.environment(name, repo.environment["HOME"], stub.port)
         repo.environment |= {"SOW_AGENTS_IMPLEMENTER": name, "SOW_AGENTS_REVIEWER": name}
@@ -64,7 +66,17 @@ class Workshop:
         """A spawn that goes on in the background."""
         words = [SOW, "agent", "spawn", "implementer", "010", *more]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(words, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes)
+        process = subprocess.Popen(
+            words, cwd=self.repo.root, env=self.repo.environment, start_new_session=True, **pipes
+        )
+        self.started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a test that failed has left running."""
+        for process in self.started:
+            if process.returncode is None:
+                stop(process, signal.SIGINT)
 
     def status(self) -> str:
         return str(self.repo.task("010")["status"])
@@ -83,6 +95,10 @@ class Workshop:
         """What the CLI printed in a turn."""
         path = self.repo.root / f".sow/local/sessions/010/{session}/turn-{number:03d}.out"
         return path.read_text()
+
+    def readable(self, number: int) -> str:
+        """What a person reads of a turn of the first session."""
+        return (self.repo.root / f".sow/local/sessions/010/1/turn-{number:03d}.md").read_text()
 
     def asked(self, index: int) -> str:
         """All that one request to the model says, in the order of the conversation."""

@@ -172,6 +172,7 @@ VALID: dict[str, list[Any]] = {
             "session": {
                 "number": 1,
                 "key": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
+                "project_id": "0b7c3f52-3d0e-4f6a-8f6e-1d2c3b4a5968",
                 "session_id": "ses_1",
                 "task": "010",
                 "role": "implementer",
@@ -202,6 +203,7 @@ VALID: dict[str, list[Any]] = {
                         "agent_turns": 2,
                         "seconds": 1.5,
                         "redacted": 0,
+                        "unstruck": ["API_KEY"],
                     }
                 ],
             },

@@ -32,6 +32,14 @@ who = caller.actor(json.loads(sys.argv[3]))
 print(who.kind, who.name, who.task)
 """
 
+# A process that shows a name of its own choice runs another one.
+NAMED = """
+import subprocess, sys
+from sow.system.census import wear
+wear(sys.argv[1])
+sys.exit(subprocess.run(sys.argv[2:]).returncode)
+"""
+
 ACTORS = [
     ({}, ("person", "person", "")),
     ({"USER": "ada"}, ("person", "ada", "")),
@@ -119,6 +127,35 @@ def test_a_name_that_only_looks_like_the_mark_is_none():
     """Other variables that end or begin like the mark, or hold it in their value, make no worker."""
     marks = {"XSOW_TASK": "010", "SOW_TASKS": "010", "NOTE": "SOW_TASK=010\nSOW_TASK=010"}
     assert below(marks, {"USER": "ada"}) == "person ada"
+
+
+def below_names(*names: str, own: dict[str, str]) -> str:
+    """What a process without marks says about itself, below processes of these names."""
+    words = [sys.executable, "-c", INNER, "0", "open", json.dumps(own)]
+    for name in reversed(names):
+        words = [sys.executable, "-c", NAMED, name, *words]
+    done = subprocess.run(words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.strip()
+
+
+NAMES = [
+    (("sow-turn-010",), {"USER": "ada"}, "worker worker 010"),
+    (("sow-turn-010",), {"SOW_AGENT": "orchestrator"}, "worker orchestrator 010"),
+    (("sow-turn-010",), {"SOW_TASK": "020"}, "worker worker 010"),
+    (("sow-turn-010", "sow-turn-020"), {"USER": "ada"}, "worker worker 010"),
+    (("sow-turn-",), {"USER": "ada"}, "worker worker"),
+    (("sow-turn-",), {"SOW_TASK": "020"}, "worker worker 020"),
+    (("sow-turn-x) S 1",), {"USER": "ada"}, "worker worker"),
+    (("sow",), {"USER": "ada"}, "person ada"),
+    (("sow-turn",), {"USER": "ada"}, "person ada"),
+    (("my-sow-turn-010",), {"USER": "ada"}, "person ada"),
+]
+
+
+@pytest.mark.parametrize(("names", "own", "expected"), NAMES)
+def test_whoever_lives_below_a_supervisor_is_a_worker(names, own, expected):
+    """Without any mark, what the supervising sow shows in its own name decides, and the highest one above others."""
+    assert below_names(*names, own=own) == expected
 
 
 HIDING = {

@@ -22,6 +22,12 @@ REMINDER = (
     "If you need an answer, escalate a note (`{sow} note add`, `{sow} note escalate`) and set the status to paused. "
     "If you cannot go on, set it to failed. Resolve or escalate every open note first (`{sow} note list --task {id}`)."
 )
+BY_HAND = (
+    "What you change in files counts as handed in. If you cannot go on without an answer, two files of your task are "
+    "yours to edit all the same: add your question at the end of {log}, below a line such as\n\n"
+    "### 2026-01-31T09:00:00Z · {agent} · question · info\n\n"
+    "and in {state} change `status: in_progress` to `status: paused`, or to `status: failed` if no answer would help."
+)
 OR_YOURSELF = "If you have no subagent {name}, play that role yourself. These are its words:"
 
 
@@ -55,7 +61,7 @@ def spawn_prompt(agent: Agent, desk: Desk, task: Task, sow: str, *, delegates: b
     words = words_of(agent).strip()
     if not agent.path:
         return f"{prompts.render(words, sow=sow, task=task['id'])}\n\n{told}\n"
-    told += f"\nHow a worker works here, whatever its role: {sow} prompt guidance/common/contract"
+    told += f"\n\nHow a worker works here, whatever its role: {sow} prompt guidance/common/contract"
     if delegates and agent.delegable:
         return f"use the {agent.name} subagent to: {told}\n\n{OR_YOURSELF.format(name=agent.name)}\n\n{words}\n"
     return f"{words}\n\n{told}\n"
@@ -73,14 +79,19 @@ def packet(task: Task, sow: str, *, why: str) -> str:
     )
 
 
-def whole_task(desk: Desk) -> str:
-    """The task itself, for a worker that can run no command to look at it."""
+def whole_task(desk: Desk, task: Task) -> str:
+    """The task itself, for a worker that can run no command to look at it, or to ask."""
     try:
         parts = [desk.home.read(desk.description_path).strip()]
     except FileNotFoundError:
         parts = []
     parts += [f"Feedback {each['number']}: {each['text']}" for each in feedback.read(desk)]
-    return "\n\n".join(["You cannot run sow, so this is all that it would show you about the task:", *parts])
+    asking = BY_HAND.format(
+        log=desk.home.relative(desk.log_path),
+        state=desk.home.relative(desk.state_path),
+        agent=agent_id(task["assigned_agent"], task["iteration"]),
+    )
+    return "\n\n".join(["You cannot run sow, so this is all that it would show you about the task:", *parts, asking])
 
 
 def reminder(task: str, sow: str) -> str:

@@ -14,11 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SKIPPED_FOLDERS = ("examples", "transcripts", "logs")
 NUMBERED = tuple(f"{number:02d}-" for number in range(1, 11))
 FIELDS = ("name", "description", "tools")
 MAX_FILE = 1 << 20
 MOST_FILES = 1000
+YAML_SIGNS = tuple("\"'[{|>&*!")  # a text that begins with one of these is meant as YAML, and no prose
 OURS = "sow-version:"  # in the frontmatter of files that `sow install` wrote: copies of built-in roles, no source
 
 
@@ -31,9 +31,10 @@ def discover(folder: str, source: str, *, inside: str = "") -> tuple[dict[str, A
     warnings: list[str] = []
     for path in _files(folder, warnings):
         try:
-            agent = read_agent(_real(path, inside), source, path)
+            agent = read_agent(real_path(path, inside), source, path)
         except SowError as error:
-            warnings.append(f"{path}: {error.message.removeprefix(f'{path}: ')}")
+            said = error.message.removeprefix(path)
+            warnings.append(f"{path}{said}" if said.startswith(":") else f"{path}: {said.strip()}")
             continue
         if agent is None:
             continue
@@ -48,8 +49,10 @@ def _files(folder: str, warnings: list[str]) -> list[str]:
     """Markdown files at the root and in numbered folders (01-* to 10-*), without what is documentation by its name."""
     entries = _entries(folder, warnings)
     found = [entry.path for entry in entries if _is_definition(entry)]
+    seen = {os.path.realpath(folder)}  # a link to a folder that is read already brings nothing
     for entry in entries:
-        if entry.name.startswith(NUMBERED) and entry.name not in SKIPPED_FOLDERS and entry.is_dir():
+        if entry.name.startswith(NUMBERED) and _is_folder(entry) and os.path.realpath(entry.path) not in seen:
+            seen.add(os.path.realpath(entry.path))
             found += [each.path for each in _entries(entry.path, warnings) if _is_definition(each)]
     if len(found) > MOST_FILES:
         warnings.append(f"{folder}: {len(found)} files; only the first {MOST_FILES} are read")
@@ -70,12 +73,22 @@ def _entries(folder: str, warnings: list[str]) -> list[os.DirEntry[str]]:
 
 def _is_definition(entry: os.DirEntry[str]) -> bool:
     name = entry.name
-    return name.endswith(".md") and name != "README.md" and not name.endswith("-framework.md") and not entry.is_dir()
+    named = name.endswith(".md") and name != "README.md" and not name.endswith("-framework.md")
+    return named and not _is_folder(entry)
 
 
-def _real(path: str, inside: str) -> str:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads in a circle: it is read, and then said
+        return False
+
+
+def real_path(path: str, inside: str = "") -> str:
     """Where a file really is."""
     real = os.path.realpath(path)
+    if os.path.islink(path) and not os.path.exists(path):
+        raise SowError(f"{path}: it is a link that leads nowhere", "put the file itself there, or remove the link")
     if inside and not real.startswith(f"{os.path.realpath(inside)}{os.sep}"):
         raise SowError(f"{path}: it is a link that leads out of the repository", "put the file itself there")
     return real
@@ -88,6 +101,8 @@ def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
         head, body = split(read_text(Disk(), path, MAX_FILE), shown)
     except FileNotFoundError:
         raise SowError(f"{shown}: there is no such file", "give the path of an agent's file") from None
+    except InvalidFile as error:
+        raise InvalidFile(error.message.replace(path, shown, 1), error.hint) from None
     if any(line.startswith(OURS) for line in head.split("\n")):
         return None
     fields = _fields(head, shown)
@@ -118,14 +133,14 @@ def split(text: str, path: str) -> tuple[str, str]:
 
 
 def _fields(head: str, path: str) -> dict[Any, Any]:
-    """The frontmatter's fields."""
+    """The frontmatter's fields; an empty line stands for the fence, so that an error has the file's own line."""
     try:
-        fields = yaml_text.load(f"{head}\n", path)
+        fields = yaml_text.load(f"\n{head}\n", path)
     except InvalidFile:
         quoted = _quoted(head)
         if quoted == head:
             raise
-        fields = yaml_text.load(f"{quoted}\n", path)
+        fields = yaml_text.load(f"\n{quoted}\n", path)
     if not isinstance(fields, dict):
         raise SowError(
             f"{path}: the frontmatter is not a mapping", "write name, description and tools between two --- lines"
@@ -137,7 +152,9 @@ def _quoted(head: str) -> str:
     """The frontmatter with its description quoted: agent CLIs themselves write prose with colons there."""
     field = "description: "
     return "\n".join(
-        field + yaml_text.scalar(line.removeprefix(field).strip()) if line.startswith(field) else line
+        field + yaml_text.scalar(line.removeprefix(field).strip())
+        if line.startswith(field) and line.removeprefix(field).strip()[:1] not in YAML_SIGNS
+        else line
         for line in head.split("\n")
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import SowError
+from sow.errors import SowError, nearest
 
 FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -29,10 +29,7 @@ def load(name: str) -> str:
                 return file.read()
         except FileNotFoundError:
             pass
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names(), n=1)
-    raise SowError(f"there is no prompt {name!r}", f"did you mean {near[0]}?" if near else "see 'sow prompt --list'")
+    raise SowError(f"there is no prompt {name!r}", nearest(name, names()) or "see 'sow prompt --list'")
 
 
 def title(text: str) -> str:

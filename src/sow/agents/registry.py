@@ -7,7 +7,7 @@ import os
 from sow.agents.agent import JUDGES, PROJECT, USER, Agent
 from sow.agents.built_in import STANDARD_AGENTS
 from sow.agents.discovery import discover
-from sow.errors import SowError
+from sow.errors import SowError, nearest
 
 FOLDER = ".claude/agents"
 
@@ -42,19 +42,26 @@ class AgentRegistry:
         if known is not None:
             agent.capabilities = known.capabilities
             agent.prompt_path = known.prompt_path
-            if agent.source == PROJECT and known.tools:
-                agent.tools = tuple(each for each in known.tools if each in agent.tools) or known.tools
+            if agent.source == PROJECT and known.tools and agent.tools:
+                agent.tools = tuple(each for each in known.tools if each in agent.tools)
+                if not agent.tools:  # no list at all would mean every tool
+                    self.warnings.append(f"{agent.path}: names no tool that {agent.name} may use, so it does not count")
+                    return
+            elif agent.source == PROJECT:
+                agent.tools = known.tools or agent.tools
         self.agents[agent.name] = agent
 
     def get(self, name: str) -> Agent:
         """One role."""
         agent = self.agents.get(name)
         if agent is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, self.agents, n=1)
-            raise SowError(f"unknown agent: {name}", f"did you mean {near[0]}?" if near else "see 'sow agent list'")
+            raise SowError(f"unknown agent: {name}", self._advice(name))
         return agent
+
+    def _advice(self, name: str) -> str:
+        """What was meant perhaps: a file of that name that could not be used, or another name."""
+        passed = [each for each in self.warnings if f"/{name}.md:" in each]
+        return passed[0] if passed else nearest(name, self.agents) or "see 'sow agent list'"
 
     def names(self) -> list[str]:
         return sorted(self.agents)

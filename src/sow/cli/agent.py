@@ -32,13 +32,22 @@ def spawn(
 
 
 def resume(
-    context: Context, *, task: str, prompt: str, model: str, timeout: str, verbose: bool, dry_run: bool, json: bool
+    context: Context,
+    *,
+    task: str,
+    prompt: str,
+    executor: str,
+    model: str,
+    timeout: str,
+    verbose: bool,
+    dry_run: bool,
+    json: bool,
 ) -> int:
     from sow.cli.agent_run import Wish, resume_worker
 
     words = text.text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
     wish = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
-    return resume_worker(context, ids.task_id(task), words, wish)
+    return resume_worker(context, ids.task_id(task), words, wish, executor=executor)
 
 
 def listed(context: Context, *, json: bool) -> int:
@@ -93,7 +102,10 @@ COMMANDS = (
             Argument("task", "The task's id", completes="tasks"),
             Argument("prompt", "What the worker is told (TEXT, @FILE or -)"),
         ),
-        options=TURN,
+        options=(
+            Option("--executor", "NAME", "Another executor than the one of the session", completes="executors"),
+            *TURN,
+        ),
         json=True,
         details=CONFIG_HELP,
     ),

@@ -1,37 +1,34 @@
-"""sow agent spawn and resume: the words on the way to a turn, what is seen of it, and how it ended."""
+"""sow agent spawn and resume: the words on the way to a turn, and what is seen of it while it lasts."""
 
 from __future__ import annotations
 
-import os
-import time
-
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
+from sow.cli.agent_screen import Screen
 from sow.cli.context import Context
-from sow.cli.output import emit
 from sow.domain.text import is_model
 from sow.engine import work
-from sow.engine.turn import Crew, Seat
-from sow.errors import Failed, SowError, Waiting
+from sow.engine.crew import Crew
+from sow.errors import SowError
 from sow.executors.registry import adapter
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store import sessions
-from sow.system.terminal import err, harmless, harmless_line, out
+from sow.system.terminal import err
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.agents.agent import Agent
+    from collections.abc import Callable
+
     from sow.config import Config, ExecutorConfig
-    from sow.engine.turn import Result
-    from sow.executors.story import Event
+    from sow.engine.crew import Result
     from sow.store.home import Home
 
 
 class Wish:
     """How a person wants the turn to be taken and shown."""
 
-    __slots__ = ("dry_run", "json", "model", "timeout", "verbose")
+    __slots__ = ("dry_run", "json", "model", "screen", "timeout", "verbose")
 
     def __init__(self, *, model: str, timeout: str, verbose: bool, dry_run: bool, json: bool) -> None:
         self.model = model
@@ -39,9 +36,10 @@ class Wish:
         self.verbose = verbose
         self.dry_run = dry_run
         self.json = json
+        self.screen = Screen(quiet=json)
 
     def crew(self, context: Context, home: Home, config: Config) -> Crew:
-        tell = _silent if self.json else _live
+        tell = self.screen.show
         return Crew(home, config, context.environment, tell=tell, model=self.model, timeout=self.timeout)
 
 
@@ -61,14 +59,18 @@ def spawn_worker(context: Context, agent: str, task: str, wish: Wish, *, executo
     chosen = [config.executor(each) for each in (name, *others)]
     accept_model(chosen[0], wish.model)
     if wish.verbose:
-        explain(config, role.name, chosen[0], origin)
+        explain(config, role.name, chosen[0], origin, wish.model)
+        explain_fallbacks(chosen, wish.model)
     crew = wish.crew(context, home, config)
     if wish.dry_run:
-        return _show_command(crew, task, role, chosen[0], resume=False)
-    return _tell(work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh), json=wish.json)
+        from sow.cli.agent_preview import show
+        from sow.engine import preview
+
+        return show(preview.spawn(crew, task, role, chosen[0], fresh=fresh), json=wish.json)
+    return _take(home, task, lambda: work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh), wish)
 
 
-def resume_worker(context: Context, task: str, words: str, wish: Wish) -> int:
+def resume_worker(context: Context, task: str, words: str, wish: Wish, *, executor: str) -> int:
     actor = context.judge("resume a worker")
     home = context.home()
     config = configs.load(context.environment)
@@ -77,18 +79,55 @@ def resume_worker(context: Context, task: str, words: str, wish: Wish) -> int:
     role = registry_of(context, home, config).get(state["assigned_agent"])
     bound, origin = config.binding(role.name)
     record = sessions.current(desk, state["session_id"]) if "session_id" in state else None
-    name = record.session["executor"] if record else bound
-    if name != bound:
+    name = executor or (record.session["executor"] if record else bound)
+    if executor:
+        origin = "from --executor"
+    elif name != bound:
         origin = "from the session"
         err(f"note: the session was made with {name}, so it goes on there; {role.name} is bound to {bound} now")
-    chosen = config.executor(name)
+    chosen = _executor(config, name, task, asked=bool(executor))
     accept_model(chosen, wish.model)
     if wish.verbose:
-        explain(config, role.name, chosen, origin)
+        explain(config, role.name, chosen, origin, wish.model)
     crew = wish.crew(context, home, config)
     if wish.dry_run:
-        return _show_command(crew, task, role, chosen, resume=True)
-    return _tell(work.resume(crew, task, role, chosen, words, actor=actor), json=wish.json)
+        from sow.cli.agent_preview import show
+        from sow.engine import preview
+
+        return show(preview.resume(crew, task, role, chosen), json=wish.json)
+    return _take(home, task, lambda: work.resume(crew, task, role, chosen, words, actor=actor), wish)
+
+
+def _executor(config: Config, name: str, task: str, *, asked: bool) -> ExecutorConfig:
+    """The executor of a session; one that is not configured any more is no dead end."""
+    if name in config.executors or asked:
+        return config.executor(name)
+    raise SowError(
+        f"the session of task {task} was made with executor {name}, which is not configured any more",
+        f"define it again (sow config edit), or name another one: sow agent resume {task} … --executor NAME",
+    )
+
+
+def _take(home: Home, task: str, turn: Callable[[], Result], wish: Wish) -> int:
+    """Take a turn and tell of its end; a person may stop that at any point."""
+    try:
+        result = turn()
+        from sow.cli.agent_ending import tell  # not before, because the start of a worker should not wait for it
+
+        return tell(result, json=wish.json, shown=wish.screen.has_shown(result.outcome.text))
+    except KeyboardInterrupt:
+        from sow.cli.agent_ending import stopped
+
+        raise stopped(home, task) from None
+
+
+def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
+    """Who takes over where the first has reached a limit, and with which model: a wanted one is the first CLI's."""
+    for each in executors[1:]:
+        kept = model if each.type == executors[0].type else ""
+        own = f"{each.model} ({each.origin_of('model')})" if each.model else "its own default"
+        left = f"; --model {model} is for {executors[0].type} alone" if model and not kept else ""
+        err(f"Fallback: {each.name}, model={kept or own}{left}")
 
 
 def accept_model(executor: ExecutorConfig, model: str) -> None:
@@ -102,21 +141,7 @@ def accept_model(executor: ExecutorConfig, model: str) -> None:
         )
 
 
-def _silent(event: Event) -> None:
-    return
-
-
-def _live(event: Event) -> None:
-    """The worker's own words and its tool calls, as they come."""
-    if event.kind in ("text", "raw") and event.text.strip():
-        out(harmless(event.text))
-    elif event.kind == "tool":
-        out(f"  · {harmless_line(event.text)}")
-    elif event.kind in ("retry", "limit", "error") and (event.text or event.status):
-        err(f"  ! {harmless_line(event.text)} {event.status or ''}".rstrip())
-
-
-def explain(config: Config, role: str, executor: ExecutorConfig, origin: str) -> None:
+def explain(config: Config, role: str, executor: ExecutorConfig, origin: str, model: str) -> None:
     """How the executor was chosen, in the seed's words."""
     state = "exists" if config.exists else "not found, using defaults"
     err("Loading agent configuration...")
@@ -124,79 +149,5 @@ def explain(config: Config, role: str, executor: ExecutorConfig, origin: str) ->
     err(f"Agent: {role}")
     err(f"Executor: {executor.name} ({origin})")
     settings = f"Settings: yolo_mode={str(executor.yolo).lower()} ({executor.origin_of('yolo_mode')})"
-    err(settings + (f", model={executor.model} ({executor.origin_of('model')})" if executor.model else ""))
-
-
-def _show_command(crew: Crew, task: str, role: Agent, executor: ExecutorConfig, *, resume: bool) -> int:
-    """The command line and the names of the environment; nothing is written and nothing is started."""
-    project = projects.load(crew.home)
-    seat = Seat(crew, desks.find(crew.home, project, task), project, role, executor)
-    call, request, names = seat.preview(resume=resume)
-    import shlex
-
-    out(shlex.join([seat.binary(), *call.arguments]))
-    out(f"in {request.cwd}, with the prompt on stdin")
-    out("environment: " + " ".join(names))
-    return 0
-
-
-def _tell(result: Result, *, json: bool) -> int:
-    """The end of a turn: remarks, what it cost, and the task's status last."""
-    turn = result.record.session["turns"][-1]
-    if json:
-        emit(
-            {
-                "task": result.task,
-                "executor": result.executor,
-                "outcome": result.outcome.kind,
-                "reason": result.outcome.reason,
-                "turn": turn,
-                "transcript": result.record.folder,
-                "remarks": result.remarks,
-            }
-        )
-    else:
-        for remark in result.remarks:
-            err(f"note: {harmless_line(remark)}")
-        err(_cost(turn))
-    _refuse(result)
-    if not json:
-        out(f"task {result.task['id']}: status is {result.status}")
-    return 0
-
-
-def _cost(turn: object) -> str:
-    facts = turn if isinstance(turn, dict) else {}
-    cost = "unknown" if facts.get("cost_usd") is None else f"${facts['cost_usd']:.4f}"
-    tokens = (
-        "unknown"
-        if facts.get("input_tokens") is None
-        else f"{facts['input_tokens']} in, {facts.get('output_tokens')} out"
-    )
-    return f"turn {facts.get('number')}: {facts.get('seconds', 0):.0f} s, cost {cost}, tokens {tokens}"
-
-
-def _refuse(result: Result) -> None:
-    """A turn that did not happen, or did not end, is an error with the next step."""
-    kind, reason, task = result.outcome.kind, harmless_line(result.outcome.reason), result.task["id"]
-    again = f'sow agent resume {task} "Go on"'
-    where = os.path.join(result.record.folder)
-    if kind == "limited":
-        until = (
-            "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))
-            if result.outcome.reset_at
-            else "later"
-        )
-        raise Waiting(
-            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {until}: {again}"
-        )
-    if kind == "interrupted":
-        raise KeyboardInterrupt
-    if kind == "timeout":
-        raise Failed(
-            f"the turn on task {task} was stopped: {result.outcome.reason}", f"go on with the same session: {again}"
-        )
-    if kind != "done" and result.status == "in_progress":
-        raise Failed(
-            f"the turn on task {task} did not happen: {kind}: {reason}", f"its output is in {where}; try again: {again}"
-        )
+    chosen, said = (model, "from --model") if model else (executor.model, executor.origin_of("model"))
+    err(settings + (f", model={chosen} ({said})" if chosen else ""))

@@ -6,10 +6,10 @@ import os
 
 from sow import config as configs
 from sow.agents.briefing import words_of
-from sow.agents.discovery import read_agent
+from sow.agents.discovery import read_agent, real_path
 from sow.agents.registry import AgentRegistry
 from sow.cli.context import Context
-from sow.cli.output import emit, table
+from sow.cli.output import emit, report, table
 from sow.errors import SowError
 from sow.store.home import enclosing
 from sow.system.terminal import err, harmless, harmless_line, out
@@ -109,27 +109,23 @@ def _remark(agent: Agent, shown: str) -> str:
 
 
 def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
-    findings = [_check(os.path.join(context.cwd, name), name) for name in files]
-    bad = [each for each in findings if each["error"]]
-    if json:
-        emit({"valid": not bad, "files": findings})
-        return 2 if bad else 0
-    for each in findings:
-        if not each["error"]:
-            out(harmless_line(str(each["remark"])))
-    for each in bad[:-1]:
-        err(f"error: {harmless_line(str(each['error']))}\nhint: {each['hint']}")
-    if bad:
-        raise SowError(str(bad[-1]["error"]), str(bad[-1]["hint"]))
-    return 0
+    warnings = roles(context, configs.load(context.environment)).warnings
+    findings = [_check(os.path.abspath(os.path.join(context.cwd, name)), name, warnings) for name in files]
+    return report(findings, lambda each: str(each["remark"]), json=json)
 
 
-def _check(path: str, shown: str) -> dict[str, str | None]:
+def _check(path: str, shown: str, warnings: list[str]) -> dict[str, str | None]:
+    """One file; a good one may still not count where it is, because of its name or of another file."""
     try:
-        agent = read_agent(os.path.realpath(path), "file", shown)
+        if os.path.isdir(path):
+            raise SowError(f"{shown} is a folder", "give files; without any, all that are found are checked")
+        agent = read_agent(real_path(path), "file", shown)
     except SowError as error:
-        return {"file": shown, "agent": None, "remark": None, "error": error.message, "hint": error.hint}
+        said = error.message.replace(path, shown, 1)
+        return {"file": shown, "agent": None, "remark": None, "error": said, "hint": error.hint}
     remark = f"{shown}: written by sow install, which makes it no role of its own"
     if agent is not None:
         remark = _remark(agent, shown) if agent.ignored else f"{shown}: agent {agent.name}"
+        passed = [each.removeprefix(f"{path}: ") for each in warnings if each.startswith(f"{path}: ")]
+        remark += f"; it does not count here: {passed[0]}" if passed else ""
     return {"file": shown, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}

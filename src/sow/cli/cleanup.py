@@ -15,6 +15,7 @@ from sow.system.terminal import out
 def cleanup(context: Context, *, yes: bool) -> int:
     context.judge("clean up the project")
     home = context.home()
+    context.put_in_order(home)
     copy = remove(home, force=yes, any_branch=False)
     out(f"removed .sow/project; a copy is in {copy}")
     out("commit that before you merge: git add -A .sow && git commit -m 'Clean up the project'")

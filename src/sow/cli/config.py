@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.cli.config_check import Finding
 
+MOST_EDITOR = 4000
 YES = Option("--yes", help="Do not ask")
 MARKS = {"ok": ("✓", "green"), "warning": ("⚠ Warning:", "yellow"), "problem": ("✗", "red")}
 
@@ -125,19 +126,21 @@ def _editor(context: Context, where: str) -> list[str]:
     """The words of the user's editor, which may have options of its own."""
     import shlex
 
+    from sow.domain.text import line
     from sow.executors.executor import find_binary
 
     for name in ("VISUAL", "EDITOR"):
-        value = context.environment.get(name, "").strip()
-        if not value:
+        if not context.environment.get(name, "").strip():
             continue
+        value = line(context.environment[name], name, MOST_EDITOR)
         try:
             words = shlex.split(value)
         except ValueError as error:
             raise SowError(f"{name} is {value!r}: {error}", f"set {name} to a command line such as: nano") from None
-        if not find_binary(os.path.expanduser(words[0]), context.environment):
+        found = find_binary(os.path.expanduser(words[0]), context.environment)
+        if not found:
             raise SowError(f"{name} is {value!r}, and there is no program {words[0]}", f"set {name} to an editor")
-        return [os.path.expanduser(words[0]), *words[1:]]
+        return [found, *words[1:]]
     raise SowError("no editor is set", f"set EDITOR, as in: EDITOR=nano sow config edit; or edit {where} yourself")
 
 

@@ -8,7 +8,7 @@ import stat
 from sow import config as configs
 from sow.cli.agent_view import roles
 from sow.cli.context import Context
-from sow.errors import InvalidFile
+from sow.errors import InvalidFile, nearest
 from sow.executors import settings
 from sow.executors.executor import find_binary
 from sow.executors.registry import adapter
@@ -74,7 +74,7 @@ def _bindings(config: Config) -> list[Finding]:
     said += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
     available = "the executors are: " + ", ".join(sorted(config.executors))
     found = [
-        _finding("problem", f"{place}: unknown executor: {name}", configs.nearest(name, config.executors) or available)
+        _finding("problem", f"{place}: unknown executor: {name}", nearest(name, config.executors) or available)
         for place, name in said
         if name not in config.executors
     ]
@@ -85,7 +85,7 @@ def oddities(config: Config, known: list[str]) -> Iterator[Finding]:
     """What is allowed and yet hardly meant."""
     for role in config.roles(()):
         if role not in known:
-            advice = configs.nearest(role, known) or "see 'sow agent list'"
+            advice = nearest(role, known) or "see 'sow agent list'"
             yield _finding("warning", f"{_place(config, role)}: no role {role} is known here", advice)
     for name in config.in_use(known):
         each = config.executors.get(name)

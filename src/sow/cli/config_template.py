@@ -36,8 +36,9 @@ agents:
     #     yolo_mode: true
     #   custom_args: []
 
-    # Add more executors as needed. Each of these types exists under its own name already,
-    # so it can be bound to a role below without being defined here:
+    # Add more executors as needed (windsurf, etc.)
+    # Each of these types exists under its own name already, so it can be bound to a role
+    # below without being defined here:
     #   cursor, windsurf, codex, gemini, opencode, copilot, qwen, amp, aider, simulated
 
     # A second executor of one type, with a model and a program of its own

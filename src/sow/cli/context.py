@@ -7,8 +7,10 @@ import os
 from sow.domain import ids
 from sow.errors import Failed, SowError
 from sow.store import home as homes
+from sow.store.disk import list_folder
 from sow.store.home import Home
 from sow.system import caller
+from sow.system.terminal import err, harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,3 +83,14 @@ class Context:
                 f"{what}: there is no file {path!r}",
                 "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
             ) from None
+
+    def put_in_order(self, home: Home, *tasks: str) -> None:
+        """End what a crash left of earlier turns on these tasks, or on all, before somebody decides on them."""
+        folder = f"{home.sow}/local/sessions"
+        known = [name for name in list_folder(folder) if ids.is_task_id(name)]
+        for task in known:
+            if not tasks or task in tasks:
+                from sow.engine.recovery import put_in_order
+
+                for remark in put_in_order(home, task, self.environment):
+                    err(f"note: {harmless_line(remark)}")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
+from sow.cli.idle import doors
 from sow.cli.output import emit
 from sow.cli.spec import Command
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
 from sow.store.health import examine
 from sow.system.terminal import harmless_line, out, paint
 
@@ -15,6 +19,7 @@ def doctor(context: Context, *, json: bool) -> int:
     from sow.cli.doctor_executors import examine_executors
 
     findings = examine(context.home, context.cwd)
+    findings += _idle(context)
     more, executors = examine_executors(context)
     findings += more
     problems = sum(each["state"] == "problem" for each in findings)
@@ -29,6 +34,19 @@ def doctor(context: Context, *, json: bool) -> int:
             out(f"    {harmless_line(each['hint'])}")
     out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
     return 1 if problems else 0
+
+
+def _idle(context: Context) -> list[dict[str, str]]:
+    """Tasks in progress that nobody works on; where the project cannot be read, that is a finding of its own."""
+    try:
+        home = context.home()
+        known, _ = desks.load_all(home, projects.load(home))
+    except SowError:
+        return []
+    return [
+        {"state": "warning", "what": f"task {task} is in progress, and nobody works on it", "hint": f"go on: {command}"}
+        for task, command in doors(known).items()
+    ]
 
 
 COMMANDS = (

@@ -5,24 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from sow import config as configs
+from sow.cli.agent_preview import SESSIONS
 from sow.cli.agent_view import roles
 from sow.cli.config_check import Finding, oddities, problems, read
 from sow.cli.context import Context
 from sow.config import Config, ExecutorConfig
 from sow.errors import SowError
-from sow.executors import adapter as adapters
 from sow.executors import settings
 from sow.executors.adapter import Capabilities
 from sow.executors.executor import find_binary
 from sow.executors.probe import Facts, Program, probe_all
 from sow.executors.registry import adapter
-
-SESSIONS = {
-    adapters.GIVEN: "takes a session id",
-    adapters.ASSIGNED: "chooses its session id itself",
-    adapters.FILE: "keeps its session in a file of ours",
-    adapters.NONE: "keeps no session",
-}
 
 
 def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, Any]]]:
@@ -73,6 +66,7 @@ def _executor(
         "reports_tokens": can.reports_tokens,
         "read_only": can.read_only,
         "needs_yolo": can.needs_yolo,
+        "closes": can.closes,
         "roles": [role for role in config.roles(known) if config.binding(role)[0] == executor.name],
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.cli.registry import GROUPS, commands
 from sow.cli.spec import GLOBAL, Argument, Command, Option
 
+USUAL_CONFIG = "~/.config/sow/config.yaml"  # as the texts have it; who asks for help sees where theirs is
 INTRO = """sow: a system of work for AI coding agents
 
 Usage: sow COMMAND …

@@ -83,7 +83,9 @@ def _find(home: Home, question: str) -> Item:
 
 def approve(context: Context, *, task: str) -> int:
     actor = context.judge("approve a task")
-    tell(task_acts.set_status(context.home(), ids.task_id(task), "completed", actor=actor))
+    home, ident = context.home(), ids.task_id(task)
+    context.put_in_order(home, ident)
+    tell(task_acts.set_status(home, ident, "completed", actor=actor))
     return 0
 
 

@@ -97,6 +97,10 @@ def _help(words: list[str]) -> int:
         text = texts.group_help(words[0]) if words[0] in GROUPS else texts.command_help(find(words)[0])
     else:
         text = texts.command_help(find(words)[0])
+    if texts.USUAL_CONFIG in text:
+        from sow import config
+
+        text = text.replace(texts.USUAL_CONFIG, config.shown(config.path(os.environ)))
     sys.stdout.write(text)
     return 0
 

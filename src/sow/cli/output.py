@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from sow.system.terminal import HARMLESS, harmless_line, out
+from sow.errors import SowError
+from sow.system.terminal import HARMLESS, err, harmless_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 # JSON escapes the first control characters itself; the others would reach a terminal raw.
@@ -23,6 +24,22 @@ def emit(document: Any) -> None:
     narrow = sys.stdout.encoding.lower() != "utf-8"  # what the stream cannot show is escaped as JSON has it
     text = json.dumps(document, indent=indent, ensure_ascii=narrow)
     out(text.translate(ESCAPED))
+
+
+def report(findings: Sequence[Mapping[str, Any]], good: Callable[[Mapping[str, Any]], str], *, json: bool) -> int:
+    """What a check of files found: one document, or a line for each good file and an error for each bad one."""
+    bad = [each for each in findings if each["error"]]
+    if json:
+        emit({"valid": not bad, "files": findings})
+        return 2 if bad else 0
+    for each in findings:
+        if not each["error"]:
+            out(harmless_line(good(each)))
+    for each in bad[:-1]:
+        err(f"error: {harmless_line(each['error'])}\nhint: {each['hint']}")
+    if bad:
+        raise SowError(bad[-1]["error"], bad[-1]["hint"])
+    return 0
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:

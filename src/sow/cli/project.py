@@ -89,6 +89,7 @@ def remember(context: Context, *, memory_text: str) -> int:
 def delete(context: Context, *, yes: bool) -> int:
     context.judge("delete the project")
     home = context.home()
+    context.put_in_order(home)
     out(f"removed .sow/project; a copy is in {remove(home, force=yes, any_branch=True)}")
     return 0
 

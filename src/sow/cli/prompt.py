@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from sow.agents import prompts
 from sow.cli.context import Context
 from sow.cli.output import emit, table
@@ -33,9 +31,9 @@ def _for_caller(context: Context, text: str) -> str:
     task = context.environment.get("SOW_TASK", "")
     if not task:
         return text
-    from sow.engine.turn import sow_path
+    from sow.engine.own_command import sow_word
 
-    return prompts.render(text, sow=shlex.quote(sow_path()), task=ids.task_id(task))
+    return prompts.render(text, sow=sow_word(), task=ids.task_id(task))
 
 
 def _list(below: str, *, json: bool) -> int:

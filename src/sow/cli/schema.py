@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from sow.cli.context import Context
-from sow.cli.output import emit
+from sow.cli.output import emit, report
 from sow.cli.spec import Argument, Command, Option
 from sow.domain.phase import ALIASES
 from sow.errors import SowError
 from sow.store import schema
 from sow.store.kinds import validate_file
 from sow.store.schema_diff import Change, changes
-from sow.system.terminal import err, harmless_line, out
+from sow.system.terminal import out
 
 NAMES = tuple(schema.names())
 
@@ -102,18 +102,7 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
             findings.append({"file": name, "kind": validate_file(path, name, kind), "error": None, "hint": None})
         except SowError as problem:
             findings.append({"file": name, "kind": kind or None, "error": problem.message, "hint": problem.hint})
-    bad = [each for each in findings if each["error"]]
-    if json:
-        emit({"valid": not bad, "files": findings})
-        return 2 if bad else 0
-    for each in findings:
-        if not each["error"]:
-            out(f"{harmless_line(str(each['file']))}: valid {each['kind']}")
-    for each in bad[:-1]:
-        err(f"error: {harmless_line(str(each['error']))}\nhint: {each['hint']}")
-    if bad:
-        raise SowError(str(bad[-1]["error"]), str(bad[-1]["hint"]))
-    return 0
+    return report(findings, lambda each: f"{each['file']}: valid {each['kind']}", json=json)
 
 
 def _resolve(context: Context, name: str) -> str:

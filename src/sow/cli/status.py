@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
+from sow.cli.idle import doors
 from sow.cli.output import emit, table
 from sow.cli.spec import Command
 from sow.cli.task_view import titled
@@ -53,6 +54,8 @@ def document(home: Home) -> dict[str, Any]:
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
     waiting = items(tasks, project["phases"], broken)
+    idle = doors(readable)
+    where = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["status"]] = counts.get(task["status"], 0) + 1
@@ -68,7 +71,8 @@ def document(home: Home) -> dict[str, Any]:
         "inbox": waiting,
         "memories": memory.read(home),
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
-        "next": next_step(tasks, {task["id"]: desk.phase for desk, task in readable}, project["phases"], waiting),
+        "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
+        "next": next_step(tasks, where, project["phases"], waiting, idle),
     }
 
 
@@ -93,6 +97,7 @@ def _show(known: dict[str, Any]) -> None:
             "Waits for you",
             [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in known["inbox"]],
         ),
+        ("Nobody works on", [f"task {each['task']}  →  {each['do']}" for each in known["idle"]]),
         ("Remember", [harmless(each) for each in known["memories"]]),
         ("Lately", [harmless_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in known["log"]]),
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
-from sow.domain.task import DEFAULT_AGENT, PRIORITIES, TASK
+from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES, PRIORITIES, TASK
 from sow.errors import SowError
 from sow.store import task_acts
 from sow.system.terminal import err, harmless_line, out
@@ -62,6 +62,8 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     if field == "status":
         actor = context.judge("complete a task") if value == "completed" else context.actor()
         why = text.line(reason, "--reason", 2000) if reason else ""
+        if value in ENDED_STATUSES and not actor.is_worker:
+            context.put_in_order(home, task)
         done = task_acts.set_status(home, task, value, actor=actor, reason=why)
     else:
         checked = {"name": lambda: text.line(value, "the name"), "assigned_agent": lambda: text.role(value)}.get(
@@ -86,9 +88,9 @@ def tell(done: task_acts.Changed, field: str = "status") -> None:
 
 def abandon(context: Context, *, task: str, reason: str) -> int:
     actor = context.judge("abandon a task")
-    done = task_acts.set_status(
-        context.home(), ids.task_id(task), "abandoned", actor=actor, reason=text.line(reason, "--reason", 2000)
-    )
+    home, ident, why = context.home(), ids.task_id(task), text.line(reason, "--reason", 2000)
+    context.put_in_order(home, ident)
+    done = task_acts.set_status(home, ident, "abandoned", actor=actor, reason=why)
     tell(done)
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import phase as phases
-from sow.domain.task import waits_for
+from sow.domain.task import ENDED_STATUSES, waits_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,17 @@ def ready(tasks: Sequence[Task]) -> list[Task]:
     return sorted(free, key=lambda task: (RANK[task["priority"]], int(task["id"])))
 
 
-def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[Phase], inbox: Sequence[Item]) -> Step:
-    """What a person or an agent with no history should do now; `where` is the phase of each task."""
+def next_step(
+    tasks: Sequence[Task],
+    where: Mapping[str, str],
+    stages: Sequence[Phase],
+    inbox: Sequence[Item],
+    idle: Mapping[str, str],
+) -> Step:
+    """What a person or an agent with no history should do now; `where` is the phase of each task.
+
+    `idle` has the tasks in progress that nobody works on, each with the command that goes on with it.
+    """
     if inbox:
         item = inbox[0]
         subject = f"task {item['task']}" if item["task"] else "the project"
@@ -37,6 +46,9 @@ def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[
             "broken": "repair",
         }[item["kind"]]
         return _step(f"{verb} {subject}: {item['text']}", item["do"])
+    if idle:
+        ident, command = next(iter(idle.items()))
+        return _step(f"nobody works on task {ident}, which is in progress: go on with it", command)
     working = [task for task in tasks if task["status"] == "in_progress"]
     if working:
         task = working[0]
@@ -60,6 +72,19 @@ def next_step(tasks: Sequence[Task], where: Mapping[str, str], stages: Sequence[
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
     return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
+
+
+def door(task: Task, *, resumes: bool) -> str:
+    """The command by which a worker goes on with a task; `resumes` tells whether its session can be gone on with."""
+    ident, spawn = task["id"], f"sow agent spawn {task['assigned_agent']} {task['id']}"
+    if task["status"] in ENDED_STATUSES:
+        return f"sow task show {ident}"
+    if "session_id" in task and resumes:
+        words = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Go on")
+        return f'sow agent resume {ident} "{words}"'
+    if "question" in task:
+        return f'sow answer {task["question"]["number"]} "…"'
+    return f"{spawn} --fresh" if "session_id" in task else spawn
 
 
 def _step(text: str, command: str) -> Step:

@@ -62,3 +62,17 @@ def escalate(note: Note, reason: str) -> Note:
     """The note as a question for somebody else."""
     NOTE.move(note["note_id"], note["status"], "escalated")
     return {**note, "status": "escalated", "escalation_reason": reason}
+
+
+def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
+    """Whether this actor could have made of a note what it is now; one that is gone could have been made by nobody."""
+    if after is None or before["description"] != after["description"]:
+        return False
+    try:
+        if after["status"] == "resolved" != before["status"]:
+            resolve(before, "", actor=actor, epoch=0)
+        elif after["status"] == "escalated" != before["status"]:
+            escalate(before, "")
+    except IllegalMove:
+        return False
+    return after["status"] != "open" or before == after

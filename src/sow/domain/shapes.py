@@ -149,6 +149,7 @@ class SessionTurn(TypedDict):
     output_tokens: NotRequired[int | None]
     agent_turns: NotRequired[int | None]
     seconds: NotRequired[float | None]
+    unstruck: NotRequired[list[str]]
 
 
 class Session(TypedDict):
@@ -164,6 +165,7 @@ class Session(TypedDict):
     started_at: str
     turns: list[SessionTurn]
     session_id: NotRequired[str]
+    project_id: NotRequired[str]
     total_cost_usd: NotRequired[float | None]
     total_input_tokens: NotRequired[int | None]
     total_output_tokens: NotRequired[int | None]

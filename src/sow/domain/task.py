@@ -55,6 +55,14 @@ def may_move(actor: Actor, task: Task, event: str) -> None:
         )
 
 
+def refuse_ended(task: Task) -> None:
+    """Refuse more work on a task that is over."""
+    if task["status"] in ENDED_STATUSES:
+        raise IllegalMove(
+            f"task {task['id']} is {task['status']}", "create a new task for more work on it: sow task create …"
+        )
+
+
 def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
     """The dependencies that are not completed, each with its status."""
     return [

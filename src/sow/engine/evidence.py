@@ -1,10 +1,15 @@
-"""What a working folder looks like to git: two looks tell whether a turn changed something."""
+"""Signs of work in a folder: two looks tell whether a turn changed something, if nobody else was at work there."""
 
 from __future__ import annotations
 
 import os
 
+from sow.store.claim import traces
 from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.home import Home
 
 # State files are no work, nor are the notes that aider keeps beside the code.
 LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--"]
@@ -24,3 +29,30 @@ def _stamp(path: str) -> str:
     except OSError:
         return "gone"
     return f"{facts.st_mtime_ns} {facts.st_size}"
+
+
+class Watch:
+    """A working folder from the start of a turn on: what changed in it, and whether that can only be this turn's."""
+
+    __slots__ = ("before", "folder", "held", "home", "task", "traces")
+
+    def __init__(self, home: Home, folder: str, task: str) -> None:
+        self.home = home
+        self.folder = folder
+        self.task = task
+        self.traces = traces(home.claims)
+        self.held = self._held(self.traces)
+        self.before = look(folder)
+
+    def changed(self) -> bool:
+        """Whether the folder looks different now."""
+        return look(self.folder) != self.before
+
+    def others(self) -> list[str]:
+        """The other tasks on which somebody worked meanwhile: what changed may be theirs."""
+        now = traces(self.home.claims)
+        touched = {task for task, when in now.items() if when != self.traces.get(task)}
+        return sorted((touched | self.held | self._held(now)) - {self.task})
+
+    def _held(self, tasks: dict[str, int]) -> set[str]:
+        return {task for task in tasks if task != self.task and self.home.holder(task)}

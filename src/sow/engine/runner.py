@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
-from sow.system import process, redaction
+from sow.system import process
+from sow.system.brake import Brake
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from types import FrameType
-    from typing import Any
 
     from sow.executors.story import Event
 
 MAX_REPORT = 1 << 20
-STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Files:
@@ -50,7 +47,7 @@ class SupervisedRunner:
         "marks",
         "on_event",
         "seconds",
-        "struck",
+        "strike",
     )
 
     def __init__(
@@ -64,6 +61,7 @@ class SupervisedRunner:
         marks: Mapping[str, str],
         mark: str,
         on_event: Callable[[Event], str],
+        strike: Callable[[Iterable[str]], object],
     ) -> None:
         self.adapter = adapter
         self.files = files
@@ -74,7 +72,7 @@ class SupervisedRunner:
         self.mark = mark
         self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
         self.seconds = 0.0
-        self.struck = 0
+        self.strike = strike  # told of files beyond the session's folder
         self.code: int | None = None
 
     def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
@@ -84,6 +82,17 @@ class SupervisedRunner:
             _write_private(path, text)
         if call.report and os.path.lexists(call.report):
             os.unlink(call.report)  # what an earlier turn left says nothing about this one
+        with Brake() as brake:  # it holds until the secrets are struck out too
+            try:
+                ending = self._supervise(call, request, story, brake)
+            finally:
+                self.strike((*call.files, *((call.report,) if call.report else ())))
+        for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
+            story.add(event)
+        return ending
+
+    def _supervise(self, call: Call, request: Request, story: Story, brake: Brake) -> Ending:
+        """The process itself, from its start until nothing of it is left."""
         own = (*self.adapter.capabilities.variables, *self.let_through)
         environment = worker_environment(self.environment, own=own, marks=self.marks)
         child = process.Child(
@@ -100,18 +109,14 @@ class SupervisedRunner:
         )
         started = time.monotonic()
         try:
+            brake.hold(child)
             self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
         finally:
             code = self.code = child.close()
             self.seconds = time.monotonic() - started
-            said = child.stderr_tail()
-            self.struck = strike(self.files, self.environment)
-        for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
-            story.add(event)
-        return Ending(code=code, stderr=said, stopped=child.stopped)
+        return Ending(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
     def _follow(self, child: process.Child, story: Story, log: process.Log) -> None:
-        before = _catch_signals(child)
         readable = os.open(self.files.readable, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
@@ -137,24 +142,6 @@ class SupervisedRunner:
         finally:
             log.close()
             os.close(readable)
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _catch_signals(child: process.Child) -> dict[signal.Signals, Any]:
-    """Ctrl-C and its kin stop the child first; the second one does not wait."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        child.stop("interrupt")
-
-    return {number: signal.signal(number, stop) for number in STOPPING_SIGNALS}
-
-
-def strike(files: Files, environment: Mapping[str, str]) -> int:
-    """Strike the secrets of our environment out of a turn's files."""
-    values = redaction.secrets(environment)
-    paths = (files.out, files.err, files.readable, files.prompt)
-    return sum(redaction.redact_file(path, values) for path in paths if os.path.isfile(path)) if values else 0
 
 
 def _read_report(path: str) -> str:

@@ -2,60 +2,87 @@
 
 from __future__ import annotations
 
+from sow.domain import note
 from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
-from sow.store import desk as desks
-from sow.store import kept, log, notes, state
-from sow.store.repair import load_or_repair
-from sow.store.validators.task import validate
+from sow.store import log, notes, task_acts
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import ProjectState, Task, TaskState
+    from sow.domain.shapes import ProjectState, Task
     from sow.store.desk import Desk
     from sow.store.home import Home
+    from sow.store.snapshot import Edit, Snapshot
 
 
-def own_moves_only(home: Home, project: ProjectState, own: Desk) -> list[str]:
-    """Undo what a worker wrote into state files by hand, but for a move of its own task that it may make.
+def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
+    """Undo what was written into state files by hand during a turn, but for what its worker may do on its own desk.
 
-    Every change through `sow` leaves an equal copy in the git folder, so a file that differs from its copy was edited.
+    A desk that somebody else works on is left to the end of that turn.
     """
     remarks = []
-    for desk in desks.desks(home, project):
-        good = kept.recall(home, project["project_id"], desk.id)
-        if good is None:
-            continue
-        try:
-            if home.read(desk.state_path) == good:
-                continue
-        except (FileNotFoundError, SowError):
-            pass
-        remarks.append(_take_back(desk, project, good, mine=desk.id == own.id))
+    for edit in snapshot.edits():
+        if edit.task == own.id:
+            remarks.append(_own_notes(edit, own, snapshot) if edit.is_notes else _own_state(edit, own))
+        elif not edit.task or not own.home.holder(edit.task):
+            remarks.append(_foreign(edit, own.home))
     return remarks
 
 
-def _take_back(desk: Desk, project: ProjectState, good: str, *, mine: bool) -> str:
-    """Put the last good state back; a legal move in the edited file is made on it."""
-    loaded: TaskState = state.parse(good, desk.id, validate)  # type: ignore[assignment]
-    wanted = ""
+def _foreign(edit: Edit, home: Home) -> str:
+    """The file of another desk, or of the project; whatever is wrong with it does not end this turn."""
+    shown = home.relative(edit.path)
+    if edit.task and edit.in_conflict:
+        return f"task {edit.task}: {shown} has a merge conflict; it is left as it is"
+    if edit.good is None:
+        return f"{shown} appeared during the turn, and not through sow; look at it, or remove it"
     try:
-        edited = desk.task()
-        wanted = edited["status"] if mine and edited["status"] != loaded["task"]["status"] else ""
+        edit.take_back(home)
+    except SowError as error:
+        return f"{shown} was edited by hand and cannot be put back: {error.message}"
+    subject = f"task {edit.task}: its {'notes were' if edit.is_notes else 'state file was'}" if edit.task else ""
+    return f"{subject or f'{shown} was'} edited by hand; the last good state is back"
+
+
+def _own_state(edit: Edit, own: Desk) -> str:
+    """Put the last good state back; a legal move in the edited file is made on it, as if the worker had called sow."""
+    wanted = _status(own)
+    edit.take_back(own.home)
+    task = own.task()
+    if not wanted or wanted == task["status"]:
+        return f"task {own.id}: its state file was edited by hand; the last good state is back"
+    actor = Actor(kind=WORKER, name=task["assigned_agent"], task=own.id)
+    try:
+        task_acts.move(own.home, own.id, wanted, actor=actor)
+        return f"task {own.id}: the worker edited its state file; only the status {wanted} was taken from it"
+    except SowError as error:
+        return f"task {own.id}: the worker edited its state file: {error.message}; the last good state is back"
+
+
+def _status(desk: Desk) -> str:
+    """The status in a task's file, or nothing where it cannot be read."""
+    try:
+        return desk.task()["status"]
     except SowError:
-        load_or_repair(desk, project["project_id"])
-    desk.home.replace(desk.state_path, good)
-    if wanted:
-        actor = Actor(kind=WORKER, name=loaded["task"]["assigned_agent"], task=desk.id)
-        try:
-            changed, _ = rules.move(loaded["task"], wanted, actor=actor, now=clock.now())
-            desk.save(loaded, changed, project["project_id"])
-            return f"task {desk.id}: the worker edited its state file; only the status {wanted} was taken from it"
-        except SowError as error:
-            return f"task {desk.id}: the worker edited its state file: {error.message}; the last good state is back"
-    return f"task {desk.id}: its state file was edited by hand; the last good state is back"
+        return ""
+
+
+def _own_notes(edit: Edit, own: Desk, snapshot: Snapshot) -> str:
+    """Notes that the worker added by hand stay; a note that it took away or closed against the rules comes back."""
+    actor = Actor(kind=WORKER, name="worker", task=own.id)
+    try:
+        before = notes.parse(own, edit.good)["notes"] if edit.good else []
+        session = notes.load(own)
+        now = {each["note_id"]: each for each in session["notes"]} if session else {}
+        if session and all(note.may_become(each, now.get(each["note_id"]), actor) for each in before):
+            notes.save(own, session, snapshot.project["project_id"])
+            return f"task {own.id}: the worker wrote notes by hand; they count"
+    except SowError:
+        pass  # broken, and so of no use to anybody
+    edit.take_back(own.home)
+    return f"task {own.id}: the worker edited its notes by hand; the last good ones are back"
 
 
 def infer(desk: Desk, project: ProjectState, *, worked: bool) -> tuple[Task, bool]:

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 from sow.agents import briefing
-from sow.engine import evidence
-from sow.engine.runner import Files, SupervisedRunner, strike
+from sow.engine.evidence import Watch
+from sow.engine.own_command import sow_path
+from sow.engine.recovery import strike
+from sow.engine.runner import SupervisedRunner
+from sow.engine.transcript import files_of, write_down
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role
-from sow.executors.executor import Executor
+from sow.executors.executor import Executor, find_binary, missing_binary
 from sow.executors.registry import adapter as find_adapter
 from sow.executors.settings import program
 from sow.executors.story import Story
-from sow.store import sessions
-from sow.store.schema import VERSION
-from sow.system import clock, git, identity, tree
-from sow.system.environment import worker_environment
-from sow.system.process import MARK, Limits
+from sow.store import bounds, sessions
+from sow.store.litter import Litter
+from sow.store.snapshot import Snapshot
+from sow.system import clock, git, identity, redaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from sow.agents.agent import Agent
-    from sow.config import Config, ExecutorConfig
-    from sow.domain.shapes import ProjectState, Session, SessionState, SessionTurn, Task
+    from sow.config import ExecutorConfig
+    from sow.domain.shapes import ProjectState, Session, SessionTurn
+    from sow.engine.crew import Crew
     from sow.executors.story import Event
     from sow.store.desk import Desk
-    from sow.store.home import Home
     from sow.store.sessions import Record
 
 
@@ -41,98 +40,48 @@ BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
 
 
-class Result:
-    """What a turn came to."""
-
-    __slots__ = ("executor", "outcome", "record", "remarks", "status", "task")
-
-    def __init__(self, *, task: Task, outcome: Outcome, record: Record, executor: str, remarks: list[str]) -> None:
-        self.task = task
-        self.status = task["status"]
-        self.outcome = outcome
-        self.record = record
-        self.executor = executor
-        self.remarks = remarks
-
-
-class Crew:
-    """What every turn needs to know: where, with which settings, and whom to tell."""
-
-    __slots__ = ("config", "environment", "home", "model", "tell", "timeout")
-
-    def __init__(
-        self,
-        home: Home,
-        config: Config,
-        environment: Mapping[str, str],
-        *,
-        tell: Callable[[Event], None],
-        model: str = "",
-        timeout: float = 0,
-    ) -> None:
-        self.home = home
-        self.config = config
-        self.environment = environment
-        self.tell = tell
-        self.model = model
-        self.timeout = timeout
-
-    def limits(self) -> Limits:
-        return Limits(
-            wall=self.timeout or self.config.seconds("turn_timeout"),
-            silence=self.config.seconds("silence_timeout"),
-            linger=self.config.seconds("linger_timeout"),
-            grace=self.config.seconds("stop_grace"),
-            size=int(self.config.limits["transcript_mb"][0]) << 20,
-        )
-
-
-def sow_path() -> str:
-    """The absolute path of `sow`, since some CLIs replace PATH."""
-    beside = os.path.join(os.path.dirname(sys.executable), "sow")
-    started = os.path.abspath(sys.argv[0])
-    return started if os.path.basename(started) == "sow" and os.access(started, os.X_OK) else beside
-
-
 class Seat:
     """A task on which a worker works now: its desk, its role and its executor, under the task's claim."""
 
     __slots__ = (
         "adapter",
         "agent",
-        "before",
         "busy_since",
         "crew",
         "denied",
         "desk",
         "executor",
+        "model",
+        "path",
         "project",
         "reported",
+        "snapshot",
+        "watch",
     )
 
-    def __init__(self, crew: Crew, desk: Desk, project: ProjectState, agent: Agent, executor: ExecutorConfig) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        desk: Desk,
+        project: ProjectState,
+        agent: Agent,
+        executor: ExecutorConfig,
+        *,
+        model: str = "",
+    ) -> None:
         self.crew = crew
         self.desk = desk
         self.project = project
         self.agent = agent
         self.executor = executor
         self.adapter = find_adapter(executor.type)
-        self.before: str | None = None
+        self.model = model  # the one that is wanted for this call, over the executor's and the session's
+        self.path = ""
+        self.snapshot: Snapshot | None = None
+        self.watch: Watch | None = None
         self.denied = 0
         self.reported = ""
         self.busy_since = 0.0
-
-    def preview(self, *, resume: bool) -> tuple[adapters.Call, Request, list[str]]:
-        """The command that a turn would run; nothing is written."""
-        known = sessions.current(self.desk, self.desk.task().get("session_id", "")) if resume else None
-        record = known or sessions.Record(
-            self.desk, f"{self.crew.home.sow}/local/sessions/{self.desk.id}/0", self._new()
-        )
-        request = self.request(record)
-        call = self.adapter.resume_command(request) if resume else self.adapter.spawn_command(request)
-        own = (*self.adapter.capabilities.variables, *self.let_through())
-        names = worker_environment(self.crew.environment, own=own, marks={**self.marks(record), MARK: ""})
-        return call, request, sorted({*names, *call.environment})
 
     def let_through(self) -> list[str]:
         """The variables that the user lets this executor have besides its own."""
@@ -141,9 +90,12 @@ class Seat:
 
     def binary(self) -> str:
         """The program; a missing one is said before anything is written."""
-        named = program(self.executor.type, self.executor.settings)
-        probe = Executor(self.executor.name, self.adapter, _NoRunner(), named)
-        return probe.validate_availability(self.crew.environment)
+        if not self.path:
+            named = program(self.executor.type, self.executor.settings)
+            self.path = find_binary(named, self.crew.environment)
+            if not self.path:
+                raise missing_binary(self.executor.name, named, self.adapter.capabilities.install)
+        return self.path
 
     def check(self) -> None:
         """Before anything is written: the program must be there, and no file of the repository may steer it."""
@@ -170,29 +122,33 @@ class Seat:
             session=session,
             cwd=record.session["cwd"],
             folder=record.folder,
-            folders=tuple(dict.fromkeys((f"{home.sow}", home.checkout.git, home.checkout.common))),
+            folders=tuple(dict.fromkeys((self.desk.folder, home.checkout.git, home.checkout.common))),
+            closed=bounds.closed(self.desk, [each["name"] for each in self.project["phases"]]),
+            state=home.sow,
             commands=(sow_path(), "git"),
             yolo=self.executor.yolo,
             trusted=self.crew.config.trusts(home.root),
-            model=record.session["model"],
+            model=self.model or record.session["model"],
             custom_args=self.executor.custom_args,
             extra=self.executor.settings,
         )
 
     def open_session(self) -> Record:
         """A new session, whose record is on disk before its id is in the task's state."""
-        return sessions.create(self.desk, self._new()["session"])
+        return sessions.create(self.desk, self.new_session())
 
-    def _new(self) -> SessionState:
+    def new_session(self) -> Session:
+        """A session as it begins, but for its number."""
         key = identity.uuid4()
         session: Session = {
             "number": 1,
             "key": key,
+            "project_id": self.project["project_id"],
             "task": self.desk.id,
             "role": self.agent.name,
             "executor": self.executor.name,
             "type": self.executor.type,
-            "model": self.crew.model or self.executor.model,
+            "model": self.model or self.executor.model,
             "cwd": self.crew.home.root,
             "mark": identity.uuid4().replace("-", ""),
             "started_at": clock.now(),
@@ -200,35 +156,60 @@ class Seat:
         }
         if self.adapter.capabilities.session in (adapters.GIVEN, adapters.FILE):
             session["session_id"] = key
-        return {"schema_version": VERSION, "revision": 0, "session": session}
+        return session
 
-    def take(self, record: Record, kind: str, prompt: str) -> tuple[Outcome, SessionTurn]:
+    def take(self, record: Record, kind: str, prompt: str) -> Outcome:
         """Run one turn of the session and write down what it was."""
-        turn = record.begin_turn(kind)
-        files = _files(record, turn["number"])
+        turn = record.begin_turn(kind, redaction.names_of_secrets(self.crew.environment, self.let_through()))
         request = self.request(record)
+        self._look_around(request.cwd)
+        runner = self._runner(record, turn)
+        executor = Executor(self.executor.name, self.adapter, runner, self.binary())
+        act = executor.spawn if kind in ("spawn", "recovery") else executor.resume
+        try:
+            with Litter(self.crew.home, request.cwd, self.adapter.capabilities.leaves):
+                outcome, story = act(request, prompt)
+        except SowError as error:  # such as a program that cannot be started
+            write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
+            raise
+        self.denied += story.denied
+        if self.reported:
+            outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
+        outcome = self._clean(outcome)
+        if outcome.text:
+            record.keep(turn["number"], "txt", f"{outcome.text}\n")
+        write_down(record, turn, outcome, story, runner)
+        return outcome
+
+    def _look_around(self, folder: str) -> None:
+        """What is there before the turn; where a CLI tells of its tools there is no need to look at the folder."""
+        home = self.crew.home
         self.reported, self.busy_since = "", 0.0
-        self.before = None if self.adapter.capabilities.structured else evidence.look(request.cwd)
-        runner = SupervisedRunner(
+        self.watch = None if self.adapter.capabilities.structured else Watch(home, folder, self.desk.id)
+        with home.lock():
+            self.snapshot = Snapshot(home, self.project)
+
+    def _runner(self, record: Record, turn: SessionTurn) -> SupervisedRunner:
+        return SupervisedRunner(
             adapter=self.adapter,
-            files=files,
+            files=files_of(record, turn["number"]),
             limits=self.crew.limits(),
             environment=self.crew.environment,
             let_through=self.let_through(),
             marks=self.marks(record),
             mark=record.session["mark"],
             on_event=lambda event: self._hear(event, record),
+            strike=lambda paths: strike(record, turn, self.crew.environment, paths),
         )
-        executor = Executor(self.executor.name, self.adapter, runner, self.binary())
-        if kind in ("spawn", "recovery"):
-            outcome, story = executor.spawn(request, prompt)
-        else:
-            outcome, story = executor.resume(request, prompt)
-        self.denied += story.denied
-        if self.reported:
-            outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
-        _write_down(record, turn, outcome, story, runner, self.adapter.capabilities)
-        return outcome, turn
+
+    def _clean(self, outcome: Outcome) -> Outcome:
+        """The outcome in words that may be kept and shown: limits by their names, and no secret."""
+        if outcome.kind == "timeout":
+            outcome.reason = self.crew.stopped_by(outcome.reason)
+        values = redaction.secrets(self.crew.environment, self.let_through())
+        outcome.reason = redaction.redact_text(outcome.reason, values)
+        outcome.text = redaction.redact_text(outcome.text, values)
+        return outcome
 
     def marks(self, record: Record) -> dict[str, str]:
         """What tells a worker, and every `sow` that it calls, who it is."""
@@ -276,98 +257,15 @@ class Seat:
             return "linger"
         record.session["session_id"] = event.session
         record.save()
+        self._name_session(record.session["key"], event.session)
+        return ""
+
+    def _name_session(self, key: str, name: str) -> None:
+        """The CLI's own id in the place of ours; a state that cannot be read now names the same record by our id."""
         with self.crew.home.lock():
-            loaded = self.desk.load()
-            if loaded["task"].get("session_id") == record.session["key"]:
-                self.desk.save(loaded, {**loaded["task"], "session_id": event.session}, self.project["project_id"])
-        return ""
-
-
-class _NoRunner:
-    """An executor that is only asked whether its program is there."""
-
-    def run(self, call: adapters.Call, request: Request, prompt: str, story: Story) -> adapters.Ending:
-        raise AssertionError("nothing is run to look for a program")
-
-
-def _files(record: Record, number: int) -> Files:
-    names = {"prompt": "prompt", "out": "out", "err": "err", "readable": "md"}
-    return Files(**{name: record.file(number, ending) for name, ending in names.items()})
-
-
-def _write_down(
-    record: Record,
-    turn: SessionTurn,
-    outcome: Outcome,
-    story: Story,
-    runner: SupervisedRunner,
-    capabilities: adapters.Capabilities,
-) -> None:
-    """The facts of a finished turn; where the CLI tells totals of the session, the turn's share is the difference."""
-    session = record.session
-    cost = _share(session, "total_cost_usd", story.cost, total=capabilities.cumulative_cost)
-    tokens_in = _share(session, "total_input_tokens", story.input_tokens, total=capabilities.cumulative_tokens)
-    tokens_out = _share(session, "total_output_tokens", story.output_tokens, total=capabilities.cumulative_tokens)
-    turn.update(
-        {
-            "ended_at": clock.now(),
-            "exit": runner.code,
-            "outcome": outcome.kind,
-            "reason": outcome.reason[:2000],
-            "tools": max(story.tools - story.denied, 0),
-            "cost_usd": None if cost is None else round(cost, 6),
-            "input_tokens": None if tokens_in is None else int(tokens_in),
-            "output_tokens": None if tokens_out is None else int(tokens_out),
-            "agent_turns": story.turns,
-            "seconds": round(runner.seconds, 3),
-            "redacted": runner.struck,
-        }
-    )
-    record.save()
-
-
-def _share(session: object, key: str, value: float | None, *, total: bool) -> float | None:
-    """This turn's part of a number, and the session's sum brought up to date; unknown stays unknown."""
-    if value is None or not isinstance(session, dict):
-        return None
-    before = session.get(key) or 0
-    share = max(value - before, 0) if total else value
-    session[key] = round(before + share, 6) if isinstance(value, float) else int(before + share)
-    return share
-
-
-def recover(desk: Desk, environment: Mapping[str, str]) -> list[str]:
-    """After a crash of ours: end what an earlier turn left running, and take the session's id from its output."""
-    remarks = []
-    for record in sessions.records(desk):
-        unfinished = [turn for turn in record.session["turns"] if "ended_at" not in turn]
-        if not unfinished:
-            continue
-        left = tree.sweep_mark(record.session["mark"])
-        adapter = find_adapter(record.session["type"])
-        for turn in unfinished:
-            files = _files(record, turn["number"])
-            if "session_id" not in record.session:
-                found = _session_in(files.out, adapter)
-                if found:
-                    record.session["session_id"] = found
-            turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
-            turn["redacted"] = strike(files, environment)
-        record.save()
-        remarks.append(
-            f"an earlier turn on task {desk.id} was cut off" + (f"; {left} of its processes were ended" if left else "")
-        )
-    return remarks
-
-
-def _session_in(path: str, adapter: adapters.Adapter) -> str:
-    """The session's id that a CLI told in its output, read after the fact."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
-                for event in adapter.read(line[: 1 << 20]):
-                    if event.session:
-                        return event.session
-    except FileNotFoundError:
-        return ""
-    return ""
+            try:
+                loaded = self.desk.load()
+            except SowError:
+                return
+            if loaded["task"].get("session_id") == key:
+                self.desk.save(loaded, {**loaded["task"], "session_id": name}, self.project["project_id"])

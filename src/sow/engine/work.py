@@ -6,10 +6,16 @@ import os
 
 from sow.agents import briefing
 from sow.domain import task as rules
-from sow.engine import evidence, settle
-from sow.engine.turn import Crew, Result, Seat, recover, sow_path
+from sow.domain.actor import ORCHESTRATOR
+from sow.engine import settle
+from sow.engine.crew import Crew, Result
+from sow.engine.own_command import sow_word
+from sow.engine.recovery import recover
+from sow.engine.turn import Seat
 from sow.errors import SowError
+from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
+from sow.executors.registry import adapter as find_adapter
 from sow.store import desk as desks
 from sow.store import notes, sessions, task_acts
 from sow.store import project as projects
@@ -20,71 +26,113 @@ if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import SessionTurn, Task
     from sow.executors.adapter import Outcome
     from sow.store.desk import Desk
     from sow.store.sessions import Record
 
+CUT_OFF = ("interrupted", "timeout", "limited", "overloaded")  # ends of a turn that say nothing about the worker
+MOST_LOGGED = 2000
 DELEGATING = ("claude",)  # CLIs that find .claude/agents themselves and have such roles as subagents
 
 
 def spawn(crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], *, actor: Actor, fresh: bool) -> Result:
     """Start a new session on a task; where the first executor is limited, the next of the list takes over."""
-    project = projects.load(crew.home)
-    desk = desks.find(crew.home, project, task)
-    seats = [Seat(crew, desk, project, agent, each) for each in executors]
+    seats = seats_to_spawn(crew, task, agent, executors)
     for seat in seats:
         seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
-        remarks = [*recover(desk, crew.environment), *_cautions(seats[0])]
+        remarks = [*recover(seats[0].desk, crew.environment), *_cautions(seats[0])]
         before = _begin(seats[0], actor, fresh=fresh)
         why = "a fresh session was asked for" if before.get("session_id") else ""
         for index, seat in enumerate(seats):
-            record, result = _first_turn(seat, "spawn" if not why else "recovery", why)
-            if result.kind != "limited" or index == len(seats) - 1:
+            taken = _settled(seat, *_first_turn(seat, "spawn" if not why else "recovery", why), remarks)
+            if not taken.is_limited or index == len(seats) - 1:
                 break
             why = f"{seat.executor.name} has reached its limit"
-            remarks.append(f"{why}: {seats[index + 1].executor.name} takes over")
-        return _finish(seat, record, result, remarks)
+            remarks = [*taken.remarks, f"{why}: {seats[index + 1].executor.name} takes over"]
+        return _finish(seat, taken)
 
 
 def resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig, text: str, *, actor: Actor) -> Result:
     """Go on with a task's session: the text is the answer, the feedback, and the prompt."""
-    project = projects.load(crew.home)
-    desk = desks.find(crew.home, project, task)
-    record = _record(desk, crew, executor)
-    seat = Seat(crew, desk, project, agent, executor)
-    if record is not None and not seat.adapter.capabilities.resumes:
-        raise no_resumption(executor.name, task)
+    seat, _ = seat_to_resume(crew, task, agent, executor)
     seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
-        remarks = [*recover(desk, crew.environment), *_cautions(seat)]
-        record = _record(desk, crew, executor)
+        remarks = [*recover(seat.desk, crew.environment), *_cautions(seat)]
+        record, why = _record(seat.desk, executor)
         answered = _answer(seat, text, actor)
-        if record is None:
-            remarks.append("no record of the session is on this machine: a fresh one starts from what is on disk")
-            record, outcome = _first_turn(seat, "recovery", "its record is on another machine", text)
-            return _finish(seat, record, outcome, remarks)
-        outcome, _ = seat.take(record, "resume", _resume_prompt(answered, text))
-        if outcome.kind == "not_found":
-            remarks.append(f"the session is gone ({outcome.reason}): a fresh one starts from what is on disk")
-            record, outcome = _first_turn(seat, "recovery", "the CLI does not know it any more", text)
-        return _finish(seat, record, outcome, remarks)
+        if record is not None:
+            outcome = seat.take(record, "resume", _resume_prompt(answered, text))
+            if outcome.kind != "not_found":
+                return _finish(seat, _settled(seat, record, outcome, remarks))
+            settled = _settled(seat, record, outcome, remarks)
+            remarks = [*settled.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
+            why = "the CLI does not know it any more"
+        else:
+            remarks.append(f"{why}: a fresh session starts from what is on disk")
+        return _finish(seat, _settled(seat, *_first_turn(seat, "recovery", why, text), remarks))
 
 
-def _record(desk: Desk, crew: Crew, executor: ExecutorConfig) -> Record | None:
-    """The record of the task's session, if it is here, of this kind of CLI, and its folder still exists."""
-    current = desk.task().get("session_id")
-    if not current:
-        agent = desk.task()["assigned_agent"]
+def seats_to_spawn(crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig]) -> list[Seat]:
+    """A seat for each executor that may take the task, in their order; a wanted model is that of the first CLI only."""
+    if agent.name == ORCHESTRATOR:
+        raise SowError(
+            "the orchestrator is no worker: it is the one who spawns them",
+            f"put a worker on the task: sow agent spawn implementer {task}\n"
+            "or have your own agent CLI play the orchestrator, by what this says: sow prompt templates/orchestrator",
+        )
+    project = projects.load(crew.home)
+    desk = desks.find(crew.home, project, task)
+    models = [crew.model if each.type == executors[0].type else "" for each in executors]
+    return [Seat(crew, desk, project, agent, each, model=model) for each, model in zip(executors, models, strict=True)]
+
+
+def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> tuple[Seat, Record | None]:
+    """The seat of a task whose session can go on, and that session's record, if it is here."""
+    project = projects.load(crew.home)
+    desk = desks.find(crew.home, project, task)
+    rules.refuse_ended(desk.task())
+    record, _ = _record(desk, executor)
+    seat = Seat(crew, desk, project, agent, executor, model=crew.model)
+    if record is not None and not seat.adapter.capabilities.resumes:
+        raise no_resumption(executor.name, task, agent.name)
+    return seat, record
+
+
+def door(desk: Desk, task: Task) -> str:
+    """The command by which work on a task goes on."""
+    from sow.domain import advice  # here, because few calls come to this
+
+    return advice.door(task, resumes=_resumable(desk, task))
+
+
+def _resumable(desk: Desk, task: Task) -> bool:
+    """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
+    record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
+    return record is None or find_adapter(record.session["type"]).capabilities.resumes
+
+
+def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
+    """The record of the task's session, if it can be gone on with here; else why not."""
+    task = desk.task()
+    if "session_id" not in task:
         raise SowError(
             f"no session found for task {desk.id}",
             "Task has not been started or session has expired.\n"
-            f"Use `sow agent spawn {agent} {desk.id}` to start a new session.",
+            f"Use `sow agent spawn {task['assigned_agent']} {desk.id}` to start a new session.",
         )
-    found = sessions.current(desk, current)
-    fits = found is not None and found.session["type"] == executor.type and os.path.isdir(found.session["cwd"])
-    return found if fits else None
+    found = sessions.current(desk, task["session_id"])
+    if found is None:
+        return None, "no record of the session is on this machine"
+    session = found.session
+    if session["type"] != executor.type:
+        return None, f"the session is one of {session['executor']}, and {executor.name} cannot go on with it"
+    if not os.path.isdir(session["cwd"]):
+        return None, f"the folder of the session is gone ({session['cwd']})"
+    if find_adapter(session["type"]).capabilities.session == ASSIGNED and "session_id" not in session:
+        return None, "the CLI never said which session it is"
+    return found, ""
 
 
 def _cautions(seat: Seat) -> list[str]:
@@ -99,21 +147,21 @@ def _begin(seat: Seat, actor: Actor, *, fresh: bool) -> Task:
     crew, desk = seat.crew, seat.desk
     with crew.home.lock():
         before = desk.load()["task"]
-    if before["status"] in rules.ENDED_STATUSES:
-        raise SowError(
-            f"task {desk.id} is {before['status']}", "create a new task for more work on it: sow task create …"
-        )
-    if before.get("session_id") and not fresh:
-        raise SowError(
-            f"task {desk.id} has a session already",
-            f'go on with it: sow agent resume {desk.id} "…"\n'
-            f"or start over: sow agent spawn {seat.agent.name} {desk.id} --fresh",
-        )
-    if before["status"] == "paused":
-        raise SowError(f"task {desk.id} waits for an answer", f'answer it: sow agent resume {desk.id} "…"')
+    may_begin(seat, before, fresh=fresh)
     if before["status"] != "in_progress":
         task_acts.set_status(crew.home, desk.id, "in_progress", actor=actor)
     return before
+
+
+def may_begin(seat: Seat, task: Task, *, fresh: bool) -> None:
+    """Refuse a new session on a task that is over, asks something, or has a session that can go on."""
+    rules.refuse_ended(task)
+    if task["status"] == "paused":
+        raise SowError(f"task {task['id']} waits for an answer", f"answer it: {door(seat.desk, task)}")
+    if "session_id" in task and not fresh:
+        anew = f"begin a new session: sow agent spawn {seat.agent.name} {task['id']} --fresh"
+        goes_on = f"go on with it: {door(seat.desk, task)}\nor " if _resumable(seat.desk, task) else ""
+        raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
 def _first_turn(seat: Seat, kind: str, why: str, text: str = "") -> tuple[Record, Outcome]:
@@ -126,35 +174,33 @@ def _first_turn(seat: Seat, kind: str, why: str, text: str = "") -> tuple[Record
         named = record.session.get("session_id") or record.session["key"]
         changed: Task = {**task, "session_id": named, "assigned_agent": seat.agent.name, "updated_at": clock.now()}
         desk.save(loaded, changed, seat.project["project_id"])
-    packet = briefing.packet(changed, sow_path(), why=why) if why else ""
+    packet = briefing.packet(changed, sow_word(), why=why) if why else ""
     if not seat.adapter.capabilities.runs_commands:
-        packet = f"{packet}\n\n{briefing.whole_task(desk)}".strip()
+        packet = f"{packet}\n\n{briefing.whole_task(desk, changed)}".strip()
     if text:
         packet = f"{packet}\n\n{text}".strip()
     delegates = seat.executor.type in DELEGATING
-    prompt = briefing.spawn_prompt(seat.agent, desk, changed, sow_path(), delegates=delegates, packet=packet)
-    outcome, _ = seat.take(record, kind, prompt)
-    return record, outcome
+    prompt = briefing.spawn_prompt(seat.agent, desk, changed, sow_word(), delegates=delegates, packet=packet)
+    return record, seat.take(record, kind, prompt)
 
 
 def _answer(seat: Seat, text: str, actor: Actor) -> Task:
     """What a resume says becomes feedback, the answer to open questions, and the next iteration."""
     crew, desk = seat.crew, seat.desk
     task = desk.task()
-    if task["status"] in rules.ENDED_STATUSES:
-        raise SowError(
-            f"task {desk.id} is {task['status']}", "create a new task for more work on it: sow task create …"
-        )
+    rules.refuse_ended(task)
     if task["status"] == "paused" or any(each["status"] == "escalated" for each in notes.listed(desk)):
         return task_acts.answer(crew.home, desk.id, text, actor=actor).task
+    task_acts.give_feedback(crew.home, desk.id, text, actor=actor)
     if task["status"] in ("needs_review", "failed"):
-        task_acts.give_feedback(crew.home, desk.id, text, actor=actor)
         return task_acts.set_status(crew.home, desk.id, "in_progress", actor=actor).task
+    words = f"task {desk.id} ({task['name']}), iteration {task['iteration']}: {text[:MOST_LOGGED]}"
+    task_acts.record(crew.home, actor, action="go_on", text=words, now=clock.now())
     return task
 
 
 def _resume_prompt(task: Task, text: str) -> str:
-    sow = sow_path()
+    sow = sow_word()
     return "\n".join(
         [
             text,
@@ -165,39 +211,69 @@ def _resume_prompt(task: Task, text: str) -> str:
     )
 
 
-def _finish(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -> Result:
-    """Settle a turn; one that ended well but said nothing gets one reminder."""
-    crew, desk = seat.crew, seat.desk
-    task, remarks = _settle(seat, record, outcome, remarks)
-    if outcome.kind == "done" and task["status"] == "in_progress":
-        if seat.adapter.capabilities.resumes:
-            reminded, _ = seat.take(record, "reminder", briefing.reminder(desk.id, sow_path()))
-            task, remarks = _settle(seat, record, reminded, remarks)
-        if task["status"] == "in_progress":
-            remarks = [*remarks, _nothing_done(seat)]
-            with crew.home.lock():
-                task = settle.fail(desk, seat.project, remarks[-1])
-    turn = record.session["turns"][-1]
+class Taken:
+    """A turn that was taken and settled."""
+
+    __slots__ = ("outcome", "record", "remarks", "task")
+
+    def __init__(self, record: Record, outcome: Outcome, task: Task, remarks: list[str]) -> None:
+        self.record = record
+        self.outcome = outcome
+        self.task = task
+        self.remarks = remarks
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the worker has left its task without a word."""
+        return self.task["status"] == "in_progress"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether somebody else should go on with it, because its CLI may not for a while."""
+        return self.outcome.kind == "limited" and self.is_open
+
+
+def _settled(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -> Taken:
+    """Take from the state only what the worker may do, and what its work tells where it said nothing."""
+    desk, turn = seat.desk, record.session["turns"][-1]
+    with seat.crew.home.lock():
+        if seat.snapshot:
+            remarks = [*remarks, *settle.own_moves_only(seat.snapshot, desk)]
+        if outcome.kind != "done":
+            task = desk.task()
+        else:
+            task, turn["inferred"] = settle.infer(desk, seat.project, worked=_worked(seat, turn))
     turn["status"] = task["status"]
     record.save()
-    return Result(task=task, outcome=outcome, record=record, executor=seat.executor.name, remarks=remarks)
+    return Taken(record, outcome, task, remarks)
 
 
-def _settle(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -> tuple[Task, list[str]]:
-    crew, desk = seat.crew, seat.desk
-    turn = record.session["turns"][-1]
-    with crew.home.lock():
-        remarks = [*remarks, *settle.own_moves_only(crew.home, seat.project, desk)]
-        if outcome.kind != "done":
-            return desk.task(), remarks
-        worked = bool(turn.get("tools")) or bool(seat.executor.settings.get("allow_empty")) or _changed(seat, record)
-        task, turn["inferred"] = settle.infer(desk, seat.project, worked=worked)
-    return task, remarks
+def _worked(seat: Seat, turn: SessionTurn) -> bool:
+    """Whether the worker did something: it used a tool, or changed a folder in which nobody else was at work."""
+    if turn.get("tools") or seat.executor.settings.get("allow_empty"):
+        return True
+    return seat.watch is not None and not seat.watch.others() and seat.watch.changed()
 
 
-def _changed(seat: Seat, record: Record) -> bool:
-    """Whether the turn changed the working folder; only CLIs that tell of no tools are asked this way."""
-    return seat.before is not None and evidence.look(record.session["cwd"]) != seat.before
+def _finish(seat: Seat, taken: Taken) -> Result:
+    """The end of a call: a turn that ended well but said nothing gets one reminder."""
+    if taken.outcome.kind == "done" and taken.is_open and seat.adapter.capabilities.resumes:
+        reminded = seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
+        after = _settled(seat, taken.record, reminded, taken.remarks)
+        after.outcome = reminded if reminded.kind in CUT_OFF else taken.outcome
+        taken = after
+    remarks = taken.remarks
+    if taken.outcome.kind == "done" and taken.is_open:
+        remarks = [*remarks, _nothing_done(seat)]
+        with seat.crew.home.lock():
+            taken.task = settle.fail(seat.desk, seat.project, remarks[-1])
+        taken.record.session["turns"][-1]["status"] = taken.task["status"]
+        taken.record.save()
+    elif taken.outcome.kind not in ("done", "interrupted") and not taken.is_open:
+        said = f"{taken.outcome.kind}: {taken.outcome.reason}"
+        remarks = [*remarks, f"the turn ended badly ({said}), after its worker had set the status"]
+    name = seat.executor.name
+    return Result(task=taken.task, outcome=taken.outcome, record=taken.record, executor=name, remarks=remarks)
 
 
 def _nothing_done(seat: Seat) -> str:
@@ -206,4 +282,8 @@ def _nothing_done(seat: Seat) -> str:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
     if seat.denied:
         return "The worker was denied what it needed; yolo_mode: true in its executor's settings would allow it"
+    others = seat.watch.others() if seat.watch else []
+    if others:
+        shared = f"others worked in the same folder (task {', '.join(others)})"
+        return f"The worker ended its turn without a status, and {shared}, so that nobody can tell what it did"
     return "The worker ended its turn and changed nothing"

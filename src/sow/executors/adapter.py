@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import signal
 
+from sow.executors.json_lines import parse
+from sow.executors.story import Event
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-    from sow.executors.story import Event, Story
+    from sow.executors.story import Story
 
 GIVEN = "given"  # we choose the session's id, and it is on disk before the CLI starts
 ASSIGNED = "assigned"  # the CLI chooses it, and says so in its stream
@@ -22,12 +26,14 @@ class Capabilities:
 
     __slots__ = (
         "binary",
+        "closes",
         "cumulative_cost",
         "cumulative_tokens",
         "help_words",
         "hides_git_identity",
         "install",
         "known_flags",
+        "leaves",
         "model",
         "needs_yolo",
         "obeys",
@@ -59,9 +65,11 @@ class Capabilities:
         cumulative_cost: bool = False,
         cumulative_tokens: bool = False,
         needs_yolo: bool = False,
+        closes: bool = False,
         obeys: tuple[str, ...] = (),
         runs_commands: bool = True,
         hides_git_identity: bool = False,
+        leaves: tuple[str, ...] = (),
         stop_signal: int = signal.SIGTERM,
         stop_group: bool = False,
         variables: tuple[str, ...] = (),
@@ -81,9 +89,11 @@ class Capabilities:
         self.cumulative_cost = cumulative_cost
         self.cumulative_tokens = cumulative_tokens
         self.needs_yolo = needs_yolo
+        self.closes = closes  # without yolo, its rules keep it out of what is not its own below the working folder
         self.obeys = obeys  # files of a repository that would give it commands, permissions or variables
         self.runs_commands = runs_commands  # one that cannot call sow gets its task in the prompt
         self.hides_git_identity = hides_git_identity  # its tools do not see who the user is to git
+        self.leaves = leaves  # folders that it makes beside the code, which are put away after a turn
         self.stop_signal = stop_signal
         self.stop_group = stop_group
         self.variables = variables
@@ -122,6 +132,7 @@ class Request:
     """One turn that is to be taken."""
 
     __slots__ = (
+        "closed",
         "commands",
         "custom_args",
         "cwd",
@@ -131,6 +142,7 @@ class Request:
         "model",
         "role",
         "session",
+        "state",
         "trusted",
         "yolo",
     )
@@ -143,6 +155,8 @@ class Request:
         cwd: str,
         folder: str,
         folders: tuple[str, ...] = (),
+        closed: tuple[str, ...] = (),
+        state: str = "",
         commands: tuple[str, ...] = (),
         yolo: bool = False,
         trusted: bool = False,
@@ -155,6 +169,8 @@ class Request:
         self.cwd = cwd
         self.folder = folder  # the session's own folder, for files that an adapter needs
         self.folders = folders  # what the worker may write besides its working folder: its desk, the git folder
+        self.closed = closed  # patterns of what it may not write although it is in there: the state of everybody else
+        self.state = state  # where `sow` writes that the worker calls; a sandbox around commands has to let it
         self.commands = commands  # what it may run without asking: sow itself, git, the task's tests
         self.yolo = yolo
         self.trusted = trusted  # whether the user lets the repository's own settings speak
@@ -244,7 +260,12 @@ class Adapter:
         return ""
 
     def read(self, line: str) -> list[Event]:
-        """What one line of output says; a line that is not in the CLI's format is kept as text."""
+        """What one line of output says: an object in JSON, as most CLIs print; any other line is kept as text."""
+        data = parse(line)
+        return [Event("raw", line)] if data is None else self.events(data)
+
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        """What one object of the output says."""
         raise NotImplementedError
 
     def read_error(self, line: str) -> list[Event]:

@@ -59,6 +59,7 @@ class Aider(Adapter):
         reports_tokens=True,
         runs_commands=False,
         obeys=(".aider.conf.yml", ".aider.model.settings.yml", ".env"),
+        leaves=(".aider.tags.cache.v3", ".aider.tags.cache.v4"),  # it has no option that puts them elsewhere
         variables=("AIDER_", "OPENAI_", "LITELLM_LOCAL_MODEL_COST_MAP"),
         known_flags=(
             "--message-file",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.executors.adapter import ASSIGNED, GIT_LOOKS, GIT_LOOPHOLES, Adapter, Call, Capabilities, Request
-from sow.executors.claude import content_events, result_events
-from sow.executors.json_lines import parse
+from sow.executors.claude import shaped_events
+from sow.executors.reach import places
 from sow.executors.story import Event
 from sow.store import json_text
 
@@ -24,6 +24,7 @@ class Amp(Adapter):
         session=ASSIGNED,
         model=False,
         read_only=True,
+        closes=True,
         reports_tokens=True,
         obeys=(".amp",),
         variables=("AMP_API_KEY", "AMP_URL"),
@@ -44,16 +45,8 @@ class Amp(Adapter):
         words += ["--settings-file", settings]
         return Call([*words, *request.custom_args], files={settings: json_text.dump(rules(request))})
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
-        kind, session = data.get("type"), str(data.get("session_id") or "")
-        if kind == "assistant":
-            return content_events(data, session)
-        if kind == "result":
-            return result_events({"result": data.get("error"), **data}, session)
-        return [Event("session", session=session)] if session else []
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        return shaped_events({"result": data.get("error"), **data})
 
 
 def rules(request: Request) -> dict[str, Any]:
@@ -73,10 +66,14 @@ def edits(request: Request) -> list[dict[str, Any]]:
     """Where files may be changed; a patch names its files only inside, so it cannot be held to folders."""
     if request.role.reads_only:
         return [{"tool": tool, "action": "reject"} for tool in (*EDITS, "apply_patch")]
-    folders = [f"{each}/*" for each in (request.cwd, *request.folders)]
-    allowed = [{"tool": tool, "matches": {"path": folders}, "action": "allow"} for tool in EDITS]
+    reach = [(f"{each}*" if each.endswith("/") else each, may) for each, may in reversed(places(request))]
+    narrow = [
+        {"tool": tool, "matches": {"path": [pattern]}, "action": "allow" if may else "reject"}
+        for pattern, may in reach
+        for tool in EDITS
+    ]
     return [
-        *allowed,
+        *narrow,
         *({"tool": tool, "action": "reject"} for tool in EDITS),
         {"tool": "apply_patch", "action": "allow"},
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Ending, Outcome, Request, Role
-from sow.executors.json_lines import listed, number, parse, quoted, whole
+from sow.executors.json_lines import listed, number, quoted, whole
 from sow.executors.story import Event, Story
 
 TYPE_CHECKING = False
@@ -24,6 +24,7 @@ class Claude(Adapter):
         install="npm install -g @anthropic-ai/claude-code",
         session=GIVEN,
         read_only=True,
+        closes=True,
         reports_cost=True,
         reports_tokens=True,
         variables=(
@@ -54,6 +55,7 @@ class Claude(Adapter):
             "--add-dir",
             "--tools",
             "--allowedTools",
+            "--disallowedTools",
             "--agents",
         ),
     )
@@ -80,16 +82,9 @@ class Claude(Adapter):
             files={path: f"{{{quoted(role.name)}: {subagent(role)}}}\n"},
         )
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
+    def events(self, data: dict[str, Any]) -> list[Event]:
         kind = data.get("type")
         session = str(data.get("session_id") or "")
-        if kind == "assistant":
-            return content_events(data, session)
-        if kind == "result":
-            return result_events(data, session)
         if kind == "rate_limit_event":
             return limit_events(data, session)
         if kind == "system" and data.get("subtype") == "api_retry":
@@ -98,7 +93,7 @@ class Claude(Adapter):
                     "retry", str(data.get("error") or ""), session=session, status=whole(data.get("error_status")) or 0
                 )
             ]
-        return [Event("session", session=session)] if session else []
+        return shaped_events(data)
 
     def failure(self, ending: Ending, story: Story, reason: str) -> Outcome:
         """A plan's limit may be said in words that end in the time at which it is over."""
@@ -141,7 +136,20 @@ def permissions(request: Request) -> list[str]:
     if request.role.judges:
         return [*allowed, *words]
     folders = [word for folder in request.folders for word in ("--add-dir", folder)]
-    return ["--permission-mode", "acceptEdits", *folders, *allowed, *words]
+    # Such a rule counts for every tool that writes, and for commands that are known to, such as cp.
+    closed = [f"Edit(/{each})" for each in request.closed]
+    denied = ["--disallowedTools", *closed] if closed else []
+    return ["--permission-mode", "acceptEdits", *folders, *allowed, *denied, *words]
+
+
+def shaped_events(data: dict[str, Any]) -> list[Event]:
+    """What an object says in the shape that Claude Code gave its stream, and in which other CLIs speak too."""
+    kind, session = data.get("type"), str(data.get("session_id") or "")
+    if kind == "assistant":
+        return content_events(data, session)
+    if kind == "result":
+        return result_events(data, session)
+    return [Event("session", session=session)] if session else []
 
 
 def content_events(data: dict[str, Any], session: str) -> list[Event]:

@@ -6,7 +6,7 @@ import os
 import signal
 
 from sow.executors.adapter import ASSIGNED, Adapter, Call, Capabilities, Request
-from sow.executors.json_lines import mapping, parse, quoted, status_in, whole
+from sow.executors.json_lines import mapping, quoted, status_in, whole
 from sow.executors.story import Event
 
 TYPE_CHECKING = False
@@ -67,10 +67,7 @@ class Codex(Adapter):
         words += ["--model", request.model] if request.model else []
         return [*words, *permissions(request), *request.custom_args]
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
+    def events(self, data: dict[str, Any]) -> list[Event]:
         kind = str(data.get("type"))
         if kind == "thread.started":
             return [Event("session", session=str(data.get("thread_id") or ""))]
@@ -105,7 +102,8 @@ def permissions(request: Request) -> list[str]:
         return ["--sandbox", "read-only"]
     if request.yolo:
         return ["--dangerously-bypass-approvals-and-sandbox"]
-    return ["--sandbox", "workspace-write", *(word for each in request.folders for word in ("--add-dir", each))]
+    folders = [each for each in (request.state, *request.folders) if each]  # `sow` itself runs in the sandbox
+    return ["--sandbox", "workspace-write", *(word for each in folders for word in ("--add-dir", each))]
 
 
 def item_events(kind: str, item: dict[str, Any]) -> list[Event]:

@@ -8,6 +8,7 @@ from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Request
 from sow.executors.claude import tool_line
 from sow.executors.json_lines import mapping, parse, whole
 from sow.executors.story import Event
+from sow.store.bounds import literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Copilot(Adapter):
         install="npm install -g @github/copilot",
         session=GIVEN,
         read_only=True,
+        closes=True,
         reports_tokens=True,
         cumulative_tokens=True,
         stop_group=True,
@@ -81,10 +83,7 @@ class Copilot(Adapter):
         words += ["--model", request.model] if request.model else []
         return Call([*words, *permissions(request), *request.custom_args], report=report)
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
+    def events(self, data: dict[str, Any]) -> list[Event]:
         kind, facts = data.get("type"), mapping(data.get("data"))
         if kind == "assistant.message":
             text = str(facts.get("content") or "")
@@ -122,7 +121,8 @@ def permissions(request: Request) -> list[str]:
     words += [f"--add-dir={each}" for each in homes]
     if request.role.judges:  # it lets reading git commands pass, with options that make them write a file
         return [*words, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
-    words += [f"--allow-tool=write({each}/**)" for each in (request.cwd, *request.folders)]
+    words += [f"--allow-tool=write({literal(each)}/**)" for each in (request.cwd, *request.folders)]
+    words += [f"--deny-tool=write({each})" for each in request.closed]
     return [*words, *(f"--add-dir={each}" for each in request.folders)]
 
 

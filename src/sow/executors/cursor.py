@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.executors.adapter import ASSIGNED, Adapter, Call, Capabilities, Request
-from sow.executors.claude import content_events, result_events, tool_line
-from sow.executors.json_lines import mapping, parse
+from sow.executors.claude import shaped_events, tool_line
+from sow.executors.json_lines import mapping
 from sow.executors.story import Event
 
 TYPE_CHECKING = False
@@ -50,18 +50,10 @@ class Cursor(Adapter):
             words += ["--force"]
         return Call([*words, *request.custom_args])
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
-        kind, session = data.get("type"), str(data.get("session_id") or "")
-        if kind == "assistant":
-            return content_events(data, session)
-        if kind == "tool_call":
-            return tool_events(data, session)
-        if kind == "result":
-            return result_events(data, session)
-        return [Event("session", session=session)] if session else []
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        if data.get("type") == "tool_call":
+            return tool_events(data, str(data.get("session_id") or ""))
+        return shaped_events(data)
 
 
 def tool_events(data: dict[str, Any], session: str) -> list[Event]:

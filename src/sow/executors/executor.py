@@ -34,7 +34,7 @@ class Executor:
     def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
         """The next turn of a session."""
         if not self.supports_resumption():
-            raise no_resumption(self.name, "")
+            raise no_resumption(self.name, "", "")
         lost = self.adapter.lost(request)
         if lost:
             return Outcome("not_found", reason=lost), Story()
@@ -63,7 +63,9 @@ def find_binary(binary: str, environment: Mapping[str, str]) -> str:
     if os.path.isabs(binary):
         return binary if os.access(binary, os.X_OK) and os.path.isfile(binary) else ""
     # shutil.which does this too, but costs a spawn a quarter of Python's own start, and takes an empty or relative
-    # entry of PATH for a folder from here: then a repository could decide what is run.
+    # entry of PATH, or a relative path, for one from here: then a repository could decide what is run.
+    if "/" in binary:
+        return ""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, binary)
         if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
@@ -80,9 +82,10 @@ def missing_binary(name: str, binary: str, install: str) -> SowError:
     )
 
 
-def no_resumption(name: str, task: str) -> SowError:
+def no_resumption(name: str, task: str, agent: str) -> SowError:
     """The seed's words for a CLI that cannot go on with a session."""
     lines = [f"Cannot resume task {task}. Consider:" if task else "Consider:"]
-    lines += ["  - Spawning a new worker instance: sow agent spawn <agent> <task> --fresh"]
+    anew = f": sow agent spawn {agent} {task} --fresh" if task else ""
+    lines += [f"  - Spawning a new worker instance{anew}"]
     lines += ["  - Switching to an executor with session support (claude-code, cursor)"]
     return SowError(f'executor "{name}" does not support session resumption', "\n".join(lines))

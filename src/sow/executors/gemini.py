@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sow.executors.adapter import GIT_LOOKS, GIT_LOOPHOLES, GIVEN, Adapter, Call, Capabilities, Request
 from sow.executors.claude import tool_line
-from sow.executors.json_lines import listed, mapping, parse, status_in, whole
+from sow.executors.json_lines import listed, mapping, quoted, status_in, whole
+from sow.executors.reach import expression
 from sow.executors.story import Event
+from sow.store.bounds import literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 # It runs without a person only in a folder that it trusts, and its relaunched self ignores every polite signal.
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
 SHELL = "run_shell_command"
+WRITERS = 'toolName = ["write_file", "replace"]'
 # An agent's `tools`, in the words that agents' files use, and Gemini's tools for each.
 TOOLS = {
     "Read": ("read_file", "read_many_files"),
@@ -38,6 +41,7 @@ class Gemini(Adapter):
         install="npm install -g @google/gemini-cli",
         session=GIVEN,
         read_only=True,
+        closes=True,
         reports_tokens=True,
         obeys=(".gemini", ".env"),
         hides_git_identity=True,
@@ -74,10 +78,7 @@ class Gemini(Adapter):
         words += [*mode(request), *(["--policy", path] if rules else []), *request.custom_args]
         return Call(words, environment=ENVIRONMENT, files={path: rules} if rules else {})
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
+    def events(self, data: dict[str, Any]) -> list[Event]:
         kind = data.get("type")
         if kind == "message" and data.get("role") == "assistant" and data.get("delta"):
             self.said = f"{self.said}{data.get('content') or ''}"[:MOST_TEXT]
@@ -112,7 +113,7 @@ def mode(request: Request) -> list[str]:
 
 def policy(request: Request) -> str:
     """Rules for what would be asked, since that is refused where nobody answers, and for a role's list of tools."""
-    rules = []
+    rules = closed(request)
     if request.role.tools:
         granted = [name for each in request.role.tools for name in TOOLS.get(each, (each,))]
         named = [name for name in granted if request.yolo or name != SHELL]
@@ -124,11 +125,26 @@ def policy(request: Request) -> str:
         looks = [*(each for each in request.commands if each != "git"), *GIT_LOOKS]
         rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {listed(looks)}")]
         rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(GIT_LOOPHOLES)})"')]
-        rules += [_rule("deny", 950, 'toolName = ["write_file", "replace"]')]
+        rules += [_rule("deny", 950, WRITERS)]
     elif not request.yolo and request.commands:
         allowed = f"commandPrefix = {listed(request.commands)}"
         rules += [_rule("allow", 900, f'toolName = "{SHELL}"', allowed)]
     return "\n".join(rules)
+
+
+def closed(request: Request) -> list[str]:
+    """Rules for what the worker may not write in its working folder, whose path a model may leave out."""
+    if request.yolo or request.role.judges:
+        return []
+    folder = expression(literal(f"{request.cwd}/"))
+    rules = []
+    for pattern in request.closed:
+        path = expression(pattern)
+        if path.startswith(folder):
+            path = f"(?:{folder}|\\./|){path.removeprefix(folder)}"
+        end = "" if pattern.endswith("/**") else '"'
+        rules.append(_rule("deny", 950, WRITERS, "argsPattern = " + quoted(f'"file_path":"{path}{end}')))
+    return rules
 
 
 def _rule(decision: str, priority: int, *conditions: str) -> str:

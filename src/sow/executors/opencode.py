@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.executors.adapter import ASSIGNED, GIT_LOOKS, GIT_LOOPHOLES, Adapter, Call, Capabilities, Request
 from sow.executors.claude import tool_line
-from sow.executors.json_lines import mapping, number, parse, whole
+from sow.executors.json_lines import mapping, number, whole
+from sow.executors.reach import places
 from sow.executors.story import Event
 from sow.store import json_text
 
@@ -46,6 +49,7 @@ class OpenCode(Adapter):
         install="npm install -g opencode-ai",
         session=ASSIGNED,
         read_only=True,
+        closes=True,
         reports_cost=True,
         reports_tokens=True,
         variables=("OPENCODE_CONFIG_CONTENT", "OPENCODE_AUTH_CONTENT", "OPENCODE_API_KEY", "OPENCODE_DISABLE_"),
@@ -75,10 +79,7 @@ class OpenCode(Adapter):
         files = {config: json_text.dump({"instructions": said})}
         return Call([*words, *request.custom_args], environment=environment, files=files)
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
+    def events(self, data: dict[str, Any]) -> list[Event]:
         kind, part, session = data.get("type"), mapping(data.get("part")), str(data.get("sessionID") or "")
         if kind == "text":
             return [Event("text", str(part.get("text") or ""), session=session)]
@@ -100,8 +101,17 @@ def permissions(request: Request) -> dict[str, Any]:
     if request.yolo and not request.role.judges:
         return rules
     folders = {"*": "deny", **{f"{each}/*": "allow" for each in request.folders}}
-    edit = "deny" if request.role.judges else "allow"
+    edit = "deny" if request.role.judges else edits(request)
     return {"edit": edit, "bash": commands(request), "external_directory": folders, **NO_QUESTIONS, **rules}
+
+
+def edits(request: Request) -> dict[str, str]:
+    """Where files may be changed, by their paths from the working folder; the last pattern that fits decides."""
+    rules = {"*": "allow"}
+    for place, may in places(request)[1:]:
+        path = os.path.relpath(place, request.cwd)
+        rules[f"{path}/*" if place.endswith("/") else path] = "allow" if may else "deny"
+    return rules
 
 
 def commands(request: Request) -> dict[str, str]:

@@ -25,6 +25,8 @@ TIMEOUT = 15.0  # the slowest CLI takes two seconds on an idle machine
 AT_ONCE = 4  # a CLI's start keeps a core busy
 MOST_KEPT = 200
 Program = tuple[str, str]  # its path, and the type of the executor that runs it
+# ELF, Mach-O in both orders and widths and for several machines in one file, and scripts
+PROGRAMS = (b"\x7fELF", b"\xfe\xed\xfa", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"#!")
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 
@@ -107,6 +109,8 @@ def _identity(path: str, capabilities: Capabilities) -> str:
 
 def probe(path: str, capabilities: Capabilities, environment: Mapping[str, str], timeout: float = TIMEOUT) -> Facts:
     """Ask one program; it gets no key of anybody."""
+    if not _is_program(path):
+        return Facts(trouble="it is neither a program for this machine nor a script that begins with #!")
     if not capabilities.version_words:
         return Facts(missing=())
     surroundings = {**worker_environment(environment, own=(), marks={}), "NO_COLOR": "1", "TERM": "dumb"}
@@ -126,6 +130,15 @@ def probe(path: str, capabilities: Capabilities, environment: Mapping[str, str],
     if trouble:
         return Facts(version=version, trouble=trouble)
     return Facts(version=version, missing=_missing(capabilities.known_flags, text.text))
+
+
+def _is_program(path: str) -> bool:
+    """Whether the system can start it, by how it begins; one that may not be read is believed."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4).startswith(PROGRAMS)
+    except OSError:
+        return True
 
 
 def _missing(flags: tuple[str, ...], text: str) -> tuple[str, ...]:

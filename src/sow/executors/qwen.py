@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Request
-from sow.executors.claude import content_events, result_events
+from sow.executors.claude import shaped_events
 from sow.executors.json_lines import mapping, parse, status_in, whole
 from sow.executors.story import Event
+from sow.store.bounds import literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Qwen(Adapter):
         install="npm install -g @qwen-code/qwen-code",
         session=GIVEN,
         read_only=True,
+        closes=True,
         reports_tokens=True,
         cumulative_tokens=True,
         obeys=(".qwen", ".env"),
@@ -74,16 +76,11 @@ class Qwen(Adapter):
         words += ["--model", request.model] if request.model else []
         return Call([*words, *permissions(request), *request.custom_args], environment=ENVIRONMENT)
 
-    def read(self, line: str) -> list[Event]:
-        data = parse(line)
-        if data is None:
-            return [Event("raw", line)]
-        session = str(data.get("session_id") or "")
-        if data.get("type") == "assistant":
-            return content_events(data, session)
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        found = shaped_events(data)
         if data.get("type") == "result":
-            return [*result_events(data, session)[:-1], ending(data, session)]
-        return [Event("session", session=session)] if session else []
+            mend(found[-1], data)
+        return found
 
     def log_path(self, request: Request, environment: Mapping[str, str]) -> str:
         """Its own record of the session: the only place that tells of failed requests in the first minutes."""
@@ -100,13 +97,11 @@ class Qwen(Adapter):
         return [Event("retry", str(event.get("error_message") or event.get("error") or ""), status=status)]
 
 
-def ending(data: dict[str, Any], session: str) -> Event:
-    """The final event; an error stands in a field of its own, and its status only in the words."""
-    *_, event = result_events(data, session)
+def mend(ending: Event, data: dict[str, Any]) -> None:
+    """Complete the final event: an error stands in a field of its own, and its status only in the words."""
     said = str(mapping(data.get("error")).get("message") or "")
-    if event.failed and said:
-        event.text, event.status = said, status_in(said)
-    return event
+    if ending.failed and said:
+        ending.text, ending.status = said, status_in(said)
 
 
 def permissions(request: Request) -> list[str]:
@@ -116,6 +111,8 @@ def permissions(request: Request) -> list[str]:
     hidden = [name for name in known if granted and name not in granted]
     if request.role.judges:
         hidden = list(dict.fromkeys([*WRITERS, *hidden]))
+    if not request.yolo and not request.role.judges:
+        hidden += [f"{tool}(/{each})" for each in request.closed for tool in WRITERS]
     excluded = ["--exclude-tools", *hidden] if hidden else []
     if request.yolo and not request.role.judges:
         return ["--yolo", *excluded]
@@ -123,6 +120,6 @@ def permissions(request: Request) -> list[str]:
     allowed = [f"{SHELL}({each} *)" for each in commands]
     if request.role.judges:
         return ["--approval-mode", "default", "--safe-mode", "--allowed-tools", *allowed, *excluded]
-    allowed += [f"{tool}(/{place}/**)" for place in (request.cwd, *request.outside) for tool in WRITERS]
+    allowed += [f"{tool}(/{literal(place)}/**)" for place in (request.cwd, *request.outside) for tool in WRITERS]
     folders = [word for each in request.outside for word in ("--add-dir", each)]
     return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]

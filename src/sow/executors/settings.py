@@ -35,7 +35,19 @@ def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]
         return f"settings.model: must be one word that is no flag, not {settings['model']!r:.80}"
     if "model" in settings and not adapter(kind).capabilities.model:
         return f"settings.model: type {kind} takes no model"
-    return _unclear_program(kind, settings) or _nul(settings, custom_args)
+    return _unclear_program(kind, settings) or _unclear_rest(settings) or _nul(settings, custom_args)
+
+
+def _unclear_rest(settings: Mapping[str, object]) -> str:
+    """A scenario is found by its own path only, and a variable is let through by its name."""
+    scenario, names = settings.get("scenario"), settings.get("env")
+    if scenario is not None and not os.path.isabs(os.path.expanduser(str(scenario))):
+        return f"settings.scenario: must be an absolute path, not {scenario!r:.80}"
+    for index, name in enumerate(names if isinstance(names, list) else ()):
+        plain = str(name).replace("_", "a")
+        if not (plain.isascii() and plain.isalnum() and not plain[0].isdigit()):
+            return f"settings.env[{index}]: must be the name of a variable, not {name!r:.80}"
+    return ""
 
 
 def _unclear_program(kind: str, settings: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sow.executors.adapter import GIVEN, Call, Capabilities, Request
@@ -24,6 +25,7 @@ class Simulated(Claude):
     def _call(self, request: Request, session: list[str]) -> Call:
         words = ["-m", "sow.simulated", *session]
         words += ["--model", request.model] if request.model else []
-        words += ["--scenario", str(request.extra["scenario"])] if request.extra.get("scenario") else []
+        scenario = request.extra.get("scenario")
+        words += [f"--scenario={os.path.expanduser(str(scenario))}"] if scenario else []
         words += ["--read-only"] if request.role.judges else []
         return Call([*words, *request.custom_args])

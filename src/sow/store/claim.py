@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+PATIENCE = 0.2  # who only looks whether a claim is held has it for a moment
+PAUSE = 0.01
+
+
 class Claim:
     """`with Claim(folder, "project"):` is refused while another live process has it."""
 
@@ -27,14 +31,13 @@ class Claim:
 
     def __enter__(self) -> Claim:
         descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
-        if not try_lock(descriptor, self.path):
-            holder = (
-                os.pread(descriptor, 500, 0).decode("utf-8", "replace").strip() or "a process that is just starting"
-            )
-            os.close(descriptor)
-            raise Waiting(
-                f"{self.name} is claimed by {holder}", "wait for it to end, or stop it, then run the command again"
-            )
+        give_up = time.monotonic() + PATIENCE
+        while not try_lock(descriptor, self.path):
+            if time.monotonic() > give_up:
+                holder = _holder(descriptor)
+                os.close(descriptor)
+                raise taken(self.name, holder)
+            time.sleep(PAUSE)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n"
         try:
@@ -51,3 +54,33 @@ class Claim:
     ) -> None:
         os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 500, 0).decode("utf-8", "replace").strip() or "a process that is just starting"
+
+
+def taken(name: str, holder: str) -> Waiting:
+    """The refusal of what somebody else runs now."""
+    shown = name.replace("task-", "task ", 1)
+    return Waiting(f"{shown} is claimed by {holder}", "wait for it to end, or stop it, then run the command again")
+
+
+def holder_of(folder: str, name: str) -> str:
+    """Who has a claim now, unless it is this process; nothing where nobody has it."""
+    path = f"{folder}/claim-{name}.lock"
+    if not os.path.isfile(path):
+        return ""
+    descriptor = open_lock(path, os.O_RDONLY)
+    holder = "" if try_lock(descriptor, path) else _holder(descriptor)
+    os.close(descriptor)
+    return "" if holder.startswith(f"pid {os.getpid()} on {os.uname().nodename} ") else holder
+
+
+def traces(folder: str) -> dict[str, int]:
+    """The tasks that were ever claimed here, and when each claim was last taken or given back."""
+    found = {}
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        if entry.name.startswith("claim-task-") and entry.name.endswith(".lock"):
+            found[entry.name[11:-5]] = entry.stat(follow_symlinks=False).st_mtime_ns
+    return found

@@ -240,10 +240,11 @@ def create_file(disk: Disk, path: str, text: str) -> bool:
 
 
 def remove_tree_quietly(folder: str) -> None:
-    """Remove a left-over folder with its files; it is no loss if it stays."""
+    """Remove a left-over folder with all that is in it; it is no loss if it stays."""
     try:
-        for name in os.listdir(folder):
-            remove_quietly(f"{folder}/{name}")
+        for entry in list(os.scandir(folder)):
+            remove = remove_tree_quietly if entry.is_dir(follow_symlinks=False) else remove_quietly
+            remove(entry.path)
         os.rmdir(folder)
     except OSError:
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sow.store.disk import list_folder, make_folders
+from sow.errors import SowError
+from sow.store.disk import MAX_READ, list_folder, make_folders
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
@@ -25,9 +26,12 @@ def path(desk: Desk, number: int) -> str:
 def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
     """Write the next feedback file, and say where it is."""
     number = max(numbers(desk), default=0) + 1
-    make_folders(desk.home.disk, desk.folder, ("feedback",))
     head = f"# Feedback {number:03d}\n\n- by: {harmless(by)}\n- at: {now}\n- on iteration: {iteration}\n"
-    desk.home.replace(path(desk, number), f"{head}\n{harmless(text).strip()}\n")
+    page = f"{head}\n{harmless(text).strip()}\n"
+    if len(page.encode()) > MAX_READ:
+        raise SowError("the feedback is too long to be read back", "put most of it into a file, and name that file")
+    make_folders(desk.home.disk, desk.folder, ("feedback",))
+    desk.home.replace(path(desk, number), page)
     return desk.home.relative(path(desk, number))
 
 

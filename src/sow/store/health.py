@@ -53,7 +53,10 @@ def _machine(cwd: str) -> Iterator[Finding]:
         yield _finding("problem", f"{system} is not supported", "use Linux or macOS; on Windows, WSL")
     if not os.path.isdir("/proc/self"):
         yield _finding(
-            "warning", "no /proc: a worker that takes off its marks is not recognised", "this is so on macOS"
+            "warning",
+            "no /proc: a worker's processes are found through 'ps', and one that takes off its marks and leaves its"
+            " family is not recognised",
+            "this is so on macOS; there, look for left-overs yourself after a crash",
         )
 
 

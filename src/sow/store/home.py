@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
+from sow.store import claim
 from sow.store.claim import Claim
 from sow.store.disk import MAX_READ, Disk, append_file, make_folders, read_text, refuse_link, replace_file, sync_folder
 from sow.store.lock import Lock
@@ -67,6 +68,12 @@ class Home:
         self._guard(path)
         append_file(self.disk, path, text)
 
+    def remove(self, path: str) -> None:
+        """Take a file of ours away."""
+        self._guard(path)
+        self.disk.remove(path)
+        sync_folder(self.disk, os.path.dirname(path))
+
     def move(self, path: str, target: str) -> None:
         """Give a file of ours another name in the same folder, durably."""
         self._guard(path)
@@ -91,6 +98,20 @@ class Home:
     def claim(self, name: str, *, purpose: str) -> Claim:
         """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
         return Claim(make_folders(self.disk, self.checkout.git, ("sow", "claims")), name, purpose=purpose)
+
+    @property
+    def claims(self) -> str:
+        return f"{self.checkout.git}/sow/claims"
+
+    def holder(self, task: str) -> str:
+        """The other process that works on a task now, or nothing."""
+        return claim.holder_of(self.claims, f"task-{task}")
+
+    def refuse_claimed(self, task: str) -> None:
+        """Refuse to decide on a task while another process works on it."""
+        holder = self.holder(task)
+        if holder:
+            raise claim.taken(f"task-{task}", holder)
 
 
 def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:

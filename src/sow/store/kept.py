@@ -21,6 +21,11 @@ def keep(home: Home, project_id: str, name: str, text: str) -> None:
         return
 
 
+def of_notes(task: str) -> str:
+    """The name of the copy of a task's notes."""
+    return f"{task}-notes"
+
+
 def project_copy(home: Home, branch: str) -> str:
     """The last good copy of the state of this branch's project: the path, or nothing."""
     folder = f"{home.checkout.common}/sow"
@@ -36,8 +41,21 @@ def project_copy(home: Home, branch: str) -> str:
 
 
 def recall(home: Home, project_id: str, name: str) -> str | None:
-    """The last good text, if there is one."""
+    """The last good text, if there is one that can be read."""
     try:
-        return read_text(home.disk, f"{home.checkout.common}/sow/{project_id}/{name}.yaml")
-    except FileNotFoundError:
+        return read_text(home.disk, _path(home, project_id, name))
+    except (FileNotFoundError, SowError):
         return None
+
+
+def stamp(home: Home, project_id: str, name: str) -> tuple[int, int]:
+    """Which copy it is: every one that is kept is a new file."""
+    try:
+        facts = os.stat(_path(home, project_id, name))
+    except OSError:
+        return (0, 0)
+    return (facts.st_ino, facts.st_mtime_ns)
+
+
+def _path(home: Home, project_id: str, name: str) -> str:
+    return f"{home.checkout.common}/sow/{project_id}/{name}.yaml"

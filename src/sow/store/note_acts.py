@@ -43,9 +43,8 @@ def add(home: Home, task: str, *, description: str, context: str, category: str,
         desk = desks.find(home, project, task)
         current = load_or_repair(desk, project["project_id"])[0]["task"]
         _refuse_ended(current)
-        return notes.add(
-            desk, current, description=description, context=context, category=category, epoch=clock.epoch()
-        )
+        words = {"description": description, "context": context, "category": category}
+        return notes.add(desk, current, project["project_id"], **words, epoch=clock.epoch())
 
 
 def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor) -> Note:
@@ -55,7 +54,7 @@ def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor
         project = projects.load(home)
         desk = desks.find(home, project, task)
         changed = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
-        notes.replace(desk, [changed])
+        notes.replace(desk, [changed], project["project_id"])
         loaded, _ = load_or_repair(desk, project["project_id"])
         waiting = any(each["status"] == "escalated" for each in notes.listed(desk))
         if "question" in loaded["task"] and loaded["task"]["status"] != "paused" and not waiting:
@@ -80,7 +79,7 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
         asking = rules_of_task.ask(task_now, changed["description"], number=given, now=now)
         desk.save(loaded, asking, project["project_id"])
         # The note is last: as long as it is open, an interrupted call can be made again.
-        notes.replace(desk, [changed])
+        notes.replace(desk, [changed], project["project_id"])
     return changed
 
 

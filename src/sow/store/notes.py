@@ -6,7 +6,7 @@ import os
 
 from sow.domain import ids, note
 from sow.errors import SowError
-from sow.store import json_text, state
+from sow.store import json_text, kept, state
 from sow.store.disk import make_folders
 from sow.store.validators.notes import validate
 
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 def load(desk: Desk) -> NoteSession | None:
     """The current session of notes; none before the first note."""
-    shown = desk.home.relative(desk.notes_path)
     try:
-        text = desk.home.read(desk.notes_path)
+        return parse(desk, desk.home.read(desk.notes_path))
     except FileNotFoundError:
         return None
+
+
+def parse(desk: Desk, text: str) -> NoteSession:
+    """The notes in a text, checked against the schema."""
+    shown = desk.home.relative(desk.notes_path)
     session: NoteSession = json_text.load(text, shown)
     state.check(session, shown, validate)
     return session
@@ -39,15 +43,17 @@ def unresolved(desk: Desk) -> list[str]:
     return note.unresolved(listed(desk))
 
 
-def save(desk: Desk, session: NoteSession) -> None:
-    """Replace the file."""
+def save(desk: Desk, session: NoteSession, project_id: str) -> None:
+    """Replace the file, and keep a copy."""
     shown = desk.home.relative(desk.notes_path)
     make_folders(desk.home.disk, desk.folder, ("completion_drive",))
     state.check(session, shown, validate)
-    desk.home.replace(desk.notes_path, json_text.dump(session))
+    text = json_text.dump(session)
+    desk.home.replace(desk.notes_path, text)
+    kept.keep(desk.home, project_id, kept.of_notes(desk.id), text)
 
 
-def add(desk: Desk, task: Task, *, description: str, context: str, category: str, epoch: int) -> Note:
+def add(desk: Desk, task: Task, project_id: str, *, description: str, context: str, category: str, epoch: int) -> Note:
     """A new open note."""
     session = load(desk) or {"task_id": ids.slug(task["name"], epoch), "session_start": epoch, "notes": []}
     new: Note = {
@@ -59,17 +65,18 @@ def add(desk: Desk, task: Task, *, description: str, context: str, category: str
     }
     if category:
         new["category"] = category
-    save(desk, {**session, "notes": [*session["notes"], new]})
+    save(desk, {**session, "notes": [*session["notes"], new]}, project_id)
     return new
 
 
-def replace(desk: Desk, changed: list[Note]) -> None:
+def replace(desk: Desk, changed: list[Note], project_id: str) -> None:
     """Put the changed notes in the place of the old ones."""
     session = load(desk)
     if session is None:
         return
     by_id = {each["note_id"]: each for each in changed}
-    save(desk, {**session, "notes": [by_id.get(each["note_id"], each) for each in session["notes"]]})
+    notes = [by_id.get(each["note_id"], each) for each in session["notes"]]
+    save(desk, {**session, "notes": notes}, project_id)
 
 
 def find(desk: Desk, number: str) -> Note:

@@ -8,6 +8,7 @@ from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
+from sow.store.claim import traces
 from sow.store.disk import failure, sync_folder
 from sow.system import clock
 
@@ -25,6 +26,8 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
             projects.load(home)
         if not force:
             _refuse_open(home)
+        for task in sorted(traces(home.claims)):
+            home.refuse_claimed(task)
         folder = home.folder("local", "removed")
         target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
         try:

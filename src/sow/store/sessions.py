@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.store import state
-from sow.store.disk import failure
+from sow.store.disk import PrivateDisk, failure, replace_file
 from sow.store.schema import VERSION
 from sow.store.validators.session import validate
 from sow.system import clock
@@ -31,15 +31,26 @@ class Record:
         return self.loaded["session"]
 
     def file(self, turn: int, ending: str) -> str:
-        """A file of one turn: prompt, out, err or md."""
-        return f"{self.folder}/turn-{turn:03d}.{ending}"
+        """A file of one turn: prompt, out, err, md (readable) or txt (the worker's last words)."""
+        return f"{self.folder}/{_turn(turn)}.{ending}"
+
+    def keep(self, turn: int, ending: str, text: str) -> None:
+        """Write such a file, for its owner only."""
+        replace_file(PrivateDisk(), self.file(turn, ending), text, durable=False)
+
+    def files(self, turn: int) -> list[str]:
+        """Every file that this turn may have written in the session's folder, but for the record."""
+        found = [f"{folder}/{name}" for folder, _, names in os.walk(self.folder) for name in names]
+        mine = f"{self.folder}/{_turn(turn)}."
+        others = (f"{self.folder}/turn-", f"{self.folder}/record.yaml")
+        return [path for path in found if path.startswith(mine) or not path.startswith(others)]
 
     def save(self) -> None:
         """Write the record as it is now."""
         state.write(self.desk.home, f"{self.folder}/record.yaml", self.loaded, validate)  # type: ignore[arg-type]
 
-    def begin_turn(self, kind: str) -> SessionTurn:
-        """A new turn, on disk before its process starts."""
+    def begin_turn(self, kind: str, secrets: list[str]) -> SessionTurn:
+        """A new turn, on disk before its process starts, with the names of the secrets that may get into its files."""
         turn: SessionTurn = {
             "number": len(self.session["turns"]) + 1,
             "kind": kind,
@@ -48,9 +59,15 @@ class Record:
             "inferred": False,
             "redacted": 0,
         }
+        if secrets:
+            turn["unstruck"] = secrets
         self.session["turns"].append(turn)
         self.save()
         return turn
+
+
+def _turn(number: int) -> str:
+    return f"turn-{number:03d}"
 
 
 def _folder(desk: Desk) -> str:
@@ -80,17 +97,23 @@ def current(desk: Desk, session_id: str) -> Record | None:
     return fitting[-1] if fitting else None
 
 
-def create(desk: Desk, session: Session) -> Record:
-    """A new session, with its record on disk."""
+def draft(desk: Desk, session: Session) -> Record:
+    """The record that a new session would have; nothing is written."""
     numbers = (
         [int(name) for name in os.listdir(_folder(desk)) if name.isdigit()] if os.path.isdir(_folder(desk)) else []
     )
     number = max(numbers, default=0) + 1
-    folder = desk.home.folder("local", "sessions", desk.id, str(number))
+    loaded: SessionState = {"schema_version": VERSION, "revision": 0, "session": {**session, "number": number}}
+    return Record(desk, f"{_folder(desk)}/{number}", loaded)
+
+
+def create(desk: Desk, session: Session) -> Record:
+    """A new session, with its record on disk."""
+    record = draft(desk, session)
+    folder = desk.home.folder("local", "sessions", desk.id, str(record.session["number"]))
     try:
         os.chmod(folder, 0o700)
     except OSError as error:
         raise failure("protect", folder, error) from None
-    record = Record(desk, folder, {"schema_version": VERSION, "revision": 0, "session": {**session, "number": number}})
     record.save()
     return record

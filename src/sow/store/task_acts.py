@@ -6,6 +6,7 @@ import os
 
 from sow.domain import ids, note, phase
 from sow.domain import task as rules
+from sow.domain import text as texts
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import feedback, kept, log, notes, state
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from sow.domain.actor import Actor
     from sow.domain.shapes import LogEntry, ProjectState, Task, TaskState
     from sow.store.home import Home
+
+MOST_ANSWER = 100_000  # as the schemas of tasks and notes have it
 
 
 class Changed:
@@ -137,29 +140,34 @@ def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
 
 def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
     """Move a task, if the tables, the gate, the phase and the dependencies allow it."""
-    now = clock.now()
     with home.lock():
-        opened = _Opened(home, task)
-        before = opened.task
-        changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
-        if event in ("submit", "approve"):
-            rules.gate(before, notes.unresolved(opened.desk))
-        if event == "start":
-            phase.may_start_in(opened.project["phases"], opened.desk.phase)
-            if before["depends_on"]:
-                rules.may_start(before, statuses(home, opened.project))
-        if event == "ask":
-            changed = _ask(opened, changed, reason, now)
-        if event == "answer" and "question" in changed:
-            raise SowError(
-                f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"'
-            )
-        if event in ("approve", "abandon", "send_back", "retry"):
-            text = f"task {task} ({before['name']}), iteration {before['iteration']}"
-            record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
-        elif reason and event in ("start", "submit", "fail"):
-            _log(opened.desk, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
-        return opened.save(changed)
+        return move(home, task, to, actor=actor, reason=reason)
+
+
+def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
+    """The same for a caller that holds the lock."""
+    now = clock.now()
+    opened = _Opened(home, task)
+    before = opened.task
+    changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
+    if event in ("approve", "abandon"):
+        home.refuse_claimed(task)
+    if event in ("submit", "approve"):
+        rules.gate(before, notes.unresolved(opened.desk))
+    if event == "start":
+        phase.may_start_in(opened.project["phases"], opened.desk.phase)
+        if before["depends_on"]:
+            rules.may_start(before, statuses(home, opened.project))
+    if event == "ask":
+        changed = _ask(opened, changed, reason, now)
+    if event == "answer" and "question" in changed:
+        raise SowError(f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"')
+    if event in ("approve", "abandon", "send_back", "retry"):
+        text = f"task {task} ({before['name']}), iteration {before['iteration']}"
+        record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
+    elif reason and event in ("start", "submit", "fail"):
+        _log(opened.desk, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
+    return opened.save(changed)
 
 
 def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
@@ -212,16 +220,14 @@ def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Ch
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task)
-        if opened.task["status"] in rules.ENDED_STATUSES:
-            raise SowError(
-                f"task {task} is {opened.task['status']}", "create a new task for more work on it: sow task create …"
-            )
+        rules.refuse_ended(opened.task)
         where = feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
     return Changed(opened.desk, opened.task, opened.remarks), where
 
 
 def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     """Answer what a task asked: its escalated notes are resolved, the answer is its feedback, and it goes on."""
+    texts.text(text, "the answer", MOST_ANSWER)
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task)
@@ -232,7 +238,8 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
-        notes.replace(opened.desk, [note.resolve(each, text, actor=actor, epoch=clock.epoch()) for each in escalated])
+        resolved = [note.resolve(each, text, actor=actor, epoch=clock.epoch()) for each in escalated]
+        notes.replace(opened.desk, resolved, opened.project["project_id"])
         changed = rules.settle(changed, text, actor=actor, now=now)
         record(home, actor, action="answer", text=f"task {task}: {text}", now=now)
         return opened.save(changed)

@@ -63,12 +63,19 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
                         "a state file is flat: restore it from git",
                     )
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        _refuse(
-            path, mark.line + 1 if mark else 1, " ".join(problem.split())[:200], "mend the file, or restore it from git"
-        )
+        raise _syntax(error, text, path) from None
     return count
+
+
+def _syntax(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
+    """The parser's complaint with its line; of a tab it says only that it cannot start a token."""
+    mark = getattr(error, "problem_mark", None)
+    number = mark.line if mark else 0
+    problem = " ".join((getattr(error, "problem", None) or str(error)).split())[:200]
+    for line in text.split("\n")[number : number + 1]:
+        if "\t" in line[: len(line) - len(line.lstrip())]:
+            problem = "a tab at the beginning of the line, where YAML takes blanks only"
+    return InvalidFile(f"{path}:{number + 1}: {problem}", "mend the file, or restore it from git")
 
 
 def _refuse_conflict(text: str, path: str) -> None:

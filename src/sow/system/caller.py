@@ -7,26 +7,32 @@ import os
 from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
 from sow.domain.ids import is_task_id
 from sow.errors import SowError
+from sow.system.census import BADGE, Proc
 from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from sow.system.census import Process
+
 MAX_NAME = 64
+LOOKS = 10
 
 
 def actor(environment: Mapping[str, str]) -> Actor:
     """The one whose environment this is; a worker that takes off its marks, or puts on others, stays what it is."""
     role = environment.get("SOW_AGENT", "")
     task = environment.get("SOW_TASK", "")
+    supervised = False
     for above in _marks_of_ancestors():
         task = above or task
+        supervised = True
     if task and not is_task_id(task):
         raise SowError(
             f"SOW_TASK is {task!r}, which is not a task id", "unset SOW_TASK, or set it to an id such as 010"
         )
-    if task:
+    if task or supervised:
         return Actor(kind=WORKER, name=_name(role) or "worker", task=task)
     if role == ORCHESTRATOR:
         return Actor(kind=ORCHESTRATOR, name=ORCHESTRATOR)
@@ -57,20 +63,26 @@ def _name(text: str) -> str:
 
 
 def _marks_of_ancestors() -> Iterator[str]:
-    """The SOW_TASK of each process above us, the nearest first, as far as /proc shows them."""
-    process = os.getppid()
-    while process > 1:
-        _, marked, rest = (b"\0" + _read(f"/proc/{process}/environ")).partition(b"\0SOW_TASK=")
+    """The task of each process above us that works on one or supervises one, the nearest first; nothing if unknown."""
+    proc = Proc()
+    for pid, process in _ancestors(proc):
+        marked = proc.variable(pid, "SOW_TASK")
         if marked:
-            yield rest.partition(b"\0")[0].decode("utf-8", "replace")
-        facts = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
-        process = int(facts[1]) if facts else 0
+            yield marked
+        if process.name.startswith(BADGE):
+            task = process.name.removeprefix(BADGE)
+            yield task if is_task_id(task) else ""
 
 
-def _read(path: str) -> bytes:
-    """What /proc says; nothing about a process that hides its environment, has ended, or where there is no /proc."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+def _ancestors(proc: Proc) -> list[tuple[int, Process]]:
+    """Everybody above us; one that ends while we look gives its children to another, so we look again."""
+    found: list[tuple[int, Process]] = []
+    for _ in range(LOOKS):
+        found.clear()
+        pid = os.getppid()
+        while pid and (process := proc.one(pid)):
+            found.append((pid, process))
+            pid = process.parent
+        if not pid:
+            break
+    return found

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import time
 
 from sow.errors import Failed, SowError
+from sow.system import census as censuses
 from sow.system import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-MARK = "SOW_MARK"
+    from sow.system.census import Census
+
+MARK = tree.MARK
+INTERRUPT = "interrupt"
 TICK = 0.1
 LOOK_EVERY = 1.0
 CHUNK = 1 << 16
 MAX_LINE = 1 << 20
+TAIL = 20_000
+READ_SECONDS = 0.5
+LAST_SECONDS = 5.0
 
 
 class Limits:
@@ -54,26 +62,38 @@ class Lines:
                 break
             self.seen += len(data)
             *whole, self.left = (self.left + data).split(b"\n")
-            for line in whole:
-                found.append(_text(line[:MAX_LINE]))
             if self.cut and whole:
-                found.pop(0)  # the rest of a line whose beginning was given out already
+                del whole[0]  # the rest of a line whose beginning was given out already
                 self.cut = False
+            found += [_text(line[:MAX_LINE]) for line in whole]
             if len(self.left) > MAX_LINE:
                 if not self.cut:
                     found.append(_text(self.left[:MAX_LINE]))
                 self.cut, self.left = True, b""
         return found
 
-    def last(self) -> Iterator[str]:
-        """All that is left, with a last line that has no end."""
-        before = -1
-        while before != self.seen:
+    def last(self, seconds: float = LAST_SECONDS) -> Iterator[str]:
+        """All that is left now, with a last line that has no end. After so many seconds only the very end is read."""
+        size, before = os.fstat(self.descriptor).st_size, -1  # somebody may still write, and is not waited for
+        give_up = time.monotonic() + seconds
+        while before != self.seen < size:
+            if time.monotonic() > give_up and self.seen < size - CHUNK:
+                self._skip_to(size - CHUNK)
             before = self.seen
-            yield from self.read()
+            yield from self.read(1)
         last, self.left = self.left, b""
         if last and not self.cut:
             yield _text(last)
+
+    def _skip_to(self, position: int) -> None:
+        """Leave out what lies before, and the rest of the line into which that leads."""
+        self.seen = os.lseek(self.descriptor, position, os.SEEK_SET)
+        self.left, self.cut = b"", True
+
+    def tail(self, size: int) -> str:
+        """The end of the file as it is now."""
+        end = os.fstat(self.descriptor).st_size
+        return os.pread(self.descriptor, size, max(0, end - size)).decode("utf-8", "replace")
 
     def close(self) -> None:
         os.close(self.descriptor)
@@ -109,22 +129,23 @@ class Child:
     """One running agent."""
 
     __slots__ = (
+        "census",
         "errors",
+        "kill_at",
         "known",
         "limits",
         "lines",
         "looked",
         "mark",
+        "outputs",
         "process",
         "quiet_since",
+        "said",
         "silent_size",
         "started",
-        "stderr_path",
-        "stdout_path",
         "stop_group",
         "stop_signal",
         "stopped",
-        "stopping",
         "told_end",
     )
 
@@ -141,47 +162,29 @@ class Child:
         limits: Limits,
         stop_signal: int = signal.SIGTERM,
         stop_group: bool = False,
+        census: Census | None = None,
     ) -> None:
+        self.census = census or censuses.here()
         self.mark = mark
         self.limits = limits
         self.stop_signal = stop_signal
         self.stop_group = stop_group
-        self.stdout_path = stdout_path
-        self.stderr_path = stderr_path
-        self.stopped = ""
-        self.stopping = 0.0
-        self.told_end = 0.0
-        self.known: dict[int, str] = {}
-        self.looked = 0.0
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        handles = [os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC)]
-        try:
-            handles += [os.open(path, flags, 0o600) for path in (stdout_path, stderr_path)]
-            self.process = subprocess.Popen(
-                arguments,
-                cwd=cwd,
-                env={**environment, MARK: mark},
-                stdin=handles[0],
-                stdout=handles[1],
-                stderr=handles[2],
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            missing = error.filename if error.filename != arguments[0] else arguments[0]
-            raise SowError(
-                f"executor binary not found: {missing}", "install it, or put it on PATH; see 'sow doctor'"
-            ) from None
-        except OSError as error:
-            raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "see 'sow doctor'") from None
-        finally:
-            for handle in handles:
-                os.close(handle)
-        tree.become_subreaper()
-        tree.STARTED.add(self.process.pid)
-        self.started = self.quiet_since = time.monotonic()
+        self.stopped = self.said = ""
+        self.kill_at = self.told_end = self.looked = 0.0
+        self.known: dict[int, int] = {}
         self.silent_size = 0
-        self.lines = Lines(stdout_path)
-        self.errors = Lines(stderr_path)
+        self.outputs = [_create(path) for path in (stdout_path, stderr_path)]
+        self.lines, self.errors = Lines(stdout_path), Lines(stderr_path)
+        task = environment.get("SOW_TASK", "")
+        tree.NURSERY.open(task, self.census)
+        try:
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin_path, self.outputs)
+        except SowError:
+            tree.NURSERY.close()
+            self._close_files()
+            raise
+        tree.NURSERY.add(self.process.pid, task)
+        self.started = self.quiet_since = time.monotonic()
 
     def finished(self) -> None:
         """The agent has said its last word: from here on it may only linger."""
@@ -193,35 +196,42 @@ class Child:
 
     def step(self, on_line: Callable[[str], None], on_error: Callable[[str], None] | None = None) -> bool:
         """Read what is new and keep the limits; False when the child is gone and all is read."""
-        alive = self.process.poll() is None
+        alive = not self._has_ended()
         pairs = [(self.lines, on_line)] + ([(self.errors, on_error)] if on_error else [])
         for lines, tell in pairs:
-            for line in lines.read():
-                tell(line)
-        self._keep_limits()
-        self._look_around()
+            _read_for_a_while(lines, tell)
         if alive:
+            self._keep_limits()
+            self._look_around()
             return True
         for lines, tell in pairs:
             for line in lines.last():
                 tell(line)
         return False
 
+    def _has_ended(self) -> bool:
+        """Whether it is gone. It stays uncollected, so that until close() its number cannot be somebody else's."""
+        try:
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return self.process.returncode is not None or os.waitid(os.P_PID, self.process.pid, options) is not None
+        except (AttributeError, ChildProcessError):  # an older Python on macOS; somebody lets nobody wait for children
+            return self.process.poll() is not None
+
     def _look_around(self) -> None:
         """Remember whom it started: one that leaves home and takes off its mark is still of this family."""
         now = time.monotonic()
         if now > self.looked + LOOK_EVERY:
             self.looked = now
-            self.known |= tree.births(tree.descendants(self.process.pid))
+            self.known |= tree.relatives(self.process.pid, self.census)
 
     def _keep_limits(self) -> None:
         now = time.monotonic()
-        size = os.fstat(self.lines.descriptor).st_size + os.fstat(self.errors.descriptor).st_size
+        size = sum(os.fstat(each).st_size for each in self.outputs)
         if size != self.silent_size:
             self.silent_size, self.quiet_since = size, now
         limits = self.limits
-        if self.stopping:
-            if now > self.stopping + limits.grace:
+        if self.kill_at:
+            if now > self.kill_at:
                 self._kill()
         elif limits.linger and self.told_end and now > self.told_end + limits.linger:
             self.stop("linger")
@@ -233,30 +243,115 @@ class Child:
             self.stop("size")
 
     def stop(self, why: str) -> None:
-        """Ask it to end, in the way that it understands; after the grace it is killed."""
-        if self.stopping:
+        """Ask it to end, in the way that it understands; after the grace, or at a second interrupt, it is killed."""
+        if self.kill_at:
+            if why == INTERRUPT:
+                self.hurry()
             return
         self.stopped = self.stopped or why
-        self.stopping = time.monotonic()
-        tree.signal_one(self.process.pid, self.stop_signal, group=self.stop_group)
+        self.kill_at = time.monotonic() + self.limits.grace
+        if not self._has_ended():
+            tree.signal_one(self.process.pid, self.stop_signal, group=self.stop_group)
+
+    def hurry(self) -> None:
+        """Leave it no more time to end by itself."""
+        self.kill_at = min(self.kill_at, time.monotonic())
 
     def _kill(self) -> None:
-        tree.end({self.process.pid} | tree.family(self.process.pid, self.mark, self.known))
+        """End it for good, with its group and its family."""
+        tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
+        tree.end(tree.family(self.process.pid, self.mark, self.known, self.census))
 
     def close(self) -> int:
-        """Sweep what is left of its family, cut its output to the limit, and return the exit code."""
-        tree.sweep(self.process.pid, self.mark, self.known)
-        code = self.process.wait()
-        tree.STARTED.discard(self.process.pid)
-        for path in (self.stdout_path, self.stderr_path):
-            if self.limits.size and os.path.getsize(path) > self.limits.size:
-                os.truncate(path, self.limits.size)
+        """End it if it still runs, sweep what is left of its family, cut its output; returns the exit code."""
+        self._end()
+        tree.sweep(self.process.pid, self.mark, self.known, self.census)
+        tree.NURSERY.close(self.process.pid)
+        for descriptor in self.outputs:
+            if self.limits.size and os.fstat(descriptor).st_size > self.limits.size:
+                os.ftruncate(descriptor, self.limits.size)
+        self.said = self.errors.tail(TAIL)
+        self._close_files()
+        try:
+            return self.process.wait(tree.PATIENCE)
+        except subprocess.TimeoutExpired:  # the system itself holds it, and will let it go dead
+            return -signal.SIGKILL
+
+    def _end(self) -> None:
+        """One that nobody follows any more has its grace, as after a stop, and no more."""
+        while not self._has_ended():
+            if not self.kill_at:
+                self.stop(INTERRUPT)
+            if time.monotonic() > self.kill_at + tree.PATIENCE:
+                break
+            if time.monotonic() > self.kill_at:
+                self._kill()
+            time.sleep(tree.PAUSE)
+
+    def _close_files(self) -> None:
         self.lines.close()
         self.errors.close()
-        return code
+        for descriptor in self.outputs:
+            os.close(descriptor)
 
-    def stderr_tail(self, size: int = 20_000) -> str:
-        """The end of what it said on stderr."""
-        with open(self.stderr_path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-            return file.read().decode("utf-8", "replace")
+    def stderr_tail(self) -> str:
+        """The end of what it said on stderr, once it is closed."""
+        return self.said
+
+
+def _read_for_a_while(lines: Lines, tell: Callable[[str], None]) -> None:
+    """Pass new lines on; a flood of them does not keep us from looking at the limits."""
+    before, until = -1, time.monotonic() + READ_SECONDS
+    while before != lines.seen and time.monotonic() < until:
+        before = lines.seen
+        for line in lines.read(1):
+            tell(line)
+
+
+def _create(path: str) -> int:
+    """A new private file that can only grow."""
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        return os.open(path, flags, 0o600)
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only") from None
+
+
+def _start(
+    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin_path: str, outputs: list[int]
+) -> subprocess.Popen[bytes]:
+    """The program in a session of its own, or what kept it from starting."""
+    stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=environment,
+            stdin=stdin,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _refusal(error, arguments[0], cwd) from None
+    except ValueError as error:  # a byte in a word or a variable that no program can be given
+        raise Failed(f"cannot start {arguments[0]}: {error}", "look at its settings: sow config show") from None
+    finally:
+        os.close(stdin)
+
+
+def _refusal(error: OSError, program: str, cwd: str) -> SowError:
+    """What kept a program from starting, and whether it was the program at all."""
+    if not os.path.isdir(cwd):
+        return Failed(f"the working folder is gone: {cwd}", "make it again, or start afresh with --fresh")
+    if error.filename == cwd != program:
+        return Failed(f"cannot work in {cwd}: {error.strerror}", "look at the permissions of that folder")
+    if error.errno == errno.ENOENT and not os.path.exists(program):
+        return SowError(f"executor binary not found: {program}", "install it, or put it on PATH; see 'sow doctor'")
+    reasons = {
+        errno.ENOENT: "the program that its first line (#!) names is missing",
+        errno.ENOEXEC: "it is neither a program for this machine nor a script that begins with #!",
+        errno.EACCES: "it may not be executed",
+    }
+    reason = reasons.get(error.errno or 0, error.strerror)
+    return Failed(f"cannot start {program}: {reason}", "install it anew, or name another one; see 'sow doctor'")

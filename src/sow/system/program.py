@@ -10,7 +10,7 @@ import time
 
 from sow.errors import Failed
 from sow.system import identity, tree
-from sow.system.process import MARK
+from sow.system.tree import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST = 256 << 10
 TICK = 0.05
+PATIENCE = 10
 
 
 class Answer:
@@ -64,9 +65,27 @@ def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float)
         _end(process, mark)
 
 
+def output(arguments: list[str]) -> str:
+    """What a program of the system itself prints; nothing where it is missing, or does not end."""
+    try:
+        done = subprocess.run(
+            arguments,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            start_new_session=True,  # Ctrl-C on our terminal is not meant for it
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     """End the program and all that it started."""
-    below = tree.births(tree.descendants(process.pid))
+    below = tree.relatives(process.pid)
     if process.poll() is None:
         tree.signal_one(process.pid, signal.SIGKILL, group=True)
     tree.sweep(process.pid, mark, below)

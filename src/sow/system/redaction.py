@@ -2,22 +2,77 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+
+from sow.errors import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
+WORDS = frozenset({"KEY", "KEYS", "AUTH", "OAUTH", "PASS", "PAT"})
+ENDINGS = ("TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY")
 SHORTEST = 8
+LONGEST_NAME = 200
 CHUNK = 1 << 20
 FILLER = b"*"
+NO_FILE = (
+    errno.ENOENT,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.EISDIR,
+)  # taken away by a worker, or something else in its place
 
 
-def secrets(environment: Mapping[str, str]) -> list[str]:
-    """The values of variables whose names say that they are secret."""
-    found = {value for name, value in environment.items() if any(word in name.upper() for word in NAMES)}
-    return sorted((value for value in found if len(value) >= SHORTEST and "/" not in value[:1]), key=len, reverse=True)
+def secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> list[str]:
+    """The values of secret variables: by their names, by these names (or prefixes that end in _), and in URLs."""
+    given = tuple(names)
+    found = {each for name, value in environment.items() for each in _values(name, value, given)}
+    return sorted(found, key=len, reverse=True)
+
+
+def names_of_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> list[str]:
+    """The names of the variables that hold those values; a name that fits on no line of a record is left out."""
+    given = tuple(names)
+    found = (name for name, value in environment.items() if _values(name, value, given))
+    return sorted(name for name in found if name.isprintable() and 0 < len(name) <= LONGEST_NAME)
+
+
+def _values(name: str, value: str, given: tuple[str, ...]) -> list[str]:
+    """What is secret about a variable: its value, a password in it, or nothing."""
+    found = _passwords(value)
+    prefixes = tuple(each for each in given if each.endswith("_"))
+    if (name in given or name.startswith(prefixes) or _is_secret(name)) and not _is_path(value):
+        found.add(value)
+    return [each for each in found if len(each) >= SHORTEST]
+
+
+def _is_secret(name: str) -> bool:
+    """Whether a name says so: GITHUB_TOKEN and PGPASSWORD do, GIT_AUTHOR_NAME and KEYBOARD do not."""
+    words = name.upper().split("_")
+    return not WORDS.isdisjoint(words) or any(word.endswith(ENDINGS) for word in words)
+
+
+def _is_path(value: str) -> bool:
+    """A file that is there is where a secret lies, and not the secret; SSH_AUTH_SOCK is such a one."""
+    return value.startswith("/") and os.path.exists(value)
+
+
+def _passwords(value: str) -> set[str]:
+    """What stands before the host in a URL: the password as it is and as it is meant, and both with their user."""
+    found = set()
+    for rest in value.split("://")[1:]:
+        authority = rest.split(maxsplit=1)[0] if rest.strip() else ""
+        for end in "/?#":
+            authority = authority.partition(end)[0]
+        user, colon, password = authority.rpartition("@")[0].partition(":")
+        if colon and password:
+            from urllib.parse import unquote
+
+            found |= {password, unquote(password), f"{user}:{password}", unquote(f"{user}:{password}")}
+    return found
 
 
 def forms(secret: str) -> set[bytes]:
@@ -30,7 +85,7 @@ def forms(secret: str) -> set[bytes]:
     found = {
         raw,
         json.dumps(secret)[1:-1].encode(),
-        quote(secret, safe="").encode(),
+        quote(raw, safe="").encode(),
         raw.hex().encode(),
         raw.hex().upper().encode(),
     }
@@ -45,24 +100,35 @@ def forms(secret: str) -> set[bytes]:
 
 def redact_file(path: str, values: Iterable[str]) -> int:
     """Strike the secrets out of a file in place, with as many stars as they were long; returns how many."""
-    needles = sorted({form for value in values for form in forms(value)}, key=len, reverse=True)
+    needles = _needles(values)
     if not needles:
         return 0
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return 0
+        raise Failed(f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it") from None
+    try:
+        return _strike_file(descriptor, needles) if stat.S_ISREG(os.fstat(descriptor).st_mode) else 0
+    finally:
+        os.close(descriptor)
+
+
+def _strike_file(descriptor: int, needles: list[bytes]) -> int:
+    """Block by block, each with a bit of the next, so that no secret lies across an edge."""
     overlap = len(needles[0]) - 1
     struck = 0
-    with open(path, "r+b") as file:
-        position = 0
-        size = os.fstat(file.fileno()).st_size
-        while position < size:
-            file.seek(position)
-            data = file.read(CHUNK + overlap)
-            clean, count = _strike(data, needles)
-            if count:
-                file.seek(position)
-                file.write(clean)
-                struck += count
-            position += CHUNK
+    for position in range(0, os.fstat(descriptor).st_size, CHUNK):
+        clean, count = _strike(os.pread(descriptor, CHUNK + overlap, position), needles)
+        if count:
+            os.pwrite(descriptor, clean, position)
+            struck += count
     return struck
+
+
+def _needles(values: Iterable[str]) -> list[bytes]:
+    return sorted({form for value in values for form in forms(value)}, key=len, reverse=True)
 
 
 def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
@@ -75,7 +141,6 @@ def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
 
 
 def redact_text(text: str, values: Iterable[str]) -> str:
-    """The text without the secrets."""
-    for value in values:
-        text = text.replace(value, "*" * len(value))
-    return text
+    """The text without the secrets, in whatever form they stand there."""
+    clean, _ = _strike(text.encode("utf-8", "surrogatepass"), _needles(values))
+    return clean.decode("utf-8", "surrogatepass")

@@ -1,7 +1,8 @@
 """Families of processes: who descends from a child of ours or carries its mark, and how all of them end.
 
-Agent CLIs start their tools in sessions of their own, so killing a group leaves the tools alive. A family is found in
-two ways: by descent (as a subreaper we inherit orphans) and by the mark in its environment (which outlives us).
+Agent CLIs start their tools in sessions of their own, so killing a group leaves the tools alive. A family is found by
+descent (where the system lets us inherit orphans, theirs too), by the child's group, by whom we have seen below it
+before, and by the mark in the environment, which outlives us.
 """
 
 from __future__ import annotations
@@ -10,10 +11,72 @@ import os
 import signal
 import time
 
+from sow.system import census as censuses
+from sow.system.census import BADGE, LONGEST_NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.system.census import Census, Process
+
+MARK = "SOW_MARK"
 PATIENCE = 5.0
 PAUSE = 0.02
 PR_SET_CHILD_SUBREAPER = 36
-STARTED: set[int] = set()  # the children that we started ourselves; any other child of ours is an orphan of theirs
+
+
+class Nursery:
+    """The children that this process has started and not yet closed, and what must be told apart from theirs."""
+
+    __slots__ = ("name", "older", "tasks")
+
+    def __init__(self) -> None:
+        self.tasks: dict[int, str] = {}
+        self.older: set[int] = set()  # sessions that were there before; no child of ours can ever get into one
+        self.name = ""
+
+    def open(self, task: str, census: Census) -> None:
+        """Get ready for a child: its orphans will be ours, and all below us can see that we supervise."""
+        if census.inherits and not self.older:
+            table = census.everybody() if _has_children() else {}
+            self.older = {os.getsid(0), *(table[pid].session for pid in below({os.getpid()}, table))}
+            become_subreaper()
+        self._show({*self.tasks.values(), task})
+
+    def add(self, pid: int, task: str) -> None:
+        self.tasks[pid] = task
+
+    def close(self, pid: int = 0) -> None:
+        """A child is gone, or was never born; with the last one our old name comes back."""
+        self.tasks.pop(pid, None)
+        if self.tasks:
+            self._show(set(self.tasks.values()))
+        elif self.name:
+            censuses.wear(self.name)
+            self.name = ""
+
+    def orphans(self, table: dict[int, Process]) -> set[int]:
+        """Those whom we inherited: neither started by us nor by whoever was here before us."""
+        mine = {pid for pid, each in table.items() if each.parent == os.getpid() and each.session not in self.older}
+        return mine - set(self.tasks)
+
+    def _show(self, tasks: set[str]) -> None:
+        task = tasks.pop() if len(tasks) == 1 else ""
+        before = censuses.wear(BADGE + task if len(BADGE + task) <= LONGEST_NAME else BADGE)
+        self.name = self.name or before
+
+
+NURSERY = Nursery()
+
+
+def _has_children() -> bool:
+    """Whether there are any already, as when a shell with jobs has become us; nearly always there are none."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return True
+    except ChildProcessError:
+        return False
 
 
 def become_subreaper() -> bool:
@@ -22,87 +85,41 @@ def become_subreaper() -> bool:
         import ctypes
 
         return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-    except (OSError, AttributeError):  # macOS: groups and marks have to do
+    except (OSError, AttributeError):
         return False
 
 
-def _processes() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except FileNotFoundError:
-        return []
-
-
-def _parent(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _state(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def marked(mark: str) -> set[int]:
-    """Every live process that has the mark in its environment."""
-    wanted = f"SOW_MARK={mark}".encode()
-    found = set()
-    for pid in _processes():
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0") and _state(pid) != "Z":
-                    found.add(pid)
-        except OSError:  # ended meanwhile, or another user's: not ours
-            continue
-    return found - {os.getpid()}
-
-
-def descendants(root: int) -> set[int]:
-    """Every live process below this one."""
+def below(roots: Iterable[int], table: dict[int, Process]) -> set[int]:
+    """Every process below these, but for those that we ourselves started on the way."""
     children: dict[int, list[int]] = {}
-    for pid in _processes():
-        children.setdefault(_parent(pid), []).append(pid)
+    for pid, process in table.items():
+        children.setdefault(process.parent, []).append(pid)
     found: set[int] = set()
-    waiting = [root]
+    waiting = list(roots)
     while waiting:
-        for pid in children.get(waiting.pop(), ()):
-            if pid not in found:
-                found.add(pid)
-                waiting.append(pid)
-    return {pid for pid in found if _state(pid) not in ("Z", "")}
+        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in found and pid != os.getpid()]
+        found.update(new)
+        waiting += new
+    return found
 
 
-def births(pids: set[int]) -> dict[int, str]:
-    """When each process was born: a number that comes again later is another process."""
-    return {pid: born for pid in pids if (born := _born(pid))}
+def relatives(root: int, census: Census | None = None) -> dict[int, int]:
+    """Everybody below a live child or in its group, and when each was born, so that they are known again later."""
+    table = (census or censuses.here()).everybody()
+    group = {pid for pid, each in table.items() if each.group == root}
+    return {pid: table[pid].born for pid in (group | below({root, *group}, table)) - {root}}
 
 
-def _born(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def family(root: int, mark: str, known: dict[int, str]) -> set[int]:
-    """All that a child started: its descendants, all with its mark, and those who were seen below it before."""
-    seen = {pid for pid, born in known.items() if _born(pid) == born and _state(pid) != "Z"} | _orphans(root)
-    below = {pid for each in seen for pid in descendants(each)}
-    return (descendants(root) | marked(mark) | seen | below) - {os.getpid(), root}
-
-
-def _orphans(root: int) -> set[int]:
-    """Orphans without a mark that we inherited: while several workers run, nobody can say whose they are."""
-    if {root} != STARTED:
-        return set()
-    return {pid for pid in descendants(os.getpid()) if _parent(pid) == os.getpid()} - STARTED
+def family(root: int, mark: str, known: dict[int, int], census: Census) -> set[int]:
+    """All that a child started: those below it, in its group, with its mark, and whoever was seen with it before."""
+    table = census.everybody()
+    found = {pid for pid, born in known.items() if pid in table and abs(table[pid].born - born) <= census.slack}
+    found |= census.marked(MARK, mark) if mark else set()
+    if root not in table:  # a live process with its number is another one, with a group of its own
+        found |= {pid for pid, each in table.items() if each.group == root}
+    if census.inherits and set(NURSERY.tasks) == {root}:  # while several work, nobody can say whose an orphan is
+        found |= NURSERY.orphans(table)
+    return (found | below({root, *found}, table)) - {os.getpid(), root}
 
 
 def signal_one(pid: int, number: int, *, group: bool = False) -> None:
@@ -122,19 +139,20 @@ def end(pids: set[int]) -> None:
         signal_one(pid, signal.SIGKILL)
 
 
-def sweep(root: int, mark: str, known: dict[int, str]) -> int:
+def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = None) -> int:
     """Kill what is left of a family until nothing is; returns how many there were."""
-    count = 0
+    census = census or censuses.here()
+    swept: set[int] = set()
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
-        left = family(root, mark, known)
+        left = family(root, mark, known, census)
         if not left:
             break
-        count += len(left)
+        swept |= left
         end(left)
-        reap(left)
         time.sleep(PAUSE)
-    return count
+    reap(swept)
+    return len(swept)
 
 
 def sweep_mark(mark: str) -> int:

@@ -74,6 +74,13 @@ def validate_session(data, at):
             wrong(f'{at}.session_id' if at else 'session_id', '1 to 200 characters long', value)
         if not line(value):
             wrong(f'{at}.session_id' if at else 'session_id', line_wanted, value)
+    if 'project_id' in data:
+        seen += 1
+        value = data['project_id']
+        if type(value) is not str:
+            wrong(f'{at}.project_id' if at else 'project_id', 'a text', value)
+        if not uuid4(value):
+            wrong(f'{at}.project_id' if at else 'project_id', uuid4_wanted, value)
     if 'task' in data:
         seen += 1
         value = data['task']
@@ -186,7 +193,7 @@ def validate_session(data, at):
         seen += 1
         data['turns'] = []
     if seen != len(data):
-        unknown(data, at, ('number', 'key', 'session_id', 'task', 'role', 'executor', 'type', 'model', 'cwd', 'mark', 'started_at', 'total_cost_usd', 'total_input_tokens', 'total_output_tokens', 'turns'))
+        unknown(data, at, ('number', 'key', 'session_id', 'project_id', 'task', 'role', 'executor', 'type', 'model', 'cwd', 'mark', 'started_at', 'total_cost_usd', 'total_input_tokens', 'total_output_tokens', 'turns'))
 
 
 def validate_session_turns_item(data, at):
@@ -326,5 +333,17 @@ def validate_session_turns_item(data, at):
     else:
         seen += 1
         data['redacted'] = 0
+    if 'unstruck' in data:
+        seen += 1
+        value = data['unstruck']
+        if type(value) is not list:
+            wrong(f'{at}.unstruck' if at else 'unstruck', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.unstruck' if at else 'unstruck') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 200:
+                wrong((f'{at}.unstruck' if at else 'unstruck') + f'[{index}]', '1 to 200 characters long', item)
+            if not line(item):
+                wrong((f'{at}.unstruck' if at else 'unstruck') + f'[{index}]', line_wanted, item)
     if seen != len(data):
-        unknown(data, at, ('number', 'kind', 'started_at', 'ended_at', 'exit', 'outcome', 'reason', 'status', 'inferred', 'tools', 'cost_usd', 'input_tokens', 'output_tokens', 'agent_turns', 'seconds', 'redacted'))
+        unknown(data, at, ('number', 'kind', 'started_at', 'ended_at', 'exit', 'outcome', 'reason', 'status', 'inferred', 'tools', 'cost_usd', 'input_tokens', 'output_tokens', 'agent_turns', 'seconds', 'redacted', 'unstruck'))

@@ -1,0 +1,95 @@
+"""How a turn ended, in words: what there is to remark, what it cost, the task's status, and the door to go on by."""
+
+from __future__ import annotations
+
+import time
+
+from sow.cli.output import emit
+from sow.engine.work import door
+from sow.errors import Failed, Interrupted, Waiting
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.system.terminal import err, harmless, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.engine.crew import Result
+    from sow.store.desk import Desk
+    from sow.store.home import Home
+
+
+def tell(result: Result, *, json: bool, shown: bool) -> int:
+    """The end of a turn: its last words unless they were just shown, remarks, what it cost, and the status last."""
+    turn = result.record.session["turns"][-1]
+    if json:
+        emit(
+            {
+                "task": result.task,
+                "executor": result.executor,
+                "outcome": result.outcome.kind,
+                "reason": result.outcome.reason,
+                "text": result.outcome.text,
+                "turn": turn,
+                "transcript": result.record.folder,
+                "remarks": result.remarks,
+            }
+        )
+    else:
+        if not shown:
+            out(harmless(result.outcome.text))
+        for remark in result.remarks:
+            err(f"note: {harmless_line(remark)}")
+        err(_cost(turn))
+    _refuse(result)
+    if not json:
+        out(f"task {result.task['id']}: status is {result.status}")
+    return 0
+
+
+def stopped(home: Home, task: str) -> Interrupted:
+    """A person stopped a call in which no turn was under way, or none any more: what the task is now."""
+    return _interrupted(desks.find(home, projects.load(home), task))
+
+
+def _interrupted(desk: Desk) -> Interrupted:
+    task = desk.task()
+    return Interrupted(f"interrupted: task {desk.id} is {task['status']}", f"go on with it: {door(desk, task)}")
+
+
+def _cost(turn: object) -> str:
+    facts = turn if isinstance(turn, dict) else {}
+    cost = "unknown" if facts.get("cost_usd") is None else f"${facts['cost_usd']:.4f}"
+    tokens = (
+        "unknown"
+        if facts.get("input_tokens") is None
+        else f"{facts['input_tokens']} in, {facts.get('output_tokens')} out"
+    )
+    return f"turn {facts.get('number')}: {facts.get('seconds', 0):.0f} s, cost {cost}, tokens {tokens}"
+
+
+def _refuse(result: Result) -> None:
+    """A turn that did not happen, or did not end, is an error with the next step; not if its worker had spoken."""
+    kind, reason, task = result.outcome.kind, harmless_line(result.outcome.reason), result.task["id"]
+    if kind == "interrupted":
+        raise _interrupted(result.record.desk)
+    if kind == "done" or result.status != "in_progress":
+        return
+    again = door(result.record.desk, result.task)
+    if kind == "limited":
+        until = (
+            "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))
+            if result.outcome.reset_at
+            else "later"
+        )
+        raise Waiting(
+            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {until}: {again}"
+        )
+    if kind == "timeout":
+        raise Failed(f"the turn on task {task} was stopped: {reason}", f"go on with it: {again}")
+    what = "failed" if kind == "failed" else f"did not happen: {kind}"
+    fresh = f"sow agent spawn {result.task['assigned_agent']} {task} --fresh"
+    other = "" if again == fresh else f"\nor begin a new session: {fresh}"
+    raise Failed(
+        f"the turn on task {task} {what}: {reason}",
+        f"its output is in {result.record.folder}; try again: {again}{other}",
+    )

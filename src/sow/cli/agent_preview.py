@@ -1,0 +1,61 @@
+"""sow agent spawn and resume with --dry-run: the command line and all that goes with it, for eyes or for programs."""
+
+from __future__ import annotations
+
+import shlex
+
+from sow.cli.output import emit
+from sow.executors import adapter as adapters
+from sow.system.terminal import harmless, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.engine.preview import Preview
+
+SESSIONS = {
+    adapters.GIVEN: "takes a session id",
+    adapters.ASSIGNED: "chooses its session id itself",
+    adapters.FILE: "keeps its session in a file of ours",
+    adapters.NONE: "keeps no session",
+}
+
+
+def show(preview: Preview, *, json: bool) -> int:
+    """What would be run, where, and with which names in its environment."""
+    if json:
+        emit(document(preview))
+        return 0
+    kind = preview.seat.adapter.capabilities.session
+    session = f"goes on: {preview.request.session}" if preview.kind == "resume" else f"new; the CLI {SESSIONS[kind]}"
+    out(harmless(shlex.join(preview.arguments)))
+    out(f"in {harmless_line(preview.request.cwd)}, with the prompt on stdin")
+    out("environment: " + " ".join(preview.names))
+    out(f"session: {harmless_line(session)}")
+    return 0
+
+
+def document(preview: Preview) -> dict[str, Any]:
+    """The same for programs; a new session has another id each time."""
+    seat, record, can = preview.seat, preview.record, preview.seat.adapter.capabilities
+    return {
+        "dry_run": True,
+        "task": seat.desk.id,
+        "agent": seat.agent.name,
+        "executor": seat.executor.name,
+        "type": seat.executor.type,
+        "model": preview.request.model or None,
+        "argv": preview.arguments,
+        "cwd": preview.request.cwd,
+        "environment": preview.names,
+        "files": preview.files,
+        "prompt": {"place": "stdin", "file": record.file(len(record.session["turns"]) + 1, "prompt")},
+        "session": {
+            "turn": preview.kind,
+            "id": record.session.get("session_id"),
+            "id_from": can.session,
+            "resumes": can.resumes,
+            "folder": record.folder,
+        },
+    }

@@ -1,0 +1,73 @@
+"""Who takes part in a turn: the crew that every turn belongs to, and what a turn came to."""
+
+from __future__ import annotations
+
+from sow.system.process import Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sow.config import Config
+    from sow.domain.shapes import Task
+    from sow.executors.adapter import Outcome
+    from sow.executors.story import Event
+    from sow.store.home import Home
+    from sow.store.sessions import Record
+
+
+class Result:
+    """What a turn came to."""
+
+    __slots__ = ("executor", "outcome", "record", "remarks", "status", "task")
+
+    def __init__(self, *, task: Task, outcome: Outcome, record: Record, executor: str, remarks: list[str]) -> None:
+        self.task = task
+        self.status = task["status"]
+        self.outcome = outcome
+        self.record = record
+        self.executor = executor
+        self.remarks = remarks
+
+
+class Crew:
+    """What every turn needs to know: where, with which settings, and whom to tell."""
+
+    __slots__ = ("config", "environment", "home", "model", "tell", "timeout")
+
+    def __init__(
+        self,
+        home: Home,
+        config: Config,
+        environment: Mapping[str, str],
+        *,
+        tell: Callable[[Event], None],
+        model: str = "",
+        timeout: float = 0,
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.environment = environment
+        self.tell = tell
+        self.model = model
+        self.timeout = timeout
+
+    def limits(self) -> Limits:
+        return Limits(
+            wall=self.timeout or self.config.seconds("turn_timeout"),
+            silence=self.config.seconds("silence_timeout"),
+            linger=self.config.seconds("linger_timeout"),
+            grace=self.config.seconds("stop_grace"),
+            size=int(self.config.limits["transcript_mb"][0]) << 20,
+        )
+
+    def stopped_by(self, limit: str) -> str:
+        """What a turn did that a limit does not allow, with the limit's name and value."""
+        named = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
+        value = self.config.limits[named][0] if named in self.config.limits else ""
+        if limit == "timeout":
+            own = f"--timeout {self.timeout:g}s"
+            return f"it took longer than {own if self.timeout else f'limits.{named} ({value})'} allows"
+        if limit == "silence":
+            return f"its silence was longer than limits.{named} ({value}) allows"
+        return f"its output has a larger size than limits.{named} ({value} MB) allows" if limit == "size" else limit

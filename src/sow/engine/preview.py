@@ -1,0 +1,53 @@
+"""What a turn would run: what would be refused is refused, but nothing is written and nothing is started."""
+
+from __future__ import annotations
+
+from sow.engine import work
+from sow.store import sessions
+from sow.system.environment import worker_environment
+from sow.system.process import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.engine.crew import Crew
+    from sow.engine.turn import Seat
+    from sow.store.sessions import Record
+
+
+class Preview:
+    """One turn that is not taken."""
+
+    __slots__ = ("arguments", "files", "kind", "names", "record", "request", "seat")
+
+    def __init__(self, seat: Seat, record: Record, kind: str) -> None:
+        self.seat = seat
+        self.record = record
+        self.kind = kind
+        self.request = seat.request(record)
+        adapter = seat.adapter
+        call = (adapter.resume_command if kind == "resume" else adapter.spawn_command)(self.request)
+        self.arguments = [seat.binary(), *call.arguments]
+        self.files = sorted(call.files)
+        own = (*adapter.capabilities.variables, *seat.let_through())
+        marks = {**seat.marks(record), MARK: ""}
+        self.names = sorted({*worker_environment(seat.crew.environment, own=own, marks=marks), *call.environment})
+
+
+def spawn(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig, *, fresh: bool) -> Preview:
+    """The first turn of a new session."""
+    (seat,) = work.seats_to_spawn(crew, task, agent, [executor])
+    before = seat.desk.task()
+    work.may_begin(seat, before, fresh=fresh)
+    return _anew(seat, "recovery" if "session_id" in before else "spawn")
+
+
+def resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> Preview:
+    """The next turn of the task's session, or the first of a fresh one where its record is not here."""
+    seat, record = work.seat_to_resume(crew, task, agent, executor)
+    return _anew(seat, "recovery") if record is None else Preview(seat, record, "resume")
+
+
+def _anew(seat: Seat, kind: str) -> Preview:
+    return Preview(seat, sessions.draft(seat.desk, seat.new_session()), kind)

@@ -1,0 +1,92 @@
+"""After a crash of ours: what an earlier turn left running is ended, and what it left on disk is put in order."""
+
+from __future__ import annotations
+
+import os
+
+from sow.executors.registry import adapter as find_adapter
+from sow.store import sessions
+from sow.store.desk import Desk
+from sow.system import clock, redaction, tree
+from sow.system.process import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sow.domain.shapes import SessionTurn
+    from sow.executors.adapter import Adapter
+    from sow.store.home import Home
+    from sow.store.sessions import Record
+
+
+def recover(desk: Desk, environment: Mapping[str, str]) -> list[str]:
+    """Put every session of a task in order, for one who has its claim; returns what there is to say about it."""
+    return [said for record in sessions.records(desk) for said in _recover(record, environment)]
+
+
+def put_in_order(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:
+    """The same for one who is about to end a task, or the project: nothing of an earlier turn is left behind."""
+    desk = Desk(home, "", task)
+    if not any(_needs_it(turn, environment) for record in sessions.records(desk) for turn in record.session["turns"]):
+        return []
+    with home.claim(f"task-{task}", purpose=f"puts an earlier turn on task {task} in order"):
+        return recover(desk, environment)
+
+
+def _needs_it(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
+    """Whether a turn never ended, or holds a secret that can be struck out now."""
+    return "ended_at" not in turn or not environment.keys().isdisjoint(turn.get("unstruck", ()))
+
+
+def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
+    turns = record.session["turns"]
+    wanting = [turn for turn in turns if _needs_it(turn, environment)]
+    if not wanting:
+        return []
+    unfinished = [turn for turn in wanting if "ended_at" not in turn]
+    left = tree.sweep_mark(record.session["mark"]) if unfinished else 0
+    for turn in unfinished:
+        _end(record, turn)
+    for turn in wanting:
+        strike(record, turn, environment)
+    record.save()
+    if not unfinished:
+        return []
+    swept = f"; {left} of its processes were ended" if left else ""
+    return [f"an earlier turn on task {record.desk.id} was cut off{swept}"]
+
+
+def _end(record: Record, turn: SessionTurn) -> None:
+    """A turn whose end nobody saw; the session's id may be in what its CLI said."""
+    if "session_id" not in record.session:
+        found = _session_in(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+        if found:
+            record.session["session_id"] = found
+    turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
+
+
+def strike(record: Record, turn: SessionTurn, environment: Mapping[str, str], more: Iterable[str] = ()) -> int:
+    """Strike secrets out of all that a turn wrote; one whose value is not at hand stays on the list by its name."""
+    names = turn.get("unstruck", [])
+    values = redaction.secrets(environment, names)
+    paths = dict.fromkeys((*record.files(turn["number"]), *more))
+    struck = sum(redaction.redact_file(path, values) for path in paths) if values else 0
+    turn["redacted"] += struck
+    missing = [name for name in names if name not in environment]
+    if missing:
+        turn["unstruck"] = missing
+    else:
+        turn.pop("unstruck", None)
+    return struck
+
+
+def _session_in(path: str, adapter: Adapter) -> str:
+    """The session's id that a CLI told in its output, read after the fact."""
+    if not os.path.isfile(path):
+        return ""
+    lines = Lines(path)
+    try:
+        return next((event.session for line in lines.last() for event in adapter.read(line) if event.session), "")
+    finally:
+        lines.close()

@@ -1,0 +1,56 @@
+"""What is kept of a turn: the names of its files, and the facts in its session's record."""
+
+from __future__ import annotations
+
+from sow.engine.runner import Files
+from sow.executors.registry import adapter as find_adapter
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import SessionTurn
+    from sow.engine.runner import SupervisedRunner
+    from sow.executors.adapter import Outcome
+    from sow.executors.story import Story
+    from sow.store.sessions import Record
+
+MOST_REASON = 2000
+
+
+def files_of(record: Record, number: int) -> Files:
+    """Where one turn's prompt and its output are."""
+    names = {"prompt": "prompt", "out": "out", "err": "err", "readable": "md"}
+    return Files(**{name: record.file(number, ending) for name, ending in names.items()})
+
+
+def write_down(record: Record, turn: SessionTurn, outcome: Outcome, story: Story, runner: SupervisedRunner) -> None:
+    """The facts of a finished turn; where the CLI tells totals of the session, the turn's share is the difference."""
+    session, can = record.session, find_adapter(record.session["type"]).capabilities
+    cost = _share(session, "total_cost_usd", story.cost, total=can.cumulative_cost)
+    tokens_in = _share(session, "total_input_tokens", story.input_tokens, total=can.cumulative_tokens)
+    tokens_out = _share(session, "total_output_tokens", story.output_tokens, total=can.cumulative_tokens)
+    turn.update(
+        {
+            "ended_at": clock.now(),
+            "exit": runner.code,
+            "outcome": outcome.kind,
+            "reason": outcome.reason[:MOST_REASON],
+            "tools": max(story.tools - story.denied, 0),
+            "cost_usd": None if cost is None else round(cost, 6),
+            "input_tokens": None if tokens_in is None else int(tokens_in),
+            "output_tokens": None if tokens_out is None else int(tokens_out),
+            "agent_turns": story.turns,
+            "seconds": round(runner.seconds, 3),
+        }
+    )
+    record.save()
+
+
+def _share(session: object, key: str, value: float | None, *, total: bool) -> float | None:
+    """This turn's part of a number, and the session's sum brought up to date; unknown stays unknown."""
+    if value is None or not isinstance(session, dict):
+        return None
+    before = session.get(key) or 0
+    share = max(value - before, 0) if total else value
+    session[key] = round(before + share, 6) if isinstance(value, float) else int(before + share)
+    return share

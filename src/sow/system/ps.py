@@ -1,0 +1,42 @@
+"""The census of a system without /proc, such as macOS: what the program `ps` tells of the processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from sow.system.census import Process
+from sow.system.program import output
+
+COLUMNS = ("pid", "ppid", "pgid", "stat", "lstart")
+LAYOUT = "%a %b %d %H:%M:%S %Y"
+
+
+class Ps:
+    """What `ps` tells: births to the second, environments of our own user's processes, and no sessions."""
+
+    __slots__ = ()
+
+    inherits = False
+    slack = 2
+
+    def everybody(self) -> dict[int, Process]:
+        """Every live process."""
+        wanted = [word for column in COLUMNS for word in ("-o", f"{column}=")]
+        found = {}
+        for line in output(["ps", "-A", *wanted]).splitlines():
+            pid, parent, group, state, *born = line.split()
+            if not state.startswith("Z"):
+                numbers = {"parent": int(parent), "group": int(group), "session": 0, "born": _seconds(born)}
+                found[int(pid)] = Process(name="", alive=True, **numbers)
+        return found
+
+    def marked(self, name: str, value: str) -> set[int]:
+        """Every live process that was started with this variable."""
+        with_environment = "axEww" if sys.platform == "darwin" else "axeww"
+        rows = (line.split() for line in output(["ps", with_environment, "-o", "pid=", "-o", "command="]).splitlines())
+        return {int(row[0]) for row in rows if f"{name}={value}" in row[1:]}
+
+
+def _seconds(words: list[str]) -> int:
+    return int(time.mktime(time.strptime(" ".join(words), LAYOUT)))

@@ -1,0 +1,130 @@
+"""One piece of work for every executor, from a question over an answer and a review to approval; and its picture."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from conftest import SOW, Repo, fresh_environment
+
+NAME, QUESTION, ANSWER, FEEDBACK = "Sign tokens", "Which algorithm?", "Use RS256", "Refuse an empty token"
+FILE = "signing.py"
+DESK = ".sow/project/phases/implementation/tasks/010"
+NOTES = f"{DESK}/completion_drive/session_current.json"
+MASKS = (
+    (r"(session_id|project_id): .*", r"\1: ID"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+    (r"(?<!\d)\d{10}(?!\d)", "0"),
+    # How often a state was written: once more where a CLI chooses its session's id, which is written when it is known.
+    (r"revision: \d+", "revision: N"),
+)
+TURN_BY_TURN = [("spawn", "done", "paused", False), *[("resume", "done", "needs_review", False)] * 2]
+Edit = tuple[str, str, str]  # a file, its old text (none: at the end), its new text
+Picture = dict[str, str]
+
+
+class Turn:
+    """What the worker does in one turn: a line of code, entries in its log, perhaps a note, and its status."""
+
+    def __init__(self, line: str, entries: list[tuple[str, str]], status: str) -> None:
+        self.line = line
+        self.entries = entries
+        self.status = status
+
+    def commands(self) -> list[str]:
+        """The turn of a worker that has a shell."""
+        logged = [[SOW, "agent", "log", text, f"--action={action}", "--result=info"] for action, text in self.entries]
+        note = ["--description", QUESTION, "--context", "the signature", "--category", "requirements"]
+        noted = [[SOW, "note", "add", *note], [SOW, "note", "escalate", "1", "--reason", "only a person knows"]]
+        words = [*logged, *(noted if self.status == "paused" else ()), [SOW, "task", "set", "status", self.status]]
+        return [f"echo '{self.line}' >> {FILE}", *map(shlex.join, words)]
+
+    def edits(self, iteration: int) -> list[Edit]:
+        """The turn of a worker that can only edit files, and so edits those on its desk."""
+        head = f"### 2026-01-31T09:00:00Z · implementer-{iteration}"
+        logged = [f"\n{head} · {action} · info\n\n{text}\n" for action, text in self.entries]
+        status = (f"{DESK}/state.yaml", "  status: in_progress\n", f"  status: {self.status}\n")
+        return [(FILE, "", f"{self.line}\n"), *((f"{DESK}/log.md", "", each) for each in logged), status]
+
+
+TURNS = (
+    Turn("sign = HS256", [("edit", f"Began {FILE}"), ("question", QUESTION)], "paused"),
+    Turn("sign = RS256", [("edit", "Took the algorithm that was named")], "needs_review"),
+    Turn("assert token", [("edit", "Refused what is empty")], "needs_review"),
+)
+
+
+def write_worker(path: Path) -> None:
+    """A program that does the turn of the task's present iteration, with real calls of sow."""
+    cases = [f"{number}) {' && '.join(turn.commands())} ;;" for number, turn in enumerate(TURNS, 1)]
+    iteration = "sed -n 's/^  iteration: //p' \"$SOW_DESK/state.yaml\""
+    path.write_text("\n".join(["#!/bin/sh", f"case $({iteration}) in", *cases, "esac", ""]))
+    path.chmod(0o755)
+
+
+def bind(repo: Repo, kind: str, settings: dict[str, Any]) -> None:
+    """Let an executor of this type play the implementer."""
+    executor = {"type": kind, "settings": settings}
+    config = {"agents": {"executors": {"mine": executor}, "bindings": {"implementer": "mine"}}}
+    path = Path(repo.environment["HOME"], ".config", "sow", "config.yaml")
+    path.parent.mkdir(parents=True)
+    path.write_text(yaml.safe_dump(config))
+
+
+def scripted(folder: Path) -> dict[str, str]:
+    """The settings of a simulated agent that runs the worker in this folder, whatever it is told."""
+    write_worker(folder / "worker")
+    steps = folder / "scenario.yaml"
+    steps.write_text(yaml.safe_dump({"tasks": {"default": [[{"run": [str(folder / "worker")]}]]}}))
+    return {"scenario": str(steps)}
+
+
+def expected(folder: Path, template: Path, cues: Sequence[str]) -> list[Picture]:
+    """What the simulated agent leaves in a repository of its own below this folder."""
+    shutil.copytree(template, folder / "repo", symlinks=True)
+    repo = Repo(folder / "repo", fresh_environment(folder / "home"))
+    bind(repo, "simulated", scripted(folder))
+    return play(repo, cues)
+
+
+def play(repo: Repo, cues: Sequence[str], *, resumes: bool = True) -> list[Picture]:
+    """The whole scenario; each turn's cue tells the worker what to do. Returns a picture after every step."""
+    repo.ok("task", "create", "--name", f"{NAME} {cues[0]}", "--agent", "implementer")
+    begun = _step(repo, ("agent", "spawn", "implementer", "010"))
+    answer, feedback = f"{ANSWER} {cues[1]}", f"{FEEDBACK} {cues[2]}"
+    fresh = ("agent", "spawn", "implementer", "010", "--fresh")
+    if resumes:
+        answered = _step(repo, ("agent", "resume", "010", answer))
+        sent_back = _step(repo, ("agent", "resume", "010", feedback))
+    else:
+        answered = _step(repo, ("answer", "010", answer), fresh)
+        sent_back = _step(repo, ("feedback", "add", "010", feedback), fresh)
+    return [begun, answered, sent_back, _step(repo, ("task", "set", "--id", "010", "status", "completed"))]
+
+
+def _step(repo: Repo, *calls: tuple[str, ...]) -> Picture:
+    for words in calls:
+        repo.ok(*words)
+    return picture(repo)
+
+
+def picture(repo: Repo) -> Picture:
+    """Every state file of the project and the work itself, without ids and times."""
+    found = {str(path.relative_to(repo.root)): path.read_text() for path in repo.project.rglob("*") if path.is_file()}
+    found[FILE] = (repo.root / FILE).read_text()
+    for pattern, instead in MASKS:
+        found = {path: re.sub(pattern, instead, text) for path, text in found.items()}
+    return found
+
+
+def turns(repo: Repo) -> list[list[tuple[Any, ...]]]:
+    """Each session's turns: of what kind, with what outcome, in which status, and whether that was inferred."""
+    paths = sorted((repo.root / ".sow/local/sessions/010").glob("*/record.yaml"))
+    sessions = [yaml.safe_load(path.read_text())["session"]["turns"] for path in paths]
+    keys = ("kind", "outcome", "status", "inferred")
+    return [[tuple(turn[key] for key in keys) for turn in session] for session in sessions]

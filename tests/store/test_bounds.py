@@ -1,0 +1,97 @@
+"""The bounds of a desk: everything of ours that is not this worker's, and nothing of the work itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.executors.reach import expression
+from sow.store import bounds
+from sow.store import desk as desks
+from sow.store import home as homes
+from sow.store import project as projects
+
+TASKS = "phases/implementation/tasks"
+
+
+def patterns(repo: Repo, root: Path | None = None) -> list[str]:
+    """What is closed to the worker on task 010."""
+    home = homes.find(option=str(root or repo.root), environment={}, cwd="/")
+    project = projects.load(home)
+    return list(bounds.closed(desks.find(home, project, "010"), [each["name"] for each in project["phases"]]))
+
+
+def is_closed(path: str, found: list[str]) -> bool:
+    return any(re.match(expression(each) + ("" if each.endswith("/**") else "$"), path) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "closed"),
+    [
+        (".sow/config.yaml", True),
+        (".sow/.gitignore", True),
+        (".sow/local/sessions/010/1/record.yaml", True),
+        (".sow/sinks/index.json", True),
+        (".sow/repos/index.json", True),
+        (".sow/project/state.yaml", True),
+        (".sow/project/log.md", True),
+        (".sow/project/context/memories.md", True),
+        (f".sow/project/{TASKS}/020/log.md", True),
+        (f".sow/project/{TASKS}/011/feedback/001.md", True),
+        (f".sow/project/{TASKS}/0100/state.yaml", True),
+        (f".sow/project/{TASKS}/010/state.yaml", False),
+        (f".sow/project/{TASKS}/010/task_output/plan.md", False),
+        (".git/sow/claims/claim-task-010.lock", True),
+        (".git/index", False),
+        (".sow/knowledge/adrs/001.md", False),
+        ("src/a.py", False),
+        ("sow/config.yaml", False),
+    ],
+)
+def test_only_its_own_desk_is_open(task_repo: Repo, path: str, closed: bool) -> None:
+    """Settings, sessions, the project's state, other desks and kept copies are closed; the work itself is open."""
+    assert is_closed(f"{task_repo.root}/{path}", patterns(task_repo)) is closed
+
+
+def test_other_phases_are_closed(task_repo: Repo) -> None:
+    """A desk in another phase is another's, whatever its id."""
+    task_repo.ok("phase", "add", "review", "--reason", "to be sure", "--yes")
+    found = patterns(task_repo)
+    assert is_closed(f"{task_repo.project}/phases/review/tasks/010/state.yaml", found)
+    assert not is_closed(f"{task_repo.desk('010')}/state.yaml", found)
+
+
+def test_the_git_folder_of_a_linked_checkout_is_closed_where_it_is(task_repo: Repo, tmp_path: Path) -> None:
+    """The copies of a project in a linked worktree are in the main repository's git folder."""
+    task_repo.git("add", ".sow")
+    task_repo.git("commit", "-q", "-m", "state")
+    task_repo.git("switch", "-q", "main")
+    task_repo.git("worktree", "add", "-q", str(tmp_path / "other"), "feat/auth")
+    found = patterns(task_repo, tmp_path / "other")
+    assert is_closed(f"{task_repo.root}/.git/sow/x/010.yaml", found)
+    assert is_closed(f"{task_repo.root}/.git/worktrees/other/sow/claims/x", found)
+    assert is_closed(f"{tmp_path}/other/.sow/config.yaml", found)
+    assert not is_closed(f"{task_repo.root}/.git/index", found)
+
+
+IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03d}")
+
+
+@given(mine=IDS, other=IDS)
+def test_every_id_but_its_own_fits(mine: str, other: str) -> None:
+    """The patterns of other ids fit all of them, and never the task's own."""
+    fits = any(re.fullmatch(expression(each), other) for each in bounds.other_ids(mine))
+    assert fits is (mine != other)
+
+
+@given(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1))
+def test_a_name_fits_itself_and_no_other(name: str) -> None:
+    """A name with signs that patterns use is still only a name."""
+    found = expression(bounds.literal(name))
+    assert re.fullmatch(found, name)
+    assert not re.fullmatch(found, f"{name}x")

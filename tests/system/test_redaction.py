@@ -1,0 +1,123 @@
+"""Which values are secret, and that they are struck out of files and texts, and of nothing else."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from sow.errors import Failed
+from sow.system import redaction
+
+VALUE = "value-of-it"
+SECRET = (
+    "ANTHROPIC_API_KEY", "AWS_ACCESS_KEY_ID", "API_KEYS", "GITHUB_TOKEN", "GITHUBTOKEN", "npm_config__authtoken",
+    "PGPASSWORD", "DB_PASSWD", "DB_PASS", "MY_SECRET", "CLIENT_SECRETS", "NPM_AUTH", "OAUTH_HEADER", "GITHUB_PAT",
+    "GPG_PASSPHRASE", "GOOGLE_CREDENTIALS", "OPENAI_APIKEY",
+)  # fmt: skip
+OPEN = (
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "AUTHORITY", "XAUTHORITY_NAME", "KEYBOARD", "MONKEY",
+    "TOKENIZERS_PARALLELISM", "PATH", "COMPASS", "PASSENGER_NAME", "SECRETARY", "PATTERN",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_a_name_says_that_it_is_secret(name: str) -> None:
+    """A word between underscores, or what a word ends with, makes a variable secret."""
+    assert redaction.secrets({name: VALUE}) == [VALUE]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_name_that_only_looks_like_it_is_not(name: str) -> None:
+    """Words that merely begin with a secret word make nothing secret."""
+    assert redaction.secrets({name: VALUE}) == []
+
+
+def test_names_that_are_given_are_secret() -> None:
+    """The user's own names count as they are, and as prefixes where they end with an underscore."""
+    environment = {"PLAIN": "plain-value", "MY_HOST": "my-host-value", "MYHOST": "another-value"}
+    assert redaction.secrets(environment, ["PLAIN", "MY_"]) == ["my-host-value", "plain-value"]
+
+
+def test_only_a_path_that_is_there_is_none(tmp_path: Path) -> None:
+    """A file that exists is where a secret lies; a value that only looks like a path is a secret."""
+    environment = {"SSH_AUTH_SOCK": str(tmp_path), "API_TOKEN": "/h9w/not+a/path=="}
+    assert redaction.secrets(environment) == ["/h9w/not+a/path=="]
+
+
+def test_a_short_value_is_no_secret() -> None:
+    """A few letters would be struck out of every other word."""
+    assert redaction.secrets({"API_KEY": "yes", "PROXY": "http://u:p@host"}) == []
+
+
+URLS = [
+    ("http://ada:longpassword@host:80/path", {"longpassword", "ada:longpassword"}),
+    (
+        "http://ada:long%2Fpassword@host",
+        {"long%2Fpassword", "long/password", "ada:long%2Fpassword", "ada:long/password"},
+    ),
+    ("http://ada:short@host", {"ada:short"}),
+    ("https://x-access-token:ghp_0123456789@host/a@b:c", {"ghp_0123456789", "x-access-token:ghp_0123456789"}),
+    ("one://a:first-password@b two://c:second-password@d", {"first-password", "second-password"}),
+    ("redis://:only-password@host?db=1", {"only-password", ":only-password"}),
+    ("http://host/path:with@sign-in-it", set()),
+    ("http://ada@host", set()),
+    ("ada:no-scheme-at-all@host", set()),
+    ("http://", set()),
+    ("://", set()),
+    ("", set()),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), URLS)
+def test_passwords_in_urls_are_secret(value: str, expected: set[str]) -> None:
+    """What stands between a user and a host is secret, whatever the variable is called, in both ways to write it."""
+    assert expected <= set(redaction.secrets({"ANY": value}))
+    if not expected:
+        assert redaction.secrets({"ANY": value}) == []
+
+
+FORMS = [
+    lambda text: text,
+    lambda text: quote(text, safe=""),
+    lambda text: text.encode().hex(),
+    lambda text: base64.b64encode(text.encode()).decode(),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_is_redacted_in_every_form(form) -> None:
+    """What is struck out of files is struck out of texts."""
+    secret = "s3cret/with é and more"
+    text = redaction.redact_text(f"before {form(secret)} after", [secret])
+    assert form(secret)[4:-4] not in text
+    assert (text[:8], text[-6:]) == ("before *", " after")
+
+
+def test_a_value_that_is_no_text_is_redacted() -> None:
+    """Bytes of the environment that are no UTF-8, and half a character in a text, break nothing."""
+    broken = os.fsdecode(b"\xff\xfe-bytes-\xff")
+    assert redaction.redact_text("plain", [broken]) == "plain"
+    assert redaction.redact_text(f"{chr(0xD800)} my-secret-value", ["my-secret-value"]).endswith(" " + "*" * 15)
+
+
+def test_only_our_own_file_is_changed(tmp_path: Path) -> None:
+    """A link, a pipe or a folder that a worker puts in the place of its transcript leads nowhere."""
+    other = tmp_path / "other"
+    other.write_text("my-secret-value")
+    link, pipe, folder = tmp_path / "link", tmp_path / "pipe", tmp_path / "folder"
+    link.symlink_to(other)
+    os.mkfifo(pipe)
+    folder.mkdir()
+    places = [link, pipe, folder, tmp_path / "missing"]
+    assert [redaction.redact_file(str(path), ["my-secret-value"]) for path in places] == [0, 0, 0, 0]
+    assert other.read_text() == "my-secret-value"
+
+
+def test_a_file_that_cannot_be_redacted_is_said(tmp_path: Path) -> None:
+    """A transcript that we cannot get at is an error, never a success."""
+    with pytest.raises(Failed, match="cannot strike secrets out of"):
+        redaction.redact_file(str(tmp_path / ("x" * 300)), ["my-secret-value"])

@@ -1,0 +1,143 @@
+"""Families of processes, by /proc and by `ps`, which machines without /proc have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from supervising import MARK, supervise
+from workers import wait_for
+
+from sow.system import tree
+from sow.system.census import Proc
+from sow.system.ps import Ps
+
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.ps', fromlist=['Ps']).Ps()"}
+every_census = pytest.mark.parametrize("census", CENSUSES)
+BARE = "env -i sleep 300"
+GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
+# What a child leaves behind. The one that is seen before has no mark and a session of its own.
+LEFT = {
+    "in its group, without its mark": f"{BARE} & echo $! > left",
+    "in another session, with its mark": "setsid sleep 300 & echo $! > left",
+    "in another session, without its mark, seen before": f"setsid {BARE} & echo $! > left; sleep 2.5",
+    "deaf": "(trap '' TERM HUP INT; exec sleep 300) & echo $! > left",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+@every_census
+def test_nothing_is_left_of_a_child_that_ended(tmp_path: Path, census: str, left: str) -> None:
+    """Whom a child leaves behind is found by its group, its mark or its descent, and killed."""
+    script = f"{LEFT[left]}; echo done"
+    code = f"child = start(['sh', '-c', {script!r}], census={CENSUSES[census]})"
+    told = f"{code}; lines = follow(child); code = child.close(); tell([lines, code, state(there('left'))])"
+    lines, code, state = supervise(told, tmp_path)
+    assert (lines, code) == (["done"], 0)
+    assert state in GONE
+
+
+@every_census
+def test_a_deaf_child_is_killed_with_its_family(tmp_path: Path, census: str) -> None:
+    """When the grace is over, the child and all below it are killed, whatever the machine tells us by."""
+    script = "trap '' TERM INT; setsid sleep 300 & echo $! > left; wait; sleep 300"
+    code = f"child = start(['sh', '-c', {script!r}], grace=0.3, census={CENSUSES[census]}); there('left')"
+    told = f"{code}; child.stop('timeout'); follow(child); code = child.close(); tell([code, state(there('left'))])"
+    code, state = supervise(told, tmp_path)
+    assert code == -signal.SIGKILL
+    assert state in GONE
+
+
+OTHERS = {
+    "a child that was there before": "sleep 300 & echo $! > other",
+    "one in a session of its own": "setsid sleep 300 & echo $! > other",
+    "an orphan of one that was there before": "(sleep 300 & echo $! > other; sleep 1.5) & true",
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@every_census
+def test_nobody_else_is_ended(tmp_path: Path, census: str, other: str) -> None:
+    """Processes that we did not start live on, also when they are our children, or become so while we supervise."""
+    code = f"""
+other = subprocess.Popen(["sh", "-c", {OTHERS[other] + "; wait"!r}])
+pid = int(there("other"))
+child = start(["sh", "-c", "sleep 3; sleep 300 & echo $! > left"], census={CENSUSES[census]})
+follow(child)
+child.close()
+alive = [state(pid), state(there("left"))]
+os.kill(pid, 9)
+other.wait()
+tell(alive)
+"""
+    other_state, left_state = supervise(code, tmp_path)
+    assert other_state == "S"
+    assert left_state in GONE
+
+
+@pytest.fixture
+def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
+    """A marked process with two below it, one of them in a session of its own, and without the mark."""
+    script = "sleep 300 & echo $! >> pids; setsid env -i sleep 300 & echo $! >> pids; echo end >> pids; wait"
+    environment = {"SOW_MARK": MARK, "PATH": os.environ["PATH"]}
+    root = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, env=environment, start_new_session=True)
+    wait_for(lambda: (tmp_path / "pids").exists() and "end" in (tmp_path / "pids").read_text())
+    pids = {int(line) for line in (tmp_path / "pids").read_text().split() if line.isdigit()}
+    yield root.pid, pids
+    for pid in (*pids, root.pid):
+        os.kill(pid, signal.SIGKILL)
+    root.wait()
+
+
+def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
+    """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
+    root, pids = kin
+    proc, ps = Proc().everybody(), Ps().everybody()
+    facts = [{pid: (each[pid].parent, each[pid].group) for pid in (root, *pids)} for each in (proc, ps)]
+    assert facts[0] == facts[1]
+    assert facts[0][root] == (os.getpid(), root)
+    assert Proc().marked("SOW_MARK", MARK) - pids == Ps().marked("SOW_MARK", MARK) - pids == {root}
+    assert set(tree.relatives(root, Proc())) == set(tree.relatives(root, Ps())) == pids
+    assert tree.family(-1, MARK, {}, Proc()) == tree.family(-1, MARK, {}, Ps()) == {root, *pids}
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Proc | Ps) -> None:
+    """A number that was seen before counts only for the process that had it then."""
+    _, pids = kin
+    known = {pid: census.everybody()[pid].born for pid in pids}
+    assert tree.family(-1, "", known, census) == pids
+    assert tree.family(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_the_dead_are_not_counted(census: Proc | Ps) -> None:
+    """A process that has ended and was not collected is no live one."""
+    ended = subprocess.Popen(["true"])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert ended.pid not in census.everybody()
+    finally:
+        ended.wait()
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: Proc | Ps) -> None:
+    """A child's group counts as its family when the child is dead; a live process of that number may be another one."""
+    script = "(sleep 300 & echo $! > member); exec sleep 300"
+    leader = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True)
+    member = int(wait_for(lambda: (tmp_path / "member").exists() and (tmp_path / "member").read_text().strip()))
+    wait_for(lambda: census.everybody()[member].parent != leader.pid)
+    try:
+        assert tree.family(leader.pid, "", {}, census) == set()
+        leader.kill()
+        os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
+        assert tree.family(leader.pid, "", {}, census) == {member}
+    finally:
+        os.kill(member, signal.SIGKILL)
+        leader.kill()
+        leader.wait()
