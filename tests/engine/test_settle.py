@@ -5,16 +5,30 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from conftest import Repo
-from workers import Yard, script, wait_for
+from workers import Yard, end, script, wait_for
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
+
+
+CALLS: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def _end_calls() -> Iterator[None]:
+    """A test that fails leaves no worker waiting."""
+    yield
+    for call in CALLS:
+        if call.poll() is None:
+            end(call)
+    CALLS.clear()
 
 
 @pytest.fixture
@@ -47,6 +61,7 @@ def scenarios(yard: Yard, **tasks: list[dict[str, Any]]) -> None:
 def begin(yard: Yard, task: str, *words: str) -> subprocess.Popen[bytes]:
     """A worker that has begun, and waits for `go`."""
     call = yard.start("agent", "spawn", "implementer", task, *words)
+    CALLS.append(call)
     wait_for(lambda: (yard.repo.root / f"begun-{task}").exists())
     return call
 
@@ -98,10 +113,11 @@ def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: Yard) -> Non
 def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: Yard) -> None:
     """A status that a worker wrote by hand is settled at the end of its own turn, and by nobody else's."""
     paused = edit(state(pair.repo, "010"), "status: in_progress", "status: paused")
-    scenarios(pair, t010=[{"log": "Which algorithm?"}, paused, WAIT], t020=[HAND_IN])
+    scenarios(pair, t010=[{"log": "Which algorithm?"}, paused, WAIT], t020=[WAIT, HAND_IN])
+    other = begin(pair, "020")
     first = begin(pair, "010")
-    assert pair.repo.sow("agent", "spawn", "implementer", "020").code == 0
-    assert "status: paused" in pair.repo.state("010")
+    _, err = go(pair, "020", other)
+    assert "status: paused" in pair.repo.state("010") and "task 010" not in err
     out, _ = go(pair, "010", first)
     assert out.splitlines()[-1] == "task 010: status is paused"
     assert pair.repo.task("010")["question"]["text"] == "Which algorithm?"
@@ -113,9 +129,8 @@ SILENT = "#!/bin/sh\ntouch made-$SOW_TASK\n"
 def test_a_shared_folder_is_no_evidence(pair: Yard) -> None:
     """Where another worker was at work in the folder, its changes are not taken for those of a silent one."""
     scenarios(pair, t020=[WAIT, HAND_IN])
-    script(pair, "#!/bin/sh\nexit 0\n")
+    script(pair, SILENT)
     other = begin(pair, "020")
-    (pair.repo.root / "by-the-other").touch()
     result = pair.spawn("--executor", "script")
     go(pair, "020", other)
     assert result.out.splitlines()[-1] == "task 010: status is failed", result

@@ -309,6 +309,12 @@ def test_frontmatter_is_not_touched():
     check(head + MARKDOWN.format(""), head + MARKDOWN.format("**Status**: failed\n"), "plan.md", {"1": "failed"})
 
 
+def test_document_marks_stay():
+    """The marks of a document, and an empty one behind it, are no part of the plan."""
+    old, new = (f"---\n{YAML.format(f'    status: {word}' + chr(10))}---\n" for word in ("pending", "completed"))
+    check(old, new, "plan.yaml", {"1": "completed"})
+
+
 def test_numbers_as_people_write_them():
     """The number of a task is the file's, with or without zeros in front, and may be a word."""
     text = "## Task 01: A\nx\n## Task 2.5: B\nx\n## Task integration-1: C\nx\n"
@@ -387,11 +393,13 @@ def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
 def test_the_time_is_linear(file, head, task):
     """Four times the tasks take about four times as long, and not sixteen times."""
     texts = {count: head + "".join(map(task.format, range(1, count + 1))) for count in (500, 2000)}
-    for _ in range(3):
+    best = {count: float("inf") for count in texts}
+    for _ in range(8):  # the best of several: others work on this machine too
         few, many = (
             seconds(text, file, {str(number): "completed" for number in range(1, count + 1)})
             for count, text in texts.items()
         )
-        if many < few * 9:
+        best = {500: min(best[500], few), 2000: min(best[2000], many)}
+        if best[2000] < best[500] * 9:
             return
-    raise AssertionError(f"{few:.3f} s became {many:.3f} s")
+    raise AssertionError(f"{best[500]:.3f} s became {best[2000]:.3f} s")

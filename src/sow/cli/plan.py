@@ -38,11 +38,15 @@ def validate(context: Context, *, plan: list[str], json: bool) -> int:
         return BAD_PLAN if errors else 0
     for each in found.findings:
         complain("error" if each.error else "warning", each)
-    tasks = f"{len(found.tasks)} task{'' if len(found.tasks) == 1 else 's'}"
     wrong, odd = len(found.errors), len(found.warnings)
     names = ", ".join(found.files) or ", ".join(plan)
-    out(harmless_line(f"{names}: {tasks}, {wrong or 'no'} errors, {odd or 'no'} warnings"))
+    counts = (_counted(len(found.tasks), "task"), _counted(wrong, "error"), _counted(odd, "warning"))
+    out(harmless_line(f"{names}: {', '.join(counts)}"))
     return BAD_PLAN if wrong else 0
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
 
 
 def waves(context: Context, *, plan: list[str], json: bool) -> int:

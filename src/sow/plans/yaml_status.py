@@ -22,7 +22,7 @@ BLOCKS = ("|", ">")
 
 def places(text: str) -> Callable[[PlanTask, str], Edit]:
     """For a task and a word, the change of the text, which the reader has read before: it is bounded and flat."""
-    root = yaml.compose(text, Loader=yaml.CBaseLoader)
+    root = next(yaml.compose_all(text, Loader=yaml.CBaseLoader))  # an empty document may follow
     tasks = {_number(node): node for node in _tasks(root)}
 
     def place(task: PlanTask, word: str) -> Edit:
