@@ -74,7 +74,6 @@ def grown(make: Make, size: int) -> str:
 
 def once(read: Callable[[str], object], text: str) -> float:
     """The reader's own time: a collection of garbage goes through all that other tests left in this process."""
-    gc.collect()
     gc.disable()
     try:
         start = time.process_time()

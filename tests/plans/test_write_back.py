@@ -377,7 +377,6 @@ def test_a_task_that_is_not_there_is_refused(text, file):
 
 def seconds(text: str, file: str, statuses: dict[str, str]) -> float:
     """Our own time: a collection of garbage goes through all that other tests left in this process."""
-    gc.collect()
     gc.disable()
     try:
         start = time.process_time()
