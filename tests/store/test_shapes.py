@@ -28,12 +28,6 @@ WHERE = {
     "SessionState": ("session", ()),
     "Session": ("session", ("session",)),
     "SessionTurn": ("session", ("session", "turns")),
-    "RunState": ("run", ()),
-    "Run": ("run", ("run",)),
-    "RunPlan": ("run", ("run", "plans")),
-    "RunSettings": ("run", ("run", "settings")),
-    "Pool": ("run", ("run", "pools")),
-    "BreakerState": ("run", ("run", "breaker")),
 }
 
 

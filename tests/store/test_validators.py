@@ -100,40 +100,6 @@ VALID: dict[str, list[Any]] = {
             "updated_at": TIME,
         }
     ],
-    "run": [
-        {
-            "schema_version": "1.0.0",
-            "revision": 1,
-            "run": {
-                "id": "20260131-090000-a1b2",
-                "project_id": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
-                "name": "Add a login",
-                "branch": "feat/login",
-                "base": "0" * 40,
-                "status": "waiting",
-                "started_at": TIME,
-                "ended_at": TIME,
-                "exit": 4,
-                "plans": [{"path": "plan.md", "digest": "0" * 64}],
-                "tasks": ["010"],
-                "settings": {
-                    "max_concurrency": 3,
-                    "schedule": "ready",
-                    "isolation": "worktree",
-                    "review": "on",
-                    "retries": 2,
-                    "executor": "simulated",
-                    "agent": "implementer",
-                    "timeout": 3600,
-                    "max_cost": 2.5,
-                    "max_wait": 600,
-                },
-                "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
-                "breaker": {"failures": 1, "opened": 0, "until": 0},
-                "spawns": 7,
-            },
-        }
-    ],
     "notes": [
         {"task_id": "create_user_table_1727539200", "session_start": 1727539800, "notes": [NOTE]},
         {
