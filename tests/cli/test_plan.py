@@ -82,6 +82,7 @@ def test_the_document_has_everything(repo, plan):
     assert found["name"] == "Add a login"
     assert found["waves"] == [["1"], ["2", "3"]]
     assert found["critical_path"] == ["1", "2"]
+    assert found["order"] == ["1", "2", "3"]
     assert found["warnings"][0]["file"] == "plan.md"
     assert found["warnings"][0]["line"] == 16
     first = found["tasks"][0]
@@ -91,6 +92,13 @@ def test_the_document_has_everything(repo, plan):
     assert first["estimated_minutes"] == 45
     assert first["test_commands"] == ["make test"]
     assert first["status"] == "pending"
+
+
+def test_what_hangs_on_more_work_comes_first(repo, plan):
+    """Of two tasks that are ready, the one with the longer chain behind it is first in the order."""
+    change(plan, ("**Depends on**: 1\n**Estimated time**: 1h", "**Depends on**: 3\n**Estimated time**: 1h"))
+    change(plan, ("**Depends on**: 1\n\nShow a button", "Show a button"))
+    assert repo.ok("plan", "show", "plan.md", "--json").json["order"] == ["3", "2", "1"]
 
 
 def test_waves_have_names_and_a_limit(repo, plan):

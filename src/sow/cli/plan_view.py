@@ -51,6 +51,7 @@ def show(reading: Reading, *, json: bool) -> int:
             for task in plan.tasks
         ]
         document["critical_path"] = path
+        document["order"] = graph.ready_order(needs, minutes)
         document["minutes"] = {"work": round(sum(minutes.values()), 2), "critical_path": round(longest, 2)}
         emit(document)
         return 0
