@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -26,10 +27,9 @@ ROUNDS = 20 if FULL else 1
 def sleepers(yard: Yard) -> set[int]:
     """Processes of the worker's family, marked or not, by the folder that they work in."""
     found = set()
-    for name in subprocess.run(["ls", "/proc"], capture_output=True, text=True, check=True).stdout.split():
-        if name.isdigit():
-            link = subprocess.run(["readlink", f"/proc/{name}/cwd"], capture_output=True, text=True, check=False).stdout
-            if link.strip() == str(yard.repo.root):
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(yard.repo.root):
                 found.add(int(name))
     return found
 
