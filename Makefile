@@ -19,9 +19,9 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-demo: $(STAMP)  ## The life of a project from the command line, in a scratch repository
+demo: $(STAMP)  ## A run of eight tasks with simulated agents, in a scratch repository
 	@$(BIN)/python -m compileall -q src
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+	@$(BIN)/sow demo
 
 test: $(STAMP)  ## The ordinary tests
 	@$(BIN)/python -m compileall -q src

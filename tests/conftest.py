@@ -21,6 +21,19 @@ SOW = str(Path(sys.executable).parent / "sow")
 FULL = bool(os.environ.get("SOW_TEST_FULL"))
 PYTHONPATH = os.environ.get("PYTHONPATH", "")  # where test_sabotage puts a damaged copy of the package
 
+MEMORY = "/dev/shm"
+ENOUGH = 4 << 30  # bytes
+
+
+def pytest_configure() -> None:
+    """Let temporary folders be in memory where there is room: hundreds of repositories wait for a disk otherwise."""
+    if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    room = os.statvfs(MEMORY)
+    if room.f_bavail * room.f_frsize >= ENOUGH and not room.f_flag & os.ST_NOEXEC:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
+
+
 # A busy machine is no failure, and nothing is kept between runs.
 settings.register_profile(
     "sow",
@@ -160,3 +173,24 @@ def task_repo(repo: Repo) -> Repo:
     repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
     repo.ok("task", "set", "--id", "010", "status", "in_progress")
     return repo
+
+
+@pytest.fixture
+def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
+    from shop import dress
+
+    for name, value in repo.environment.items():
+        monkeypatch.setenv(name, value)
+    return dress(repo)
+
+
+@pytest.fixture
+def harbour(bare_repo: Repo, tmp_path: Path) -> Any:
+    """A repository on branch feat/harbour with scripted workers and reviewers, in which plans can be run."""
+    from harbour import Harbour
+
+    bare_repo.git("switch", "-q", "-c", "feat/harbour")
+    made = Harbour(bare_repo, tmp_path)
+    yield made
+    made.close()

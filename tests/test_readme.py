@@ -27,3 +27,20 @@ def test_the_first_five_minutes(bare_repo: Repo):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "task 020: status is completed" in done.stdout
     assert done.stdout.splitlines()[-1] == "clean: no project state in this checkout"
+
+
+def test_run_a_plan(bare_repo: Repo):
+    """The plan of the README is run as it is typed there: on a branch of its own, two tasks completed and merged."""
+    section = README.partition("## Run a plan\n")[2].partition("\n## What agents call")[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=bare_repo.root,
+        env=bare_repo.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert bare_repo.git("branch", "--show-current") == "sow/help-pages\n"
+    assert sorted(path.name for path in (bare_repo.root / "simulated").iterdir()) == ["010.md", "020.md"]

@@ -183,6 +183,67 @@ SABOTAGES = {
         "    if dry_run and not yes and not steps:\n",
         "cli/test_schema_commands.py::test_a_dry_run_changes_nothing",
     ),
+    "a task starts while its pool is paused": Sabotage(
+        "domain/decide.py",
+        "for pool in self._queues if self._pauses.get(pool, -NEVER) <= now}",
+        "for pool in self._queues}",
+        "guarantees/test_r9_scheduling.py::test_every_run_is_as_the_model_says_and_ends[0]",
+    ),
+    "a block counts whatever its nonce is": Sabotage(
+        "domain/verdict.py",
+        'said.get("nonce") != nonce',
+        'not said.get("nonce")',
+        "guarantees/test_s10_verdicts.py::test_a_spoof_is_never_green[a block with the nonce in a list]",
+    ),
+    "a review of another commit counts": Sabotage(
+        "domain/stage.py",
+        'each.get("commit") == work["commit"]',
+        'work["commit"]',
+        "guarantees/test_r16_reviews.py::test_no_verdict_is_no_pass[1]",
+    ),
+    "what a worker committed beside its branch is not pinned": Sabotage(
+        "engine/collecting.py",
+        "        made = self.pins.pin_found(self.name, commits_in(self.place, self.branch), apart=apart)\n",
+        "        made: list[str] = []\n",
+        "engine/test_collecting.py::test_whatever_a_worker_does[reset_hard]",
+    ),
+    "a worker's state is collected": Sabotage(
+        "engine/gathering.py",
+        "        paths = (*STATE, *furniture(self.place))\n",
+        "        paths = tuple(furniture(self.place))\n",
+        "engine/test_collecting.py::test_the_state_is_not_a_workers_to_change[commit_state]",
+    ),
+    "ignored files are overwritten": Sabotage(
+        "engine/finishing.py",
+        "    touched = dict.fromkeys(_meeting(dirty, paths) + _in_the_way(repository, old, paths))\n",
+        "    touched = dict.fromkeys(_meeting(dirty, paths))\n",
+        "engine/test_finishing.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
+    ),
+    "a worktree counts as filled before it is": Sabotage(
+        "engine/place.py",
+        "        return bool(self.record) and os.path.exists(self.index) and os.path.isdir(self.path)\n",
+        "        return bool(self.record) and os.path.isdir(self.path)\n",
+        "engine/test_worktrees.py::test_a_half_made_worktree_is_filled",
+    ),
+    "what a failed check said is kept after its evidence": Sabotage(
+        "engine/job.py",
+        '            if not ran.evidence["passed"]:  # before',
+        "            run_acts.add_evidence(self.desk, self.project, [ran.evidence])\n"
+        '            if not ran.evidence["passed"]:  # before',
+        "guarantees/test_r5_crash.py::test_killed_while_it_keeps_what_a_check_said",
+    ),
+    "an answer that was cut off is said twice": Sabotage(
+        "store/feedback.py",
+        "    return said == text and",
+        "    return said != text and",
+        "guarantees/test_r5_commands.py::test_killed_answer_is_given_once",
+    ),
+    "git lets go of the lock when we are killed": Sabotage(
+        "system/git.py",
+        "            pass_fds=(hold,) if hold >= 0 else (),\n",
+        "",
+        "engine/test_worktrees.py::test_a_git_that_outlives_its_sow_is_waited_for",
+    ),
     "unknown keys of a plan are dropped": Sabotage(
         "plans/yaml_plan.py",
         "    task.context.update(entry.left(HINT))\n",

@@ -152,8 +152,10 @@ class Writer:
                 f"{pad}    wrong({at}, 'a list of at least {rule['minItems']}', {value})",
             ]
         if "items" in rule:
-            lines.append(f"{pad}for index, item in enumerate({value}):")
-            lines += self.check(f"{name}_item", rule["items"], "item", f"({at}) + f'[{{index}}]'", len(pad) + 4)
+            deep = "" if value != "item" else "_below"  # a list in a list needs names of its own
+            lines.append(f"{pad}for index{deep}, item{deep} in enumerate({value}):")
+            at_item = f"({at}) + f'[{{index{deep}}}]'"
+            lines += self.check(f"{name}_item", rule["items"], f"item{deep}", at_item, len(pad) + 4)
         if rule.get("uniqueItems"):
             lines += [
                 f"{pad}if len(set({value})) != len({value}):",

@@ -31,6 +31,14 @@ DEFAULT_LIMITS = {
     "stop_grace": "5s",
     "transcript_mb": 256,
 }
+# How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), and how its commands run.
+DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
+    "run": {"max_concurrency": 3, "schedule": "ready", "isolation": "worktree", "retries": 2, "max_wait": "6h"},
+    "review": {"enabled": True, "agents": ["quality-control"]},
+    "budgets": {"run_usd": None, "task_usd": None, "run_tokens": None, "run_time": None, "run_spawns": None},
+    "checks": {"timeout": "20m", "env": []},
+    "worktree": {"link": [], "copy": [], "setup": []},
+}
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 MEND = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"
 
@@ -77,7 +85,7 @@ class ExecutorConfig:
 class Config:
     """The effective settings."""
 
-    __slots__ = ("bindings", "executors", "exists", "fallbacks", "limits", "overrides", "path", "trust")
+    __slots__ = ("bindings", "executors", "exists", "fallbacks", "limits", "overrides", "path", "sections", "trust")
 
     def __init__(self, where: str, data: dict[str, Any] | None, environment: Mapping[str, str]) -> None:
         self.path = where
@@ -92,11 +100,8 @@ class Config:
             if name.startswith(VARIABLE) and name != VARIABLE and value
         }
         self.fallbacks: dict[str, list[str]] = dict(agents.get("fallbacks") or {})
-        given = data.get("limits") or {}
-        self.limits: dict[str, tuple[Any, str]] = {
-            key: (given.get(key, value), FROM_FILE if key in given else DEFAULT)
-            for key, value in DEFAULT_LIMITS.items()
-        }
+        self.limits = _with_origins(DEFAULT_LIMITS, data.get("limits") or {})
+        self.sections = {name: _with_origins(values, data.get(name) or {}) for name, values in DEFAULT_SECTIONS.items()}
         self.trust: list[str] = list(data.get("trust") or [])
 
     def binding(self, role: str) -> tuple[str, str]:
@@ -131,6 +136,10 @@ class Config:
             raise InvalidFile(f"{self.path}: {wrong}", MEND)
         return found
 
+    def setting(self, section: str, name: str) -> Any:
+        """One value of a section such as run, review or budgets."""
+        return self.sections[section][name][0]
+
     def seconds(self, limit: str) -> float:
         """A limit that is a duration."""
         return seconds(str(self.limits[limit][0]))
@@ -138,6 +147,11 @@ class Config:
     def trusts(self, root: str) -> bool:
         """Whether the user lets this repository define judging roles."""
         return any(os.path.realpath(os.path.expanduser(each)) == os.path.realpath(root) for each in self.trust)
+
+
+def _with_origins(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
+    """Every value of a section, and whether the user's file or we said it."""
+    return {key: (given.get(key, value), FROM_FILE if key in given else DEFAULT) for key, value in defaults.items()}
 
 
 def variable_of(role: str) -> str:

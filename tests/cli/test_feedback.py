@@ -21,6 +21,23 @@ def test_feedback_is_numbered_and_signed(task_repo: Repo):
     assert sorted(path.name for path in (task_repo.desk("010") / "feedback").iterdir()) == ["001.md", "002.md"]
 
 
+def test_the_same_words_again_are_one_feedback(task_repo: Repo):
+    """Words that are said once more, as after a crash, stay one file; of another speaker or after others they count."""
+    speakers = ("orchestrator", "orchestrator", "ada", "orchestrator")
+    for speaker in speakers:
+        task_repo.ok("feedback", "add", "010", "Too slow", SOW_AGENT="orchestrator" if speaker != "ada" else "")
+    found = task_repo.ok("feedback", "list", "010", "--json").json["feedback"]
+    assert [each["by"] for each in found] == ["orchestrator", "ada", "orchestrator"]
+
+
+def test_feedback_after_a_file_that_is_no_text(task_repo: Repo):
+    """A feedback file of somebody else's that cannot be read does not keep the next one from being written."""
+    folder = task_repo.desk("010") / "feedback"
+    folder.mkdir(exist_ok=True)
+    (folder / "001.md").write_bytes(b"\xff\xfe")
+    assert "feedback/002.md" in task_repo.ok("feedback", "add", "010", "Too slow").out
+
+
 def test_feedback_alone_moves_nothing(task_repo: Repo):
     """Feedback on a task in review says how to send it back, and leaves that to the judge."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")

@@ -138,3 +138,29 @@ def test_only_a_person_decides_on_phases(repo: Repo) -> None:
     assert repo.sow("phase", "approve", "discovery", **marks).code == 2
     assert repo.sow("answer", "1", "yes", **marks).code == 2
     repo.ok("answer", "1", "yes")
+
+
+def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
+    """A worker that escalates, is answered and only then pauses asks nothing again, and goes on with the answer."""
+    worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+    task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
+    task_repo.ok("answer", "1", "Blue")
+    assert "in_progress" in task_repo.ok("task", "set", "status", "paused", **worker).out
+    assert task_repo.ok("inbox").out == "nothing waits for you\n"
+    task = task_repo.ok("task", "show", "010", "--json").json
+    assert (task["status"], task["iteration"]) == ("in_progress", 2)
+    task_repo.ok("task", "set", "status", "paused", "--reason", "Which size?", **worker)
+    assert "Which size?" in task_repo.ok("inbox").out
+
+
+def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
+    """What a worker says after it was answered is another question, and waits in the inbox."""
+    worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+    task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
+    task_repo.ok("answer", "1", "Blue")
+    task_repo.ok("note", "add", "--description", "Which size?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "2", "--reason", "taste", **worker)
+    task_repo.ok("task", "set", "status", "paused", **worker)
+    assert "Which size?" in task_repo.ok("inbox").out

@@ -51,6 +51,19 @@ def test_a_new_project_begins_with_its_first_phase(names, expected):
     assert shown(rules.new_phases(names, now=NOW)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("* design, o implementation", "implementation"),
+        ("x discovery, * design, o release", "design"),
+        ("x discovery, x design", "design"),
+    ],
+)
+def test_where_plans_go(text, expected):
+    """A plan's tasks go to implementation; a project without that phase has them in the current one, or the last."""
+    assert rules.usual(made(text)) == expected
+
+
 @pytest.mark.parametrize("names", [["design", "design"], ["implement", "implementation"]])
 def test_a_phase_is_named_once(names):
     """The same phase twice, also under its other name, is refused."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from conftest import SOW, Result
 from fakes import install
 from workers import Yard
@@ -66,8 +67,22 @@ def test_the_command_closes_what_is_not_the_workers_own(claude: Yard) -> None:
     assert added == [root, desk, f"{root}/.git"]
     assert argv[argv.index("--allowedTools") + 1 :][:2] == [f"Bash({SOW}:*)", "Bash(git:*)"]
     denied = argv[argv.index("--disallowedTools") + 1 :]
-    assert f"Edit(/{root}/.sow/local/**)" in denied and f"Edit(/{root}/.git/sow/**)" in denied
+    assert f"Edit(/{root}/.sow/local/sessions/**)" in denied and f"Edit(/{root}/.git/sow/**)" in denied
     assert not any(f"{desk}/" in each for each in denied)
+
+
+def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
+    """The plan's plain commands are granted to the worker and to no judge; one with signs of rules in it never is."""
+    commands = ["make -s test", "x) Bash(rm", "grep 'a b' c", "true, Edit", "-x", "/bin/true"]
+    plan = {"name": "P", "tasks": [{"number": 2, "name": "Two", "prompt": "x", "test_commands": commands}]}
+    path = claude.folder / "plan.yaml"
+    path.write_text(yaml.safe_dump(plan))
+    claude.repo.ok("plan", "import", str(path))
+    granted = []
+    for agent in ("implementer", "reviewer"):
+        argv = document(claude, "spawn", agent, "020", "--executor", "claude-code")["argv"]
+        granted.append([word for word in argv if word.startswith("Bash(")])
+    assert granted == [[f"Bash({SOW}:*)", "Bash(git:*)", "Bash(make -s test:*)"], [f"Bash({SOW}:*)"]]
 
 
 def test_files_that_would_be_written_are_named(claude: Yard) -> None:

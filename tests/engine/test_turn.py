@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import SOW
-from workers import Yard
+from workers import Yard, wait_for
 
 
 def test_a_worker_works_and_hands_in(yard: Yard) -> None:
@@ -47,6 +47,34 @@ def test_a_question_is_answered_by_resume(yard: Yard) -> None:
     assert task["notes"][0]["resolution"] == "Use RS256"
     assert task["questions"][0]["answer"] == "Use RS256"
     assert "Use RS256" in yard.transcript(2, "prompt").read_text()
+
+
+def test_an_answer_before_the_end_of_the_turn(yard: Yard) -> None:
+    """Who answers while the worker is still ending its turn sets the task going, and nothing counts as handed in."""
+    go = yard.folder / "go"
+    wait = {"run": ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"]}
+    yard.scenario([{"ask": "Which algorithm?"}, wait], [{"status": "needs_review"}])
+    process = yard.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: yard.repo.task("010")["status"] == "paused")
+    yard.repo.ok("answer", "010", "Use RS256")
+    go.touch()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.decode().splitlines()[-1] == "task 010: status is in_progress"
+    assert [(turn["kind"], turn.get("inferred", False)) for turn in yard.record()["turns"]] == [("spawn", False)]
+    assert yard.repo.task("010")["iteration"] == 2
+    assert yard.resume("Go on").out.splitlines()[-1] == "task 010: status is needs_review"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_scripted_worker_can_look_before_it_acts(yard: Yard, there: bool) -> None:
+    """The step `if` goes one way where its program ends well, and the other where it does not."""
+    way = {name: [{"write": {"path": "way.txt", "text": name}}] for name in ("then", "else")}
+    yard.scenario([{"if": {"run": "test -e sign.txt", **way}}, {"status": "needs_review"}])
+    if there:
+        (yard.repo.root / "sign.txt").touch()
+    assert yard.spawn().code == 0
+    assert (yard.repo.root / "way.txt").read_text() == ("then" if there else "else")
 
 
 def test_a_silent_worker_with_work_counts_as_handed_in(yard: Yard) -> None:

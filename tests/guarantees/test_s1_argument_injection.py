@@ -45,6 +45,7 @@ ENTRY: dict[str, Template] = {
     "--result": ("--task=010 words", ANY, "log --list --task=010"),
     "--task": ("words", NEVER, ""),
 }
+RUN = f"{EXAMPLE} --executor=simulated --dry-run"  # what it starts without it is a worker of test_s1_workers.py
 FIELDS: dict[str, dict[str, Template]] = {
     "init": {
         "--project": ("", LINE, "project show"),
@@ -87,6 +88,27 @@ FIELDS: dict[str, dict[str, Template]] = {
     },
     "plan import": {"plan": ("{}", NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
     "plan update": {"plan": ("{}", NEVER, "")},
+    "run": {
+        "plan": ("{} --executor=simulated --dry-run", NEVER, ""),
+        "--max-concurrency": (RUN, NEVER, ""),
+        "--executor": (f"{EXAMPLE} --dry-run", NEVER, ""),
+        "--agent": (RUN, NEVER, ""),
+        "--task": (RUN, NEVER, ""),
+        "--schedule": (RUN, NEVER, ""),
+        "--isolation": (RUN, NEVER, ""),
+        "--review": (RUN, NEVER, ""),
+        "--retries": (RUN, ANY, ""),
+        "--timeout": (RUN, NEVER, ""),
+        "--max-cost": (RUN, ANY, ""),
+        "--max-wait": (RUN, NEVER, ""),
+    },
+    "runs show": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, "")},
+    "runs report": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, ""), "--out": ("", NEVER, "")},
+    "runs stop": {"run": ("{}", NEVER, ""), "--wait": ("", NEVER, "")},
+    "runs verify": {"run": ("{}", NEVER, ""), "--task": ("", NEVER, "")},
+    "integrate": {"run": ("{}", NEVER, "")},
+    "salvage prune": {"--older-than": ("--yes", NEVER, "")},
+    "answers forget": {"number": ("{}", NEVER, "")},
     "feedback add": {"task": ("{} words", NEVER, ""), "feedback_text": ("010 {}", MARKDOWN, "task show 010")},
     "feedback list": {"task": ("{}", NEVER, "")},
     "log": ENTRY,
@@ -247,9 +269,12 @@ def test_the_table_has_every_field_of_every_command():
         for command in commands(group)
         for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
     }
-    # What starts an agent is in test_s1_workers.py, and what writes the user's own file in test_q1_config.py.
+    # What starts an agent is in test_s1_workers.py, and what writes the user's own file in test_q1_config.py; the
+    # tests of the demo have a hostile folder, and those of salvage look at what git is given.
     elsewhere = {
-        case for case in known if case[0].startswith(("agent ", "config ", "prompt")) and case[0] != "agent log"
+        case
+        for case in known
+        if case[0].startswith(("agent ", "config ", "prompt", "demo", "salvage restore")) and case[0] != "agent log"
     }
     assert known - elsewhere == set(CASES)
     assert len(set(HOSTILE)) >= 150

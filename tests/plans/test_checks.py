@@ -93,6 +93,26 @@ def test_a_worktree_group_must_be_there():
     assert plan_with({"1": "**Worktree group**: x"}).findings == []
 
 
+def test_the_tasks_of_a_group_follow_each_other():
+    """A group is worked through in the plan's order, unless it is described as parallel; the plan's own words stay."""
+    head = "---\nworktree_groups: [api, {group_id: web, execution_model: Parallel}]\n---\n"
+    groups = {"1": "api", "2": "web", "3": "api", "4": "web", "5": "api"}
+    plan = plan_with({number: f"**Worktree group**: {group}" for number, group in groups.items()}, head=head)
+    assert plan.needs() == {"1": [], "2": [], "3": ["1"], "4": [], "5": ["3"]}
+    assert [task.document()["waits_for_group_of"] for task in plan.tasks] == [[], [], ["1"], [], ["3"]]
+    assert [task.document()["waits_for_files_of"] for task in plan.tasks] == [[]] * 5
+    assert [task.depends_on for task in plan.tasks] == [[]] * 5
+    assert plan.findings == []
+
+
+def test_a_group_follows_the_dependencies_of_its_tasks():
+    """What the plan says comes first: a group never makes a circle, and a wait that is there is not said twice."""
+    fields = {"1": "**Depends on**: 2", "2": "", "3": "**Depends on**: 1\n**Files**: a.py", "4": "**Files**: a.py"}
+    plan = plan_with({number: f"**Worktree group**: api\n{text}" for number, text in fields.items()})
+    assert plan.needs() == {"1": ["2", "4"], "2": [], "3": ["1", "4"], "4": ["2"]}
+    assert (plan.tasks[2].implied, plan.tasks[2].grouped) == (["4"], [])
+
+
 def test_an_unknown_agent_is_a_warning_and_the_default_does_it():
     """The nearest agent is named, the default agent takes the place, and without a list of agents nobody asks."""
     tasks = {"1": "**Agent**: implementor", "2": "**Agent**: zzz", "3": "**Agent**: dev", "4": ""}

@@ -51,6 +51,14 @@ def test_a_setting_in_any_place(read, holder: str, key: str):
 
 
 @both
+def test_reviewers_as_a_plain_list(read):
+    """A list of reviewers is the short form of an explicit one."""
+    plan = read("quality_control: {agents: [reviewer, verifier]}")
+    assert plan.quality_control == {"agents": {"mode": "explicit", "explicit_list": ["reviewer", "verifier"]}}
+    assert plan.findings == []
+
+
+@both
 def test_groups_are_kept_whole(read):
     """What a group has besides its name reaches the agents."""
     plan = read("worktree_groups: [{group_id: a, isolation: weak}]")
@@ -105,7 +113,8 @@ WRONG = {
     "quality_control: {enabled: [true]}": "quality_control.enabled must be true or false",
     "quality_control: {retry_on_red: few}": "quality_control.retry_on_red must be a whole number from 0 to 1,000",
     "quality_control: {review_agent: {a: b}}": "quality_control.review_agent must be a text",
-    "quality_control: {agents: [a]}": "quality_control.agents must be a mapping",
+    "quality_control: {agents: a}": "quality_control.agents must be a mapping",
+    "quality_control: {agents: [[a]]}": "quality_control.agents must be a text",
     "quality_control: {agents: {mode: [a]}}": "quality_control.agents.mode must be a text",
     "quality_control: {agents: {explicit_list: {a: b}}}": "quality_control.agents.explicit_list must be a list",
     "quality_control: {agents: {additional: [[a]]}}": "quality_control.agents.additional must be a text",

@@ -38,6 +38,7 @@ class Contract:
     overload = "503"
     patience = "10s"  # enough for its start and its first request
     judge_calls_sow = True
+    runs_tests = True  # a command with its words can be granted
 
     @pytest.fixture
     def workshop(self, repo: Repo, tmp_path: Path) -> Iterator[Workshop]:
@@ -182,6 +183,25 @@ class Contract:
         closes = find_adapter(self.name).capabilities.closes
         assert (mine.exists(), theirs.exists()) == (True, not closes)
         assert len(workshop.stub.requests()) == 8
+
+    def test_without_yolo_it_works_in_the_worktree_of_a_run(self, workshop: Workshop) -> None:
+        """A run's worker with yolo_mode off writes in its worktree, runs its task's test, calls sow, and is merged."""
+        self.configure(workshop, yolo_mode=False)
+        root = workshop.repo.root
+        made = root / ".sow/local/worktrees/010/made.txt"
+        workshop.stub.plays["work"] = [self.writing(made), "sh:python3 -B look.py", NEEDS_REVIEW]
+        (root / "look.py").write_text("print('it says ' + open('made.txt').read())\n")
+        tests = "**Test Commands**:\n- `python3 -B look.py`\n"
+        (root / "plan.md").write_text(f"# Plan\n\n## Task 1: Do the work [[play:work]]\n{tests}")
+        workshop.repo.git("add", ".")
+        workshop.repo.git("commit", "-q", "-m", "The plan")
+        result = workshop.sow("run", "plan.md", "--review", "off")
+        assert (result.code, workshop.status()) == (0, "completed"), result
+        assert workshop.repo.git("show", "HEAD:made.txt").strip() == "made"
+        assert not workshop.turn()["inferred"], "its call of sow was refused"
+        said = [text for _, kind, text in workshop.stub.conversations()[-1] if kind == "tool_result"]
+        assert any("it says made" in text for text in said) is self.runs_tests, said
+        assert workshop.marked() == []
 
     def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
         """A reviewer reads with git, but neither its editing tool nor its shell writes, even in yolo_mode."""

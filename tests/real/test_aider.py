@@ -89,6 +89,19 @@ def test_work_review_sent_back_and_completion(workshop: Workshop) -> None:
     assert "session_id" not in workshop.repo.task("010")
 
 
+def test_it_works_in_the_worktree_of_a_run(workshop: Workshop) -> None:
+    """A run's aider edits in its worktree, which git ignores for the checkout around it, and its work is merged."""
+    workshop.stub.plays["work"] = [EDIT]
+    (workshop.repo.root / "plan.md").write_text("# Plan\n\n## Task 1: Do the work [[play:work]]\n\nMake it.\n")
+    workshop.repo.git("add", ".")
+    workshop.repo.git("commit", "-q", "-m", "The plan")
+    result = workshop.sow("run", "plan.md", "--review", "off")
+    assert (result.code, workshop.status()) == (0, "completed"), result
+    assert workshop.repo.git("show", "HEAD:made.txt") == "made\n"
+    assert workshop.repo.git("status", "--porcelain") == ""
+    assert workshop.marked() == []
+
+
 def test_a_lost_history_starts_afresh_with_the_packet(workshop: Workshop) -> None:
     """A session whose file is gone is not resumed: a fresh one is told what is on disk."""
     workshop.stub.plays["work"] = [EDIT]

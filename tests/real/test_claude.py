@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from conftest import Repo
 
 from real.contract import ObedientContract
 from real.steering import IgnoresSteering
+from real.voyage import voyage
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
@@ -46,3 +49,9 @@ class TestClaude(IgnoresSteering, ObedientContract):
         assert "use the painter subagent to: " in workshop.asked(0)
         offered = [set(each["tools"]) for each in workshop.stub.requests() if each["decision"] == "text:painted"]
         assert offered == [{"Read"}]
+
+    def test_a_plan_is_run_reviewed_and_merged(self, repo: Repo, tmp_path: Path) -> None:
+        """Three tasks in worktrees, without yolo_mode: one is RED and comes back GREEN, and all end on the branch."""
+        with voyage("claude", "claude", repo, tmp_path) as ours:
+            ours.crew(claude=self.model)
+            ours.check(self.cost)

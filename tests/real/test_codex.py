@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from conftest import Repo
 
 from real import install
 from real.contract import NEEDS_REVIEW
 from real.steering import IgnoresSteering
+from real.voyage import voyage
 from real.workshop import Workshop, stop, wait_for
 
 pytestmark = pytest.mark.real
@@ -43,3 +45,9 @@ class TestCodex(IgnoresSteering):
         assert workshop.marked() == []
         result = workshop.resume("Go on [[play:more]]")
         assert (result.code, workshop.status(), len(workshop.session()["turns"])) == (0, "needs_review", 2), result
+
+    def test_it_reviews_what_claude_made(self, repo: Repo, tmp_path: Path) -> None:
+        """A run whose workers are Claude Code and whose reviewer is Codex sends one task back and merges all three."""
+        with voyage("claude", "codex", repo, tmp_path) as ours:
+            ours.crew(claude="sonnet")
+            ours.check(0.0004)

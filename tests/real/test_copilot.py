@@ -18,6 +18,7 @@ class TestCopilot(Contract):
     write_tool = "create"
     write_words = ("path", "file_text")
     patience = "20s"
+    runs_tests = False  # its rules know a command by its name alone
 
     def test_a_judge_changes_nothing(self, workshop: Workshop) -> None:
         """A reviewer looks and calls sow; git, which Copilot would let write a file, is kept from it."""

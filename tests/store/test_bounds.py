@@ -36,6 +36,12 @@ def is_closed(path: str, found: list[str]) -> bool:
         (".sow/config.yaml", True),
         (".sow/.gitignore", True),
         (".sow/local/sessions/010/1/record.yaml", True),
+        (".sow/local/runs/20260131-090000-ab12/state.yaml", True),
+        (".sow/local/removed/20260131/state.yaml", True),
+        (".sow/local/worktrees/010/src/a.py", False),
+        (".sow/local/worktrees/010-review/src/a.py", True),
+        (".sow/local/worktrees/020/src/a.py", True),
+        (".sow/local/worktrees/integration-20260131-090000-ab12/src/a.py", True),
         (".sow/sinks/index.json", True),
         (".sow/repos/index.json", True),
         (".sow/project/state.yaml", True),
@@ -54,7 +60,7 @@ def is_closed(path: str, found: list[str]) -> bool:
     ],
 )
 def test_only_its_own_desk_is_open(task_repo: Repo, path: str, closed: bool) -> None:
-    """Settings, sessions, the project's state, other desks and kept copies are closed; the work itself is open."""
+    """Settings, sessions, the project's state, other desks, worktrees and kept copies are closed; the work is open."""
     assert is_closed(f"{task_repo.root}/{path}", patterns(task_repo)) is closed
 
 

@@ -17,6 +17,10 @@ WHERE = {
     "Question": ("task", ("task", "question")),
     "Answered": ("task", ("task", "questions")),
     "Approval": ("task", ("task", "approval")),
+    "Work": ("task", ("task", "work")),
+    "Evidence": ("task", ("task", "evidence")),
+    "Review": ("task", ("task", "reviews")),
+    "Finding": ("task", ("task", "reviews", "findings")),
     "Source": ("task", ("task", "source")),
     "Check": ("task", ("task", "checks")),
     "ProjectState": ("project", ()),
@@ -28,6 +32,12 @@ WHERE = {
     "SessionState": ("session", ()),
     "Session": ("session", ("session",)),
     "SessionTurn": ("session", ("session", "turns")),
+    "RunState": ("run", ()),
+    "Run": ("run", ("run",)),
+    "RunPlan": ("run", ("run", "plans")),
+    "RunSettings": ("run", ("run", "settings")),
+    "Pool": ("run", ("run", "pools")),
+    "BreakerState": ("run", ("run", "breaker")),
 }
 
 

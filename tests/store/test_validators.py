@@ -50,6 +50,44 @@ TASK = {
     "estimated_minutes": 22.5,
     "type": "integration",
     "worktree_group": "login",
+    "work": {"iteration": 2, "base": "0" * 40, "commit": "1" * 40, "tree": "2" * 40},
+    "evidence": [
+        {
+            "kind": "test",
+            "command": "pytest -q",
+            "exit": None,
+            "seconds": 1.5,
+            "output": "3" * 64,
+            "tree": "2" * 40,
+            "at": TIME,
+            "iteration": 2,
+            "passed": False,
+        }
+    ],
+    "reviews": [
+        {
+            "iteration": 2,
+            "commit": "1" * 40,
+            "verdict": "RED",
+            "by": "quality-control",
+            "at": TIME,
+            "findings": [
+                {
+                    "id": "4f1c2b3a5d6e",
+                    "severity": "error",
+                    "text": "No test",
+                    "rule": "tests",
+                    "file": "src/login.py",
+                    "symbol": "login",
+                    "evidence": "pytest: no tests ran",
+                }
+            ],
+        }
+    ],
+    "result": "YELLOW",
+    "retry_count": 1,
+    "review_feedback": "Add a test",
+    "duration": 61.5,
 }
 NOTE = {
     "note_id": "note_001",
@@ -98,6 +136,40 @@ VALID: dict[str, list[Any]] = {
             "plans": [{"path": "plan.md", "digest": "0" * 64, "imported_at": TIME}],
             "created_at": TIME,
             "updated_at": TIME,
+        }
+    ],
+    "run": [
+        {
+            "schema_version": "1.0.0",
+            "revision": 1,
+            "run": {
+                "id": "20260131-090000-a1b2",
+                "project_id": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
+                "name": "Add a login",
+                "branch": "feat/login",
+                "base": "0" * 40,
+                "status": "waiting",
+                "started_at": TIME,
+                "ended_at": TIME,
+                "exit": 4,
+                "plans": [{"path": "plan.md", "digest": "0" * 64}],
+                "tasks": ["010"],
+                "settings": {
+                    "max_concurrency": 3,
+                    "schedule": "ready",
+                    "isolation": "worktree",
+                    "review": "on",
+                    "retries": 2,
+                    "executor": "simulated",
+                    "agent": "implementer",
+                    "timeout": 3600,
+                    "max_cost": 2.5,
+                    "max_wait": 600,
+                },
+                "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
+                "breaker": {"failures": 1, "opened": 0, "until": 0},
+                "spawns": 7,
+            },
         }
     ],
     "notes": [
@@ -155,6 +227,7 @@ VALID: dict[str, list[Any]] = {
                     {
                         "number": 1,
                         "kind": "spawn",
+                        "iteration": 1,
                         "started_at": TIME,
                         "ended_at": TIME,
                         "exit": 0,
@@ -184,6 +257,23 @@ VALID: dict[str, list[Any]] = {
                 "stop_grace": "500ms",
                 "transcript_mb": 8,
             },
+            "run": {
+                "max_concurrency": 3,
+                "schedule": "waves",
+                "isolation": "none",
+                "retries": 2,
+                "max_wait": "6h",
+            },
+            "review": {"enabled": True, "agents": ["quality-control"]},
+            "budgets": {
+                "run_usd": 2.5,
+                "task_usd": 1,
+                "run_tokens": 1000,
+                "run_time": "8h",
+                "run_spawns": 20,
+            },
+            "checks": {"timeout": "20m", "env": ["DATABASE_URL"]},
+            "worktree": {"link": ["node_modules"], "copy": [".env"], "setup": [["npm", "ci"]]},
             "trust": ["/home/ada/shop"],
             "agents": {
                 "executors": {
@@ -192,6 +282,7 @@ VALID: dict[str, list[Any]] = {
                         "settings": {
                             "yolo_mode": True,
                             "model": "opus",
+                            "max_concurrency": 2,
                             "binary": "/opt/claude",
                             "command": ["sh", "run.sh"],
                             "env": ["FOO"],

@@ -9,15 +9,22 @@ from sow.agents.built_in import STANDARD_AGENTS
 from sow.agents.discovery import discover
 from sow.errors import SowError, nearest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 FOLDER = ".claude/agents"
 
 
 class AgentRegistry:
     """Roles by name."""
 
-    __slots__ = ("agents", "warnings")
+    __slots__ = ("agents", "judges", "warnings")
 
-    def __init__(self, *, root: str = "", user_home: str = "", trusted: bool = False) -> None:
+    def __init__(
+        self, *, root: str = "", user_home: str = "", trusted: bool = False, reviewers: Iterable[str] = ()
+    ) -> None:
+        self.judges = JUDGES.union(reviewers)  # the user may let any role review, and then no repository defines it
         self.agents: dict[str, Agent] = {agent.name: agent for agent in STANDARD_AGENTS}
         self.warnings: list[str] = []
         if user_home:
@@ -28,7 +35,7 @@ class AgentRegistry:
     def _read(self, found: dict[str, Agent], warnings: list[str], *, trusted: bool) -> None:
         self.warnings += warnings
         for agent in found.values():
-            if agent.name in JUDGES and not trusted:
+            if agent.name in self.judges and not trusted:
                 self.warnings.append(
                     f"{agent.path}: {agent.name} judges, so a repository may not define it;"
                     " name this repository under trust in your config if it may"

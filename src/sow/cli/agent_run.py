@@ -9,6 +9,7 @@ from sow.cli.context import Context
 from sow.domain.text import is_model
 from sow.engine import work
 from sow.engine.crew import Crew
+from sow.engine.steps import drive
 from sow.errors import SowError
 from sow.executors.registry import adapter
 from sow.store import desk as desks
@@ -67,7 +68,7 @@ def spawn_worker(context: Context, agent: str, task: str, wish: Wish, *, executo
         from sow.engine import preview
 
         return show(preview.spawn(crew, task, role, chosen[0], fresh=fresh), json=wish.json)
-    return _take(home, task, lambda: work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh), wish)
+    return _take(home, task, lambda: drive(work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh)), wish)
 
 
 def resume_worker(context: Context, task: str, words: str, wish: Wish, *, executor: str) -> int:
@@ -95,7 +96,7 @@ def resume_worker(context: Context, task: str, words: str, wish: Wish, *, execut
         from sow.engine import preview
 
         return show(preview.resume(crew, task, role, chosen), json=wish.json)
-    return _take(home, task, lambda: work.resume(crew, task, role, chosen, words, actor=actor), wish)
+    return _take(home, task, lambda: drive(work.resume(crew, task, role, chosen, words, actor=actor)), wish)
 
 
 def _executor(config: Config, name: str, task: str, *, asked: bool) -> ExecutorConfig:

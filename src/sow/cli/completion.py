@@ -95,7 +95,18 @@ def _of(context: Context, entry: Option | Argument) -> list[str]:
         return prompts.names()
     if entry.completes in ("agents", "executors"):
         return _from_config(context, entry.completes)
+    if entry.completes == "runs":
+        return _runs(context)
     return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
+
+
+def _runs(context: Context) -> list[str]:
+    from sow.store import runs
+
+    try:
+        return [*(each.id for each in runs.listed(context.home())), "last"]
+    except SowError:  # completion helps or stays silent
+        return []
 
 
 def _from_project(context: Context, kind: str) -> list[str]:

@@ -99,6 +99,42 @@ agents:
 #   stop_grace: "5s"          # asked to end, and still there
 #   transcript_mb: 256        # the size of its output
 
+# Run: how a plan is run, where the call does not say it
+# run:
+#   max_concurrency: 3        # tasks at once
+#   schedule: "ready"         # or "waves"
+#   isolation: "worktree"     # or "none": all in one folder
+#   retries: 2                # how often work is sent back
+#   max_wait: "6h"            # how long a run waits for a limit to end
+
+# Review: who reviews the work of a run; of several the strictest wins
+# review:
+#   enabled: true
+#   agents:
+#     - "quality-control"
+
+# Budgets: when a run starts nothing new
+# budgets:
+#   run_usd: 10
+#   task_usd: 3
+#   run_tokens: 5000000
+#   run_time: "8h"
+#   run_spawns: 200
+
+# Checks: the commands of a plan
+# checks:
+#   timeout: "20m"
+#   env:                      # variables that they may see besides the usual ones
+#     - "DATABASE_URL"
+
+# Worktree: what every worktree needs that git does not bring
+# worktree:
+#   link:
+#     - "node_modules"
+#   copy:
+#     - ".env.test"
+#   setup: [["npm", "ci"]]
+
 # Repositories whose own files may define roles that judge (reviewer, verifier)
 # trust:
 #   - "/home/me/src/my-repository"

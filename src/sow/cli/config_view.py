@@ -39,6 +39,9 @@ def text(config: Config, known: list[str]) -> str:
         rows += [(f"    {_key(role)}: {_value(names)}", FROM_FILE) for role, names in config.fallbacks.items()]
     rows.append(("limits:", ""))
     rows += [(f"  {name}: {_value(value)}", origin) for name, (value, origin) in config.limits.items()]
+    for section, values in config.sections.items():
+        rows.append((f"{section}:", ""))
+        rows += [(f"  {name}: {_value(value)}", origin) for name, (value, origin) in values.items()]
     rows.append((f"trust: {_value(config.trust)}", FROM_FILE if config.trust else DEFAULT))
     return "\n".join([*head, *_aligned(rows)])
 
@@ -60,9 +63,9 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, list):
         return f"[{', '.join(_value(each) for each in value)}]"
@@ -101,6 +104,10 @@ def document(config: Config, known: list[str]) -> dict[str, Any]:
             "fallbacks": {role: {"value": names, "origin": FROM_FILE} for role, names in config.fallbacks.items()},
         },
         "limits": {name: {"value": value, "origin": origin} for name, (value, origin) in config.limits.items()},
+        **{
+            section: {name: {"value": value, "origin": origin} for name, (value, origin) in values.items()}
+            for section, values in config.sections.items()
+        },
         "trust": {"value": config.trust, "origin": FROM_FILE if config.trust else DEFAULT},
     }
 

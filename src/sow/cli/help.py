@@ -58,10 +58,12 @@ def _text(entry: Option | Argument) -> str:
 def group_help(group: str) -> str:
     """The commands of one group."""
     table = commands(group)
-    if len(table) == 1 and table[0].name == group:
-        return command_help(table[0])
-    more = f"Every command has its own help: sow {group} COMMAND --help"
-    return f"Usage: sow {group} COMMAND …\n\n{_summaries(table)}\n{more}\n"
+    own = [command for command in table if command.name == group]
+    others = [command for command in table if command.name != group]
+    if own and not others:
+        return command_help(own[0])
+    above = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
+    return f"{above}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
 
 
 def full_help() -> str:

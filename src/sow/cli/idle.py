@@ -8,11 +8,32 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import Task
     from sow.store.desk import Desk
+    from sow.store.home import Home
 
 
 def doors(tasks: Iterable[tuple[Desk, Task]]) -> dict[str, str]:
     """The command for each such task; one without a session was started by hand, and is somebody's own work."""
-    return {task["id"]: _door(desk, task) for desk, task in tasks if _is_idle(desk, task)}
+    idle = [(desk, task) for desk, task in tasks if _is_idle(desk, task)]
+    if not idle:
+        return {}
+    home = idle[0][0].home
+    again, own = _run(home)
+    if own and home.claimant("run"):  # a run is between two turns of these
+        idle = [(desk, task) for desk, task in idle if task["id"] not in own]
+    return {task["id"]: again if task["id"] in own else _door(desk, task) for desk, task in idle}
+
+
+def _run(home: Home) -> tuple[str, list[str]]:
+    """The command that goes on with the run that was not ended, and its tasks; none where there is no such run."""
+    import shlex
+
+    from sow.store import project as projects
+    from sow.store import runs
+
+    run = runs.unfinished(home, projects.load(home)["project_id"])
+    if run is None:
+        return "", []
+    return f"sow run {shlex.join(each['path'] for each in run.run['plans'])}", run.run["tasks"]
 
 
 def _is_idle(desk: Desk, task: Task) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.cli.spec import Argument, Command
+from sow.cli.spec import Argument, Command, Option
 from sow.cli.task import tell
 from sow.domain import ids, text
 from sow.domain.inbox import items
@@ -46,16 +46,19 @@ def inbox(context: Context, *, json: bool) -> int:
     return 0
 
 
-def answer(context: Context, *, question: str, answer_text: str) -> int:
-    actor = context.judge("answer a question")
+def answer(context: Context, *, question: str, answer_text: str, always: bool) -> int:
+    actor = context.person("let an answer stand") if always else context.judge("answer a question")
     home = context.home()
     words = text.text(context.text(answer_text, "the answer"), "the answer", 100_000)
     item = _find(home, question)
     if item["kind"] != "phase":
-        done = task_acts.answer(home, item["task"], words, actor=actor)
-        tell(done)
+        if always:  # first: once it is answered, the same call after a crash finds no question any more
+            _let_stand(context, home, item["text"], words)
+        tell(task_acts.answer(home, item["task"], words, actor=actor))
         return 0
     context.person("decide on a phase")
+    if always:
+        raise SowError("no answer about a phase stands: each is decided by itself", "leave --always out")
     name = item["phase"]
     word = words.strip().lower()
     if word not in (*YES, *NO):
@@ -65,6 +68,14 @@ def answer(context: Context, *, question: str, answer_text: str) -> int:
     phase_acts.decide(home, name, yes=word in YES, actor=actor)
     out(f"phase {name} is {'approved' if word in YES else 'rejected'}")
     return 0
+
+
+def _let_stand(context: Context, home: Home, question: str, words: str) -> None:
+    """Keep an answer for the next time that somebody asks the same in this repository."""
+    from sow.store.standing_answers import StandingAnswers
+
+    StandingAnswers(home, context.environment).keep(question, words)
+    out("the answer stands: a worker that asks the same in a run gets it at once; see 'sow answers'")
 
 
 def _find(home: Home, question: str) -> Item:
@@ -99,6 +110,9 @@ COMMANDS = (
             Argument("question", "Its number in the inbox, or the task's id", completes="questions"),
             Argument("answer_text", "The answer (TEXT, @FILE or -)"),
         ),
+        options=(Option("--always", help="Let it stand: whoever asks the same in a run of this repository gets it"),),
+        details="A standing answer settles questions of workers only: never an approval, a phase, a budget, a command\n"
+        "that needs a shell, or a conflict. 'sow answers' lists them.",
     ),
     Command(
         "approve",

@@ -123,7 +123,12 @@ COMMANDS = (
         "Make the tasks of a plan tasks of the project; again: show what changed, and apply it with your consent",
         arguments=(PLAN,),
         options=(
-            Option("--phase", "PHASE", "Which phase they belong to; without: implementation", completes="phases"),
+            Option(
+                "--phase",
+                "PHASE",
+                "Which phase they belong to; without: implementation, or the current one",
+                completes="phases",
+            ),
             Option("--yes", help="Apply changes to tasks that are here already without asking"),
             Option("--dry-run", help="Show what would happen and do nothing"),
         ),

@@ -43,7 +43,7 @@ def take_in(
     if not json:
         _show(reading, found)
     if not dry_run:
-        _agree(found, yes=yes)
+        agree(found, yes=yes)
         if make is not None:
             project = make()
             err(harmless_line(f"project {project['name']} on branch {project['branch']}"))
@@ -64,21 +64,22 @@ def prepare(context: Context, home: Home, reading: Reading, phase: str) -> Intak
         digests={source.name: intake.digest(source.text) for source in reading.sources},
         descriptions={task.id: description(plan, task) for task in plan.tasks},
         agents={task.id: rules.agent_of(task, plan, reading.agents) for task in plan.tasks},
-        phase=phase or phases.DEFAULT_PHASE,
+        phase=phase,
     )
 
 
 def _show(reading: Reading, found: Sequence[Difference]) -> None:
     for warning in reading.plan.warnings:
         complain("warning", warning)
-    rows = [(each.kind, each.task, each.number, each.name, _changes(each)) for each in found if each.kind != "same"]
+    rows = [(each.kind, each.task, each.number, each.name, changes(each)) for each in found if each.kind != "same"]
     if rows:
         out(table([("", "TASK", "PLAN'S ID", "NAME", "CHANGE"), *rows[:MOST_ROWS]]))
     if len(rows) > MOST_ROWS:
         out(f"… and {len(rows) - MOST_ROWS} more")
 
 
-def _changes(each: Difference) -> str:
+def changes(each: Difference) -> str:
+    """What an import would do to a task, in a line."""
     if each.kind == "gone":
         return "is no longer in the plan: it would be abandoned"
     words = [f"{field}: {before} → {after}" if before or after else field for field, before, after in each.fields]
@@ -87,7 +88,7 @@ def _changes(each: Difference) -> str:
     return f"has ended: stays as it is ({text})" if each.kind == "ended" else text
 
 
-def _agree(found: Sequence[Difference], *, yes: bool) -> None:
+def agree(found: Sequence[Difference], *, yes: bool) -> None:
     """New tasks need no consent; a change to what is here does."""
     touched = [each for each in found if each.kind in ("changed", "gone")]
     if not touched or yes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from sow.cli.output import emit
-from sow.cli.plan_view import duration
 from sow.domain import graph
+from sow.domain.duration import duration
 from sow.errors import SowError
 from sow.system.terminal import columns, harmless_line, out
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sow.cli.context import Context
-    from sow.domain.forecast import Expected
+    from sow.domain.forecast import Expected, Forecast
     from sow.domain.plan import Finding, Source
     from sow.store.home import Home
 
@@ -68,17 +68,23 @@ class Reading:
 
     def expected(self) -> dict[str, Expected]:
         """How long each task will take; what is done or left out takes no time any more."""
-        from sow.domain.forecast import Expected, Forecast
+        from sow.domain.forecast import Expected
         from sow.domain.intake import agent_of
-        from sow.store import past
 
-        forecast = Forecast(past.finished(self.home) if self.home is not None else ())
+        forecast = self.forecast()
         return {
             task.id: Expected(0.0, task.status)
             if task.status in ("completed", "skipped")
             else forecast.expected(agent_of(task, self.plan, self.agents), task.estimated_minutes)
             for task in self.plan.tasks
         }
+
+    def forecast(self) -> Forecast:
+        """What the past of this checkout tells."""
+        from sow.domain.forecast import Forecast
+        from sow.store import past
+
+        return Forecast(past.finished(self.home) if self.home is not None else ())
 
 
 def read(context: Context, paths: list[str]) -> Reading:

@@ -33,7 +33,7 @@ WORDS = {
 }
 
 
-def update(context: Context, paths: list[str], *, dry_run: bool, json: bool) -> int:
+def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
     """Write the statuses into the given plans, or into all that were imported."""
     home = context.home()
     project = projects.load(home)
@@ -50,6 +50,8 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool) -> 
     rows: list[tuple[str, str, str, str]] = []
     for source in sources:
         rows += _update_one(context, home, source, statuses, dry_run=dry_run)
+    if quiet:
+        return 0
     if json:
         keys = ("file", "id", "before", "after")
         emit({"dry_run": dry_run, "changes": [dict(zip(keys, row, strict=True)) for row in rows]})

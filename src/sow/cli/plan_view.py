@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.output import emit, table
 from sow.domain import graph
+from sow.domain.duration import duration
 from sow.domain.task import DEFAULT_AGENT
 from sow.system.terminal import harmless_line, out, paint
 
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
 def finding(each: Finding) -> dict[str, Any]:
     """A finding as JSON."""
     return {"file": each.file, "line": each.line, "message": each.message, "hint": each.hint or None}
-
-
-def duration(minutes: float) -> str:
-    """`1h 15m`, `2d 3h`: two units at most, no seconds above a minute."""
-    if minutes < 1:
-        return f"{round(minutes * 60)}s" if minutes else "0m"
-    whole = round(minutes)
-    days, rest = divmod(whole, 1440)
-    hours, left = divmod(rest, 60)
-    parts = [f"{days}d"] * (days > 0) + [f"{hours}h"] * (hours > 0) + [f"{left}m"] * (left > 0)
-    return " ".join(parts[:2])
 
 
 def show(reading: Reading, *, json: bool) -> int:
@@ -110,7 +100,7 @@ def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
 
 def _warnings(plan: Plan) -> None:
     if any(task.implied for task in plan.tasks):
-        out("(n) waits for task n because both write the same file")
+        out("(n) waits for task n because both write the same file, or are of one worktree group")
     if not plan.warnings:
         return
     out("")

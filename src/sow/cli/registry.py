@@ -14,6 +14,10 @@ GROUPS = {
     "phase": "phase",
     "task": "task",
     "plan": "plan",
+    "run": "run",
+    "runs": "runs",
+    "integrate": "integrate",
+    "salvage": "salvage",
     "feedback": "feedback",
     "log": "log",
     "agent": "agent",
@@ -22,6 +26,7 @@ GROUPS = {
     "note": "note",
     "inbox": "inbox",
     "answer": "inbox",
+    "answers": "answers",
     "approve": "inbox",
     "schema": "schema",
     "validate": "schema",
@@ -30,6 +35,7 @@ GROUPS = {
     "cleanup": "cleanup",
     "check": "cleanup",
     "doctor": "doctor",
+    "demo": "demo",
     "completion": "completion",
 }
 

@@ -68,7 +68,15 @@ def note_id(count: int) -> str:
     return f"note_{count + 1:03d}"
 
 
+def _words(name: str) -> list[str]:
+    return "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in name.lower()).split()
+
+
 def slug(name: str, epoch: int) -> str:
     """A worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
-    words = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in name.lower()).split()
-    return f"{'_'.join(words)[:60] or 'task'}_{epoch}"
+    return f"{'_'.join(_words(name))[:60] or 'task'}_{epoch}"
+
+
+def slug_of(name: str) -> str:
+    """A name as part of a branch's name: `Add a login` is add-a-login."""
+    return "-".join(_words(name))[:60].strip("-")

@@ -105,7 +105,7 @@ def fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: C
         "after": [numbers[each] for each in task.implied if each not in skipped],
         "criteria": _texts(each.text for each in [*task.success_criteria, *task.integration_criteria]),
         "files": [_short(_one_line(each), LONGEST_PATH) for each in task.files if each.strip()],
-        "checks": _checks(task),
+        "checks": checks_of(task),
         "estimated_minutes": _whole(task.estimated_minutes),
         "type": task.type if task.type != "regular" else "",
         "worktree_group": _short(_one_line(task.worktree_group), LONGEST_NAME),
@@ -118,7 +118,7 @@ def _whole(minutes: float | None) -> float | None:
     return minutes if minutes is None or minutes != int(minutes) else int(minutes)
 
 
-def _checks(task: PlanTask) -> list[Check]:
+def checks_of(task: PlanTask) -> list[Check]:
     """The commands of a task, in the order in which they are run."""
     found: list[Check] = [{"kind": "dependency", "command": each} for each in _texts(task.dependency_checks)]
     found += [{"kind": "test", "command": each} for each in _texts(task.test_commands)]

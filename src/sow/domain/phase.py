@@ -82,6 +82,13 @@ def active(phases: Sequence[Phase]) -> Phase | None:
     return next((phase for phase in phases if phase["status"] == "active"), None)
 
 
+def usual(phases: Sequence[Phase]) -> str:
+    """Where the tasks of a plan go: implementation where there is one, else the current phase, or the last."""
+    names = [phase["name"] for phase in phases]
+    current = active(phases)
+    return DEFAULT_PHASE if DEFAULT_PHASE in names else current["name"] if current else names[-1]
+
+
 def propose(
     phases: Sequence[Phase], name: str, *, reason: str, before: str = "", after: str = "", question: int, now: str
 ) -> list[Phase]:

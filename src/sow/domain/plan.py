@@ -85,6 +85,7 @@ class PlanTask:
         "facts_line",
         "file",
         "files",
+        "grouped",
         "id",
         "implied",
         "integration_criteria",
@@ -117,7 +118,8 @@ class PlanTask:
         self.files: list[str] = []
         self.references: list[Reference] = []
         self.depends_on: list[str] = []
-        self.implied: list[str] = []  # tasks that come first because they write the same file
+        self.implied: list[str] = []  # tasks that come first because they write the same file, or are of its group
+        self.grouped: list[str] = []  # those of them that are of its worktree group
         self.agent = ""
         self.status = "pending"
         self.facts_line = line  # the last of the facts that lead a task in Markdown: a status goes behind it
@@ -151,7 +153,8 @@ class PlanTask:
             "file": self.file,
             "line": self.line,
             "depends_on": self.depends_on,
-            "waits_for_files_of": self.implied,
+            "waits_for_files_of": [each for each in self.implied if each not in self.grouped],
+            "waits_for_group_of": self.grouped,
             "files": self.files,
             "agent": self.agent,
             "status": self.status,
@@ -183,6 +186,7 @@ class Plan:
         "findings",
         "max_concurrency",
         "name",
+        "parallel_groups",
         "places",
         "prose",
         "quality_control",
@@ -201,6 +205,7 @@ class Plan:
         self.max_concurrency: int | None = None
         self.quality_control: dict[str, Any] = {}
         self.worktree_groups: list[str] = []
+        self.parallel_groups: set[str] = set()  # whose tasks may run side by side
         self.prose: list[str] = []  # what each file says outside its tasks
         self.context: dict[str, Any] = {}  # keys that hold for the whole plan and are no setting: agents see them
         self.places: dict[str, tuple[str, int]] = {}  # where each setting stands: file and line
@@ -227,7 +232,7 @@ class Plan:
         return self.suggestions >= 0
 
     def needs(self) -> dict[str, list[str]]:
-        """For each task, all that comes first: what the plan says, and what shared files imply."""
+        """For each task, all that comes first: what the plan says, and what shared files and groups imply."""
         return {task.id: [*task.depends_on, *task.implied] for task in self.tasks}
 
     @property

@@ -42,6 +42,44 @@ class Check(TypedDict):
     criterion: NotRequired[str]
 
 
+class Work(TypedDict):
+    iteration: int
+    base: str
+    commit: str
+    tree: str
+
+
+class Evidence(TypedDict):
+    kind: str
+    command: str
+    exit: int | None
+    seconds: float
+    output: str
+    at: str
+    iteration: int
+    passed: bool
+    tree: NotRequired[str]
+
+
+class Finding(TypedDict):
+    id: str
+    severity: str
+    text: str
+    rule: NotRequired[str]
+    file: NotRequired[str]
+    symbol: NotRequired[str]
+    evidence: NotRequired[str]
+
+
+class Review(TypedDict):
+    iteration: int
+    verdict: str
+    by: str
+    at: str
+    findings: list[Finding]
+    commit: NotRequired[str]
+
+
 class Task(TypedDict):
     id: str
     name: str
@@ -68,6 +106,13 @@ class Task(TypedDict):
     estimated_minutes: NotRequired[float]
     type: NotRequired[str]
     worktree_group: NotRequired[str]
+    work: NotRequired[Work]
+    evidence: NotRequired[list[Evidence]]
+    reviews: NotRequired[list[Review]]
+    result: NotRequired[str]
+    retry_count: NotRequired[int]
+    review_feedback: NotRequired[str]
+    duration: NotRequired[float]
 
 
 class TaskState(TypedDict):
@@ -139,6 +184,7 @@ class SessionTurn(TypedDict):
     reason: str
     inferred: bool
     redacted: int
+    iteration: NotRequired[int]
     ended_at: NotRequired[str]
     exit: NotRequired[int | None]
     outcome: NotRequired[str]
@@ -175,3 +221,57 @@ class SessionState(TypedDict):
     schema_version: str
     revision: int
     session: Session
+
+
+class RunPlan(TypedDict):
+    path: str
+    digest: str
+
+
+class RunSettings(TypedDict):
+    max_concurrency: int
+    schedule: str
+    isolation: str
+    review: str
+    retries: int
+    executor: NotRequired[str]
+    agent: NotRequired[str]
+    timeout: NotRequired[float]
+    max_cost: NotRequired[float]
+    max_wait: NotRequired[float]
+
+
+class Pool(TypedDict):
+    executor: str
+    until: int
+    reason: str
+
+
+class BreakerState(TypedDict):
+    failures: int
+    opened: int
+    until: int
+
+
+class Run(TypedDict):
+    id: str
+    project_id: str
+    name: str
+    branch: str
+    base: str
+    status: str
+    started_at: str
+    plans: list[RunPlan]
+    tasks: list[str]
+    settings: RunSettings
+    ended_at: NotRequired[str]
+    exit: NotRequired[int]
+    pools: NotRequired[list[Pool]]
+    breaker: NotRequired[BreakerState]
+    spawns: NotRequired[int]
+
+
+class RunState(TypedDict):
+    schema_version: str
+    revision: int
+    run: Run

@@ -100,6 +100,7 @@ def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tu
     if event in NEW_ITERATION:
         changed["iteration"] = task["iteration"] + 1
         changed.pop("approval", None)
+        changed.pop("result", None)  # it was the last attempt's
     if event == "approve":
         changed["completed_at"] = now
         changed["approval"] = {"by": actor.name, "at": now, "iteration": task["iteration"]}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sow.executors.adapter import Outcome
     from sow.executors.story import Event
     from sow.store.home import Home
+    from sow.store.seen import Seen
     from sow.store.sessions import Record
 
 
@@ -33,7 +34,7 @@ class Result:
 class Crew:
     """What every turn needs to know: where, with which settings, and whom to tell."""
 
-    __slots__ = ("config", "environment", "home", "model", "tell", "timeout")
+    __slots__ = ("config", "environment", "home", "model", "seen", "tell", "timeout")
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Crew:
         tell: Callable[[Event], None],
         model: str = "",
         timeout: float = 0,
+        seen: Seen | None = None,
     ) -> None:
         self.home = home
         self.config = config
@@ -51,6 +53,7 @@ class Crew:
         self.tell = tell
         self.model = model
         self.timeout = timeout
+        self.seen = seen  # by the turns before, where one process takes many
 
     def limits(self) -> Limits:
         return Limits(

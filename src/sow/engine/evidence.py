@@ -19,8 +19,13 @@ LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
 def look(folder: str) -> str:
     """The commit, every path that differs from it, and when each of those was last written."""
     head = git.run(["rev-parse", "HEAD"], cwd=folder, check=False).strip()
+    return "\n".join([head, *(f"{path} {facts}" for path, facts in files(folder).items())])
+
+
+def files(folder: str) -> dict[str, str]:
+    """Every path that differs from the commit: how, and when it was last written."""
     entries = git.run(LOOK, cwd=folder, check=False).split("\0")
-    return "\n".join([head, *(f"{entry} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry)])
+    return {entry[3:]: f"{entry[:2]} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry}
 
 
 def _stamp(path: str) -> str:
@@ -49,7 +54,9 @@ class Watch:
         return look(self.folder) != self.before
 
     def others(self) -> list[str]:
-        """The other tasks on which somebody worked meanwhile: what changed may be theirs."""
+        """The other tasks on which somebody worked in this folder meanwhile: what changed may be theirs."""
+        if self.folder != self.home.root:
+            return []  # a task's own worktree
         now = traces(self.home.claims)
         touched = {task for task, when in now.items() if when != self.traces.get(task)}
         return sorted((touched | self.held | self._held(now)) - {self.task})

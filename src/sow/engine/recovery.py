@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.engine import settle
 from sow.executors.registry import adapter as find_adapter
 from sow.store import sessions
 from sow.store.desk import Desk
@@ -22,7 +23,22 @@ if TYPE_CHECKING:
 
 def recover(desk: Desk, environment: Mapping[str, str]) -> list[str]:
     """Put every session of a task in order, for one who has its claim; returns what there is to say about it."""
-    return [said for record in sessions.records(desk) for said in _recover(record, environment)]
+    records = sessions.records(desk)
+    said = [said for record in records for said in _recover(record, environment)]
+    return said + (settle.after_crash(desk) if any(map(_is_open, records)) else [])
+
+
+def is_needed(desk: Desk) -> bool:
+    """Whether a turn on a task never ended, or nobody settled it, as far as its records tell."""
+    return any(map(_is_open, sessions.records(desk)))
+
+
+def _is_open(record: Record) -> bool:
+    """Whether a turn never ended, or nobody looked at the state after the last one; after a judge's nobody has to."""
+    turns = record.session["turns"]
+    if any("ended_at" not in turn for turn in turns):
+        return True
+    return bool(turns) and turns[0]["kind"] != "review" and "status" not in turns[-1]
 
 
 def put_in_order(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from sow.engine.steps import drive
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
-from sow.system import process
-from sow.system.brake import Brake
+from sow.system import boundary, process
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from sow.engine.steps import Steps
     from sow.executors.story import Event
 
 MAX_REPORT = 1 << 20
@@ -76,22 +77,26 @@ class SupervisedRunner:
         self.code: int | None = None
 
     def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
-        """Start, follow, stop where a limit says so, and clean up."""
+        """Start, follow, stop where a limit says so, and clean up; returns when all of that is done."""
+        return drive(self.steps(call, request, prompt, story))
+
+    def steps(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
+        """The same step by step, so that one thread can follow many."""
         _write_private(self.files.prompt, prompt)
         for path, text in call.files.items():
             _write_private(path, text)
         if call.report and os.path.lexists(call.report):
+            boundary.cross(f"remove {call.report}")
             os.unlink(call.report)  # what an earlier turn left says nothing about this one
-        with Brake() as brake:  # it holds until the secrets are struck out too
-            try:
-                ending = self._supervise(call, request, story, brake)
-            finally:
-                self.strike((*call.files, *((call.report,) if call.report else ())))
+        try:
+            ending = yield from self._supervise(call, request, story)
+        finally:
+            self.strike((*call.files, *((call.report,) if call.report else ())))
         for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
             story.add(event)
         return ending
 
-    def _supervise(self, call: Call, request: Request, story: Story, brake: Brake) -> Ending:
+    def _supervise(self, call: Call, request: Request, story: Story) -> Steps[Ending]:
         """The process itself, from its start until nothing of it is left."""
         own = (*self.adapter.capabilities.variables, *self.let_through)
         environment = worker_environment(self.environment, own=own, marks=self.marks)
@@ -109,14 +114,14 @@ class SupervisedRunner:
         )
         started = time.monotonic()
         try:
-            brake.hold(child)
-            self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
+            yield from self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
         finally:
             code = self.code = child.close()
             self.seconds = time.monotonic() - started
         return Ending(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
-    def _follow(self, child: process.Child, story: Story, log: process.Log) -> None:
+    def _follow(self, child: process.Child, story: Story, log: process.Log) -> Steps[None]:
+        boundary.cross(f"create {self.files.readable}")
         readable = os.open(self.files.readable, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
@@ -132,13 +137,13 @@ class SupervisedRunner:
                 if event.kind in ("text", "tool", "error", "raw", "result") and event.text:
                     os.write(readable, harmless(f"[{event.kind}] {event.text}\n").encode("utf-8", "replace"))
 
-        pause = 0.005
         try:
             while child.step(take, lambda line: take(line, self.adapter.read_error)):
                 for line in log.read():
                     take(line, self.adapter.read_log)
-                time.sleep(pause)
-                pause = min(pause * 1.5, process.TICK)
+                why = yield
+                if why:
+                    child.stop(why)
         finally:
             log.close()
             os.close(readable)
@@ -154,6 +159,7 @@ def _read_report(path: str) -> str:
 
 
 def _write_private(path: str, text: str) -> None:
+    boundary.cross(f"write {path}")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)

@@ -6,15 +6,17 @@ from sow.domain import note
 from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
-from sow.store import log, notes, task_acts
-from sow.system import clock
+from sow.store import aside, kept, log, notes, task_acts
+from sow.store import project as projects
+from sow.store.snapshot import Edit
+from sow.system import clock, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.shapes import ProjectState, Task
     from sow.store.desk import Desk
     from sow.store.home import Home
-    from sow.store.snapshot import Edit, Snapshot
+    from sow.store.snapshot import Snapshot
 
 
 def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
@@ -26,9 +28,35 @@ def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
     for edit in snapshot.edits():
         if edit.task == own.id:
             remarks.append(_own_notes(edit, own, snapshot) if edit.is_notes else _own_state(edit, own))
-        elif not edit.task or not own.home.holder(edit.task):
+        elif not edit.task or not _is_at_work(edit.task, own.home):
             remarks.append(_foreign(edit, own.home))
     return remarks
+
+
+def after_crash(desk: Desk) -> list[str]:
+    """The same where nobody saw the end of a turn: its task's state must be the last copy, or is taken back to it.
+
+    A change of our own that was cut off before its copy was kept is taken back, too, and simply made again.
+    """
+    with desk.home.lock():
+        good = kept.recall(desk.home, projects.load_anywhere(desk.home)["project_id"], desk.id)
+        now = _text(desk)
+        if good is None or now is None or now == good:
+            return []
+        edit = Edit(name=desk.id, task=desk.id, path=desk.state_path, now=now, good=good)
+        return [] if edit.in_conflict else [_own_state(edit, desk)]
+
+
+def _text(desk: Desk) -> str | None:
+    try:
+        return desk.home.read(desk.state_path)
+    except (FileNotFoundError, SowError):  # whoever needs it says what is wrong, and repairs it
+        return None
+
+
+def _is_at_work(task: str, home: Home) -> bool:
+    """Whether somebody works on a task: another process, or a worker of this very run."""
+    return task in tree.NURSERY.tasks.values() or bool(home.holder(task))
 
 
 def _foreign(edit: Edit, home: Home) -> str:
@@ -39,11 +67,13 @@ def _foreign(edit: Edit, home: Home) -> str:
     if edit.good is None:
         return f"{shown} appeared during the turn, and not through sow; look at it, or remove it"
     try:
+        where = aside.keep(home, edit.name, edit.text) if edit.text else ""
         edit.take_back(home)
     except SowError as error:
         return f"{shown} was edited by hand and cannot be put back: {error.message}"
     subject = f"task {edit.task}: its {'notes were' if edit.is_notes else 'state file was'}" if edit.task else ""
-    return f"{subject or f'{shown} was'} edited by hand; the last good state is back"
+    edit_is = f", the edit is in {where}" if where else ""
+    return f"{subject or f'{shown} was'} edited by hand; the last good state is back{edit_is}"
 
 
 def _own_state(edit: Edit, own: Desk) -> str:

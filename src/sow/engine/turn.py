@@ -6,6 +6,7 @@ import os
 import time
 
 from sow.agents import briefing
+from sow.domain.command_line import is_plain
 from sow.engine.evidence import Watch
 from sow.engine.own_command import sow_path
 from sow.engine.recovery import strike
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.shapes import ProjectState, Session, SessionTurn
     from sow.engine.crew import Crew
+    from sow.engine.steps import Steps
     from sow.executors.story import Event
     from sow.store.desk import Desk
     from sow.store.sessions import Record
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 # tries are theirs, so it is the time of nothing but tries that counts.
 BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
+GOING_ON = ("resume", "reminder")  # turns of a session that is there
 
 
 class Seat:
@@ -48,9 +51,12 @@ class Seat:
         "agent",
         "busy_since",
         "crew",
+        "cwd",
         "denied",
         "desk",
         "executor",
+        "iteration",
+        "judges",
         "model",
         "path",
         "project",
@@ -68,8 +74,12 @@ class Seat:
         executor: ExecutorConfig,
         *,
         model: str = "",
+        cwd: str = "",
+        judging: bool = False,
     ) -> None:
         self.crew = crew
+        self.judges = judging or agent.judges  # whatever its name is: who reviews changes nothing
+        self.cwd = cwd  # where a new session works; without: the home checkout
         self.desk = desk
         self.project = project
         self.agent = agent
@@ -80,6 +90,7 @@ class Seat:
         self.snapshot: Snapshot | None = None
         self.watch: Watch | None = None
         self.denied = 0
+        self.iteration = 0  # of the task when the turn began
         self.reported = ""
         self.busy_since = 0.0
 
@@ -115,7 +126,7 @@ class Seat:
             role=Role(
                 name=self.agent.name,
                 tools=self.agent.tools,
-                judges=self.agent.judges,
+                judges=self.judges,
                 description=self.agent.description,
                 words=briefing.words_of(self.agent) if self.agent.delegable else "",
             ),
@@ -125,7 +136,7 @@ class Seat:
             folders=tuple(dict.fromkeys((self.desk.folder, home.checkout.git, home.checkout.common))),
             closed=bounds.closed(self.desk, [each["name"] for each in self.project["phases"]]),
             state=home.sow,
-            commands=(sow_path(), "git"),
+            commands=(sow_path(), "git", *self._tests()),
             yolo=self.executor.yolo,
             trusted=self.crew.config.trusts(home.root),
             model=self.model or record.session["model"],
@@ -133,9 +144,19 @@ class Seat:
             extra=self.executor.settings,
         )
 
-    def open_session(self) -> Record:
-        """A new session, whose record is on disk before its id is in the task's state."""
-        return sessions.create(self.desk, self.new_session())
+    def _tests(self) -> list[str]:
+        """The task's own commands, which its worker may run as the run does; a judge is shown what came of them."""
+        found = [] if self.agent.judges else [each["command"] for each in self.desk.task().get("checks", ())]
+        return [each for each in dict.fromkeys(found) if is_plain(each)]
+
+    def open_session(self, kind: str) -> Record:
+        """A new session with its first turn, on disk before its id is in the task's state."""
+        turn = sessions.new_turn(1, kind, self.desk.task()["iteration"], self._secrets())
+        return sessions.create(self.desk, {**self.new_session(), "turns": [turn]})
+
+    def _secrets(self) -> list[str]:
+        """The names of the secrets that may get into the files of a turn."""
+        return redaction.names_of_secrets(self.crew.environment, self.let_through())
 
     def new_session(self) -> Session:
         """A session as it begins, but for its number."""
@@ -149,7 +170,7 @@ class Seat:
             "executor": self.executor.name,
             "type": self.executor.type,
             "model": self.model or self.executor.model,
-            "cwd": self.crew.home.root,
+            "cwd": self.cwd or self.crew.home.root,
             "mark": identity.uuid4().replace("-", ""),
             "started_at": clock.now(),
             "turns": [],
@@ -158,17 +179,25 @@ class Seat:
             session["session_id"] = key
         return session
 
-    def take(self, record: Record, kind: str, prompt: str) -> Outcome:
-        """Run one turn of the session and write down what it was."""
-        turn = record.begin_turn(kind, redaction.names_of_secrets(self.crew.environment, self.let_through()))
+    def take(self, record: Record, kind: str, prompt: str) -> Steps[Outcome]:
+        """Run one more turn of the session and write down what it was."""
+        record.begin_turn(kind, self.desk.task()["iteration"], self._secrets())
+        return (yield from self.take_last(record, prompt))
+
+    def take_last(self, record: Record, prompt: str) -> Steps[Outcome]:
+        """The same for the turn that the record has begun already."""
+        turn = record.session["turns"][-1]
+        kind = turn["kind"]
+        # Being put to work may be a new iteration; it is on disk with the turn's outcome, and asked for with that only.
+        self.iteration = turn["iteration"] = self.desk.task()["iteration"]
         request = self.request(record)
         self._look_around(request.cwd)
         runner = self._runner(record, turn)
         executor = Executor(self.executor.name, self.adapter, runner, self.binary())
-        act = executor.spawn if kind in ("spawn", "recovery") else executor.resume
+        story = Story()
         try:
             with Litter(self.crew.home, request.cwd, self.adapter.capabilities.leaves):
-                outcome, story = act(request, prompt)
+                outcome = yield from self._run(executor, runner, request, prompt, story, goes_on=kind in GOING_ON)
         except SowError as error:  # such as a program that cannot be started
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
@@ -181,13 +210,32 @@ class Seat:
         write_down(record, turn, outcome, story, runner)
         return outcome
 
+    def _run(
+        self,
+        executor: Executor,
+        runner: SupervisedRunner,
+        request: Request,
+        prompt: str,
+        story: Story,
+        *,
+        goes_on: bool,
+    ) -> Steps[Outcome]:
+        """The process of a turn, and what its end means."""
+        lost = executor.lost(request) if goes_on else ""
+        if lost:
+            return Outcome("not_found", reason=lost)
+        call, told = executor.resume_call(request, prompt) if goes_on else executor.spawn_call(request, prompt)
+        ending = yield from runner.steps(call, request, told, story)
+        return self.adapter.outcome(ending, story)
+
     def _look_around(self, folder: str) -> None:
-        """What is there before the turn; where a CLI tells of its tools there is no need to look at the folder."""
+        """What is there before the turn; the folder only where nothing else tells whether the worker did something."""
         home = self.crew.home
         self.reported, self.busy_since = "", 0.0
-        self.watch = None if self.adapter.capabilities.structured else Watch(home, folder, self.desk.id)
+        told = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
+        self.watch = None if told else Watch(home, folder, self.desk.id)
         with home.lock():
-            self.snapshot = Snapshot(home, self.project)
+            self.snapshot = Snapshot(home, self.project, self.crew.seen)
 
     def _runner(self, record: Record, turn: SessionTurn) -> SupervisedRunner:
         return SupervisedRunner(

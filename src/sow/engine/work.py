@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.actor import Actor
     from sow.domain.shapes import SessionTurn, Task
+    from sow.engine.steps import Steps
     from sow.executors.adapter import Outcome
     from sow.store.desk import Desk
     from sow.store.sessions import Record
@@ -36,9 +37,22 @@ MOST_LOGGED = 2000
 DELEGATING = ("claude",)  # CLIs that find .claude/agents themselves and have such roles as subagents
 
 
-def spawn(crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], *, actor: Actor, fresh: bool) -> Result:
-    """Start a new session on a task; where the first executor is limited, the next of the list takes over."""
-    seats = seats_to_spawn(crew, task, agent, executors)
+def spawn(
+    crew: Crew,
+    task: str,
+    agent: Agent,
+    executors: list[ExecutorConfig],
+    *,
+    actor: Actor,
+    fresh: bool,
+    cwd: str = "",
+    text: str = "",
+) -> Steps[Result]:
+    """Start a new session on a task; where the first executor is limited, the next of the list takes over.
+
+    What `text` says, such as feedback on earlier work, comes last in the prompt.
+    """
+    seats = seats_to_spawn(crew, task, agent, executors, cwd=cwd)
     for seat in seats:
         seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
@@ -46,35 +60,55 @@ def spawn(crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], 
         before = _begin(seats[0], actor, fresh=fresh)
         why = "a fresh session was asked for" if before.get("session_id") else ""
         for index, seat in enumerate(seats):
-            taken = _settled(seat, *_first_turn(seat, "spawn" if not why else "recovery", why), remarks)
+            record, outcome = yield from _first_turn(seat, "spawn" if not why else "recovery", actor, why, text)
+            taken = _settled(seat, record, outcome, remarks)
             if not taken.is_limited or index == len(seats) - 1:
                 break
             why = f"{seat.executor.name} has reached its limit"
             remarks = [*taken.remarks, f"{why}: {seats[index + 1].executor.name} takes over"]
-        return _finish(seat, taken)
+        return (yield from _finish(seat, taken))
 
 
-def resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig, text: str, *, actor: Actor) -> Result:
-    """Go on with a task's session: the text is the answer, the feedback, and the prompt."""
+def resume(
+    crew: Crew,
+    task: str,
+    agent: Agent,
+    executor: ExecutorConfig,
+    text: str,
+    *,
+    actor: Actor,
+    recorded: bool = False,
+) -> Steps[Result]:
+    """Go on with a task's session: the text is the answer, the feedback (unless `recorded`), and the prompt."""
     seat, _ = seat_to_resume(crew, task, agent, executor)
     seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seat.desk, crew.environment), *_cautions(seat)]
         record, why = _record(seat.desk, executor)
-        answered = _answer(seat, text, actor)
+        answered = seat.desk.task() if recorded else _answer(seat, text, actor)
         if record is not None:
-            outcome = seat.take(record, "resume", _resume_prompt(answered, text))
+            outcome = yield from seat.take(record, "resume", _resume_prompt(answered, text))
             if outcome.kind != "not_found":
-                return _finish(seat, _settled(seat, record, outcome, remarks))
+                return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
             settled = _settled(seat, record, outcome, remarks)
             remarks = [*settled.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
             why = "the CLI does not know it any more"
         else:
             remarks.append(f"{why}: a fresh session starts from what is on disk")
-        return _finish(seat, _settled(seat, *_first_turn(seat, "recovery", why, text), remarks))
+        seat.cwd = _folder(seat.desk)
+        record, outcome = yield from _first_turn(seat, "recovery", actor, why, text)
+        return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
 
 
-def seats_to_spawn(crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig]) -> list[Seat]:
+def _folder(desk: Desk) -> str:
+    """Where the task was worked on before: a session that takes over belongs there, and not into the home checkout."""
+    known = sessions.current(desk, desk.task().get("session_id", ""))
+    return known.session["cwd"] if known is not None and os.path.isdir(known.session["cwd"]) else ""
+
+
+def seats_to_spawn(
+    crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
+) -> list[Seat]:
     """A seat for each executor that may take the task, in their order; a wanted model is that of the first CLI only."""
     if agent.name == ORCHESTRATOR:
         raise SowError(
@@ -85,7 +119,8 @@ def seats_to_spawn(crew: Crew, task: str, agent: Agent, executors: list[Executor
     project = projects.load(crew.home)
     desk = desks.find(crew.home, project, task)
     models = [crew.model if each.type == executors[0].type else "" for each in executors]
-    return [Seat(crew, desk, project, agent, each, model=model) for each, model in zip(executors, models, strict=True)]
+    pairs = zip(executors, models, strict=True)
+    return [Seat(crew, desk, project, agent, each, model=model, cwd=cwd) for each, model in pairs]
 
 
 def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> tuple[Seat, Record | None]:
@@ -143,13 +178,11 @@ def _cautions(seat: Seat) -> list[str]:
 
 
 def _begin(seat: Seat, actor: Actor, *, fresh: bool) -> Task:
-    """Move the task to in_progress, if it may start; returns it as it was."""
-    crew, desk = seat.crew, seat.desk
-    with crew.home.lock():
-        before = desk.load()["task"]
-    may_begin(seat, before, fresh=fresh)
-    if before["status"] != "in_progress":
-        task_acts.set_status(crew.home, desk.id, "in_progress", actor=actor)
+    """The task, if work on it may begin; nothing is written yet."""
+    with seat.crew.home.lock():
+        before = seat.desk.load()["task"]
+        may_begin(seat, before, fresh=fresh)
+        task_acts.may_be_put_to_work(seat.crew.home, seat.desk.id, actor=actor)
     return before
 
 
@@ -164,16 +197,12 @@ def may_begin(seat: Seat, task: Task, *, fresh: bool) -> None:
         raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
-def _first_turn(seat: Seat, kind: str, why: str, text: str = "") -> tuple[Record, Outcome]:
-    """A new session: its record first, then its id in the task's state, then the process."""
-    crew, desk = seat.crew, seat.desk
-    record = seat.open_session()
-    with crew.home.lock():
-        loaded = desk.load()
-        task = loaded["task"]
-        named = record.session.get("session_id") or record.session["key"]
-        changed: Task = {**task, "session_id": named, "assigned_agent": seat.agent.name, "updated_at": clock.now()}
-        desk.save(loaded, changed, seat.project["project_id"])
+def _first_turn(seat: Seat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
+    """A new session: its record first, then the task's state with its id, then the process."""
+    desk = seat.desk
+    record = seat.open_session(kind)
+    named = record.session.get("session_id") or record.session["key"]
+    changed = task_acts.put_to_work(seat.crew.home, desk.id, named, seat.agent.name, actor=actor)
     packet = briefing.packet(changed, sow_word(), why=why) if why else ""
     if not seat.adapter.capabilities.runs_commands:
         packet = f"{packet}\n\n{briefing.whole_task(desk, changed)}".strip()
@@ -181,7 +210,8 @@ def _first_turn(seat: Seat, kind: str, why: str, text: str = "") -> tuple[Record
         packet = f"{packet}\n\n{text}".strip()
     delegates = seat.executor.type in DELEGATING
     prompt = briefing.spawn_prompt(seat.agent, desk, changed, sow_word(), delegates=delegates, packet=packet)
-    return record, seat.take(record, kind, prompt)
+    outcome = yield from seat.take_last(record, prompt)
+    return record, outcome
 
 
 def _answer(seat: Seat, text: str, actor: Actor) -> Task:
@@ -214,18 +244,19 @@ def _resume_prompt(task: Task, text: str) -> str:
 class Taken:
     """A turn that was taken and settled."""
 
-    __slots__ = ("outcome", "record", "remarks", "task")
+    __slots__ = ("answered", "outcome", "record", "remarks", "task")
 
-    def __init__(self, record: Record, outcome: Outcome, task: Task, remarks: list[str]) -> None:
+    def __init__(self, record: Record, outcome: Outcome, task: Task, remarks: list[str], *, answered: bool) -> None:
         self.record = record
         self.outcome = outcome
         self.task = task
         self.remarks = remarks
+        self.answered = answered  # before the turn was over: the worker asked, and does not know of it yet
 
     @property
     def is_open(self) -> bool:
         """Whether the worker has left its task without a word."""
-        return self.task["status"] == "in_progress"
+        return self.task["status"] == "in_progress" and not self.answered
 
     @property
     def is_limited(self) -> bool:
@@ -239,13 +270,13 @@ def _settled(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -
     with seat.crew.home.lock():
         if seat.snapshot:
             remarks = [*remarks, *settle.own_moves_only(seat.snapshot, desk)]
-        if outcome.kind != "done":
-            task = desk.task()
-        else:
+        task = desk.task()
+        answered = task["iteration"] != seat.iteration
+        if outcome.kind == "done" and not answered:
             task, turn["inferred"] = settle.infer(desk, seat.project, worked=_worked(seat, turn))
     turn["status"] = task["status"]
     record.save()
-    return Taken(record, outcome, task, remarks)
+    return Taken(record, outcome, task, remarks, answered=answered)
 
 
 def _worked(seat: Seat, turn: SessionTurn) -> bool:
@@ -255,10 +286,10 @@ def _worked(seat: Seat, turn: SessionTurn) -> bool:
     return seat.watch is not None and not seat.watch.others() and seat.watch.changed()
 
 
-def _finish(seat: Seat, taken: Taken) -> Result:
+def _finish(seat: Seat, taken: Taken) -> Steps[Result]:
     """The end of a call: a turn that ended well but said nothing gets one reminder."""
     if taken.outcome.kind == "done" and taken.is_open and seat.adapter.capabilities.resumes:
-        reminded = seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
+        reminded = yield from seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
         after = _settled(seat, taken.record, reminded, taken.remarks)
         after.outcome = reminded if reminded.kind in CUT_OFF else taken.outcome
         taken = after

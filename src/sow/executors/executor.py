@@ -28,20 +28,34 @@ class Executor:
 
     def spawn(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
         """A new session."""
-        told = self.adapter.first_prompt(request, prompt)
-        return self._run(self.adapter.spawn_command(request), request, told)
+        return self._run(*self.spawn_call(request, prompt), request)
 
     def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
         """The next turn of a session."""
-        if not self.supports_resumption():
-            raise no_resumption(self.name, "", "")
-        lost = self.adapter.lost(request)
+        lost = self.lost(request)
         if lost:
             return Outcome("not_found", reason=lost), Story()
-        return self._run(self.adapter.resume_command(request), request, prompt)
+        return self._run(*self.resume_call(request, prompt), request)
 
-    def _run(self, call: Call, request: Request, prompt: str) -> tuple[Outcome, Story]:
+    def spawn_call(self, request: Request, prompt: str) -> tuple[Call, str]:
+        """What a new session runs, and what it is told."""
+        return self._with_binary(self.adapter.spawn_command(request)), self.adapter.first_prompt(request, prompt)
+
+    def resume_call(self, request: Request, prompt: str) -> tuple[Call, str]:
+        """What the next turn of a session runs, and what it is told."""
+        return self._with_binary(self.adapter.resume_command(request)), prompt
+
+    def lost(self, request: Request) -> str:
+        """Why a session cannot be gone on with, where that is seen without starting the CLI."""
+        if not self.supports_resumption():
+            raise no_resumption(self.name, "", "")
+        return self.adapter.lost(request)
+
+    def _with_binary(self, call: Call) -> Call:
         call.arguments.insert(0, self.binary)
+        return call
+
+    def _run(self, call: Call, prompt: str, request: Request) -> tuple[Outcome, Story]:
         story = Story()
         ending = self.runner.run(call, request, prompt, story)
         return self.adapter.outcome(ending, story), story

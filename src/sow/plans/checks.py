@@ -1,4 +1,4 @@
-"""What must hold for a plan as a whole, and the order that shared files force on it."""
+"""What must hold for a plan as a whole, and the order that shared files and groups force on it."""
 
 from __future__ import annotations
 
@@ -124,23 +124,35 @@ def _cycles(plan: Plan) -> None:
 
 
 def _order_overlaps(plan: Plan) -> None:
-    """Tasks that write the same file never run side by side: the later one waits, unless it waits already."""
+    """Tasks that write one file, or are of one group, never run side by side: the later one waits."""
     needs = plan.needs()
-    shared = {file: tasks for file, tasks in _writers(plan).items() if len(tasks) > 1}
+    writers = [(file, tasks) for file, tasks in _writers(plan).items() if len(tasks) > 1]
+    shared = writers + [("", tasks) for tasks in _members(plan).values() if len(tasks) > 1]
     level = {task: number for number, wave in enumerate(graph.waves(needs)) for task in wave}
     before = graph.all_before(needs) if shared else {}
     order = {task: index for index, task in enumerate(needs)}
     waits: dict[str, dict[str, None]] = {task: {} for task in needs}
-    for file, tasks in shared.items():
+    for file, tasks in shared:
         for first, second in pairwise(sorted(tasks, key=lambda task: level[task.id])):
             if first.id in waits[second.id] or before[second.id] >> order[first.id] & 1:
                 continue
             waits[second.id][first.id] = None
-            if level[first.id] == level[second.id]:
+            if not file:
+                second.grouped.append(first.id)
+            elif level[first.id] == level[second.id]:
                 what = f"tasks {first.id} and {second.id} both write {shown(file)}: {second.id} waits for {first.id}"
                 plan.warn(second.file, second.line_of("files"), what)
     for task in plan.tasks:
         task.implied = list(waits[task.id])
+
+
+def _members(plan: Plan) -> dict[str, list[PlanTask]]:
+    """For each group whose tasks share a worktree one after the other, those tasks."""
+    found: dict[str, list[PlanTask]] = {}
+    for task in plan.tasks:
+        if task.worktree_group and task.worktree_group not in plan.parallel_groups:
+            found.setdefault(task.worktree_group, []).append(task)
+    return found
 
 
 def _writers(plan: Plan) -> dict[str, list[PlanTask]]:

@@ -86,6 +86,8 @@ def _is_first(holder: Mapping, key: str, differs: bool) -> bool:
 
 def typed(holder: Mapping, key: str, shape: Any) -> Any:
     """A field as its shape says: data of the right types, with the keys that nobody knows; None where it is wrong."""
+    if key == "agents" and key in holder.node.value and isinstance(holder.node.value[key].value, list):
+        return {"mode": "explicit", "explicit_list": holder.texts(key)}  # the short way to name them
     if shape == "inner":
         found = holder.inner(key)
         return found.node.data() if found is not None else None
@@ -109,7 +111,10 @@ def _group(holder: Mapping, node: Node) -> None:
         holder.wrong(node, "worktree_groups", "a list of groups, each with a group_id", "- group_id: api")
         return
     holder.plan.worktree_groups.append(ident)
-    holder.plan.context.setdefault("worktree_groups", []).append(node.data())
+    data = node.data()
+    if isinstance(data, dict) and str(data.get("execution_model", "")).strip().lower() == "parallel":
+        holder.plan.parallel_groups.add(ident)
+    holder.plan.context.setdefault("worktree_groups", []).append(data)
 
 
 def _keep(holder: Mapping, key: str, data: Any) -> None:

@@ -66,6 +66,13 @@ class Player:
     def do_run(self, words: Any) -> None:
         self.run(_words(words))
 
+    def do_if(self, value: Any) -> None:
+        """Go one way where a program ends well, and the other where it does not."""
+        way = "then" if self.run(_words(value["run"])) else "else"
+        for step in value.get(way, ()):
+            ((name, inner),) = step.items()
+            self.step(name, inner)
+
     def do_sow(self, words: Any) -> None:
         self.call_sow(*_words(words))
 
@@ -96,6 +103,12 @@ class Player:
     def do_deny(self, count: object) -> None:
         self.denied += int(str(count))
         self.voice.tool_result("permission denied", failed=True)
+
+    def do_verdict(self, value: Any) -> None:
+        """A review by one simple rule: GREEN where a file holds a text, else RED."""
+        path, text = str(value["path"]), str(value["holds"])
+        flag, why = ("GREEN", "it is there") if _holds(path, text) else ("RED", f"{path} lacks {text!r}")
+        self.do_say(f"Quality Control: {flag}\n\nFeedback: {why}")
 
     def do_limit(self, seconds: object) -> None:
         self.voice.limit(int(time.time() + float(str(seconds))))
@@ -131,13 +144,24 @@ class Player:
         """The sow of the same environment."""
         self.run([os.path.join(os.path.dirname(sys.executable), "sow"), *words])
 
-    def run(self, words: list[str]) -> None:
+    def run(self, words: list[str]) -> bool:
+        """Run a program; returns whether it ended well."""
         self.voice.tool("Bash", shlex.join(words))
         try:
             done = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-            self.voice.tool_result((done.stdout + done.stderr)[-4000:], failed=done.returncode != 0)
         except OSError as error:
             self.voice.tool_result(str(error), failed=True)
+            return False
+        self.voice.tool_result((done.stdout + done.stderr)[-4000:], failed=done.returncode != 0)
+        return not done.returncode
+
+
+def _holds(path: str, text: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return text in file.read()
+    except OSError:
+        return False
 
 
 def _words(value: Any) -> list[str]:

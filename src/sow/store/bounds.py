@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 SPECIAL = frozenset("\\*?[]{}()!")
 DIGITS = "0123456789"
+LOCAL = ("sessions", "runs", "removed", "litter")  # a task's worktree lies beside these, and is its working folder
 
 
 def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
-    """Settings, sessions, the project's own state, every other desk, and the copies that are kept in the git folder.
+    """Settings, sessions, runs, the project's own state, others' desks and worktrees, and the copies in the git folder.
 
     What a worker has to say about these goes through `sow`. Knowledge stays open: it is a part of the work. Other desks
     are told by their ids rather than listed, so that one that is made during the turn is closed too.
@@ -21,7 +22,8 @@ def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
     home = desk.home
     sow, project = literal(home.sow), literal(home.project)
     files = [f"{sow}/config.yaml", f"{sow}/.gitignore", f"{project}/state.yaml", f"{project}/log.md"]
-    folders = [f"{sow}/local", f"{sow}/sinks", f"{sow}/repos", f"{project}/context"]
+    folders = [f"{sow}/sinks", f"{sow}/repos", f"{project}/context", *(f"{sow}/local/{each}" for each in LOCAL)]
+    folders += [f"{sow}/local/worktrees/{each}" for each in (*other_ids(desk.id), "integration-*")]
     folders += [f"{project}/phases/{each}" for each in phases if each != desk.phase]
     folders += [f"{project}/phases/{desk.phase}/tasks/{each}" for each in other_ids(desk.id)]
     folders += [f"{literal(each)}/sow" for each in dict.fromkeys((home.checkout.git, home.checkout.common))]

@@ -6,7 +6,7 @@ import os
 import time
 
 from sow.errors import Waiting
-from sow.store.disk import failure
+from sow.store.disk import counted, failure
 from sow.store.lock import open_lock, try_lock
 
 TYPE_CHECKING = False
@@ -40,6 +40,7 @@ class Claim:
             time.sleep(PAUSE)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n"
+        counted(f"claim {self.path}")
         try:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, holder.encode(), 0)
@@ -52,6 +53,7 @@ class Claim:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        counted(f"let go of {self.path}")
         os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)
 
@@ -63,7 +65,8 @@ def _holder(descriptor: int) -> str:
 def taken(name: str, holder: str) -> Waiting:
     """The refusal of what somebody else runs now."""
     shown = name.replace("task-", "task ", 1)
-    return Waiting(f"{shown} is claimed by {holder}", "wait for it to end, or stop it, then run the command again")
+    stop = "stop it (sow runs stop)" if name == "run" else "stop it"
+    return Waiting(f"{shown} is claimed by {holder}", f"wait for it to end, or {stop}, then run the command again")
 
 
 def holder_of(folder: str, name: str) -> str:

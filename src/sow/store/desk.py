@@ -12,6 +12,8 @@ from sow.store.validators.task import validate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sow.domain.shapes import ProjectState, Task, TaskState
     from sow.store.home import Home
 
@@ -95,6 +97,11 @@ def find(home: Home, project: ProjectState, task: str) -> Desk:
         else 'create one: sow task create --name "…" --agent implementer'
     )
     raise SowError(f"there is no task {task}", hint)
+
+
+def load_some(home: Home, project: ProjectState, wanted: Collection[str]) -> list[Task]:
+    """Those tasks of a list that are there; one that cannot be read is refused, so that nothing is said without it."""
+    return [desk.task() for desk in desks(home, project) if desk.id in wanted]
 
 
 def load_all(home: Home, project: ProjectState) -> tuple[list[tuple[Desk, Task]], dict[str, str]]:

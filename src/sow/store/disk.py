@@ -30,6 +30,21 @@ REASONS = {
 }
 
 
+COUNTED = "SOW_TEST_KILL_AT" in os.environ  # a test counts our steps; nobody else pays for that
+
+
+def _cross(step: str) -> None:
+    from sow.system import boundary
+
+    boundary.cross(step)
+
+
+def counted(step: str) -> None:
+    """Say that the next step changes something outside of this process, where a test counts such steps."""
+    if COUNTED:
+        _cross(step)
+
+
 def failure(action: str, path: str, error: OSError) -> Failed:
     """What the system said, with the place and the next step."""
     reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
@@ -41,9 +56,13 @@ class Disk:
 
     def open(self, path: str, flags: int) -> int:
         """Open without following a link at the end of the path."""
+        if COUNTED and flags & os.O_CREAT:
+            _cross(f"create {path}")
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
 
     def write(self, descriptor: int, data: bytes) -> int:
+        if COUNTED:
+            _cross("write")
         return os.write(descriptor, data)
 
     def set_mode(self, descriptor: int, mode: int) -> None:
@@ -56,12 +75,18 @@ class Disk:
         os.close(descriptor)
 
     def replace(self, source: str, target: str) -> None:
+        if COUNTED:
+            _cross(f"replace {target}")
         os.replace(source, target)
 
     def remove(self, path: str) -> None:
+        if COUNTED:
+            _cross(f"remove {path}")
         os.unlink(path)
 
     def make_folder(self, path: str) -> None:
+        if COUNTED and not os.path.lexists(path):
+            _cross(f"make {path}")
         os.mkdir(path, 0o755)
 
     def read(self, path: str, limit: int = MAX_READ) -> bytes:
@@ -86,9 +111,13 @@ class PrivateDisk(Disk):
     """The disk for what is the user's alone: nobody else may read it."""
 
     def open(self, path: str, flags: int) -> int:
+        if COUNTED and flags & os.O_CREAT:
+            _cross(f"create {path}")
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def make_folder(self, path: str) -> None:
+        if COUNTED and not os.path.lexists(path):
+            _cross(f"make {path}")
         os.mkdir(path, 0o700)
 
 
@@ -170,6 +199,14 @@ def _make_folder(disk: Disk, folder: str) -> bool:
     return True
 
 
+def is_folder(path: str) -> bool:
+    """Whether there is a folder, and no link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def refuse_link(folder: str) -> None:
     """Refuse a folder that is a link or no folder: we would write outside our root."""
     try:
@@ -216,7 +253,7 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
         data = data[disk.write(descriptor, data) :]
 
 
-def append_file(disk: Disk, path: str, text: str) -> None:
+def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
     """Add a text in one write, so that entries of parallel writers never mix."""
     try:
         descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -224,7 +261,8 @@ def append_file(disk: Disk, path: str, text: str) -> None:
             if not os.fstat(descriptor).st_size:  # new, or left by somebody who died here: its name may not be durable
                 sync_folder(disk, os.path.dirname(path))
             write_all(disk, descriptor, text.encode("utf-8"))
-            disk.sync(descriptor)
+            if durable:
+                disk.sync(descriptor)
         finally:
             disk.close(descriptor)
     except OSError as error:
@@ -245,6 +283,7 @@ def remove_tree_quietly(folder: str) -> None:
         for entry in list(os.scandir(folder)):
             remove = remove_tree_quietly if entry.is_dir(follow_symlinks=False) else remove_quietly
             remove(entry.path)
+        counted(f"remove {folder}")
         os.rmdir(folder)
     except OSError:
         return
@@ -252,6 +291,7 @@ def remove_tree_quietly(folder: str) -> None:
 
 def remove_quietly(path: str) -> None:
     """Remove a left-over; it is no loss if it stays."""
+    counted(f"remove {path}")
     try:
         os.unlink(path)
     except OSError:

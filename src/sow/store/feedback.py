@@ -24,15 +24,27 @@ def path(desk: Desk, number: int) -> str:
 
 
 def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
-    """Write the next feedback file, and say where it is."""
-    number = max(numbers(desk), default=0) + 1
+    """Write the next feedback file, and say where it is; the same words again, after a crash, are the same file."""
+    words = harmless(text).strip()
+    number = max(numbers(desk), default=0)
+    if not number or not _is_said(desk, number, by=harmless(by), iteration=iteration, text=words):
+        number += 1
     head = f"# Feedback {number:03d}\n\n- by: {harmless(by)}\n- at: {now}\n- on iteration: {iteration}\n"
-    page = f"{head}\n{harmless(text).strip()}\n"
+    page = f"{head}\n{words}\n"
     if len(page.encode()) > MAX_READ:
         raise SowError("the feedback is too long to be read back", "put most of it into a file, and name that file")
     make_folders(desk.home.disk, desk.folder, ("feedback",))
     desk.home.replace(path(desk, number), page)
     return desk.home.relative(path(desk, number))
+
+
+def _is_said(desk: Desk, number: int, *, by: str, iteration: int, text: str) -> bool:
+    """Whether a feedback file has just these words of the same speaker on the same iteration."""
+    try:
+        facts, said = _split(desk.home.read(path(desk, number)))
+    except SowError:  # not one of ours, then
+        return False
+    return said == text and facts.get("by") == by and facts.get("on iteration") == str(iteration)
 
 
 def read(desk: Desk) -> list[dict[str, str]]:
@@ -50,6 +62,12 @@ def read(desk: Desk) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def is_about(desk: Desk, text: str, iteration: int) -> bool:
+    """Whether this very text was said about an iteration."""
+    wanted = (str(iteration), harmless(text).strip())
+    return any((each["iteration"], each["text"]) == wanted for each in read(desk))
 
 
 def _split(text: str) -> tuple[dict[str, str], str]:

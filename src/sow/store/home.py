@@ -7,7 +7,17 @@ import os
 from sow.errors import SowError
 from sow.store import claim
 from sow.store.claim import Claim
-from sow.store.disk import MAX_READ, Disk, append_file, make_folders, read_text, refuse_link, replace_file, sync_folder
+from sow.store.disk import (
+    MAX_READ,
+    Disk,
+    append_file,
+    is_folder,
+    make_folders,
+    read_text,
+    refuse_link,
+    replace_file,
+    sync_folder,
+)
 from sow.store.lock import Lock
 from sow.system import checkout
 from sow.system.checkout import Checkout
@@ -15,6 +25,8 @@ from sow.system.checkout import Checkout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sow.store.holder import Holder
 
 FORBIDDEN_BRANCHES = ("main", "master")
 
@@ -63,10 +75,10 @@ class Home:
         self._guard(path)
         replace_file(self.disk, path, text)
 
-    def append(self, path: str, text: str) -> None:
+    def append(self, path: str, text: str, *, durable: bool = True) -> None:
         """Add to a file of ours in one write."""
         self._guard(path)
-        append_file(self.disk, path, text)
+        append_file(self.disk, path, text, durable=durable)
 
     def remove(self, path: str) -> None:
         """Take a file of ours away."""
@@ -93,11 +105,17 @@ class Home:
 
     def lock(self) -> Lock:
         """The short lock on every state file of this checkout: on the folder that holds them all."""
-        return Lock(self.folder())
+        return Lock(self.sow if is_folder(self.sow) else self.folder())
 
     def claim(self, name: str, *, purpose: str) -> Claim:
         """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
         return Claim(make_folders(self.disk, self.checkout.git, ("sow", "claims")), name, purpose=purpose)
+
+    def claimant(self, name: str) -> Holder | None:
+        """Who has that claim now; nothing is made or taken."""
+        from sow.store.holder import holder
+
+        return holder(f"{self.checkout.git}/sow/claims", name)
 
     @property
     def claims(self) -> str:

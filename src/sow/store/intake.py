@@ -47,7 +47,7 @@ class Intake:
         self.digests = digests
         self.descriptions = descriptions
         self.agents = agents
-        self.phase = phase
+        self.phase = phase  # none: where the tasks of a plan usually go
 
 
 def digest(text: str) -> str:
@@ -66,10 +66,15 @@ def place_of(home: Home, path: str) -> str:
 
 def propose(home: Home, project: ProjectState, given: Intake) -> list[Difference]:
     """What the import would do; nothing is changed."""
-    phase.may_plan_in(project["phases"], phase.match(given.phase, project["phases"]))
+    phase.may_plan_in(project["phases"], _where(given, project))
     tasks = [task for _, task in desks.load_all(home, project)[0]]
     taken = [each.id for each in desks.desks(home, project)]
     return rules.compare(_wanted(given, tasks, taken), tasks, set(given.paths.values()))
+
+
+def _where(given: Intake, project: ProjectState) -> str:
+    """The phase of new tasks."""
+    return phase.match(given.phase, project["phases"]) if given.phase else phase.usual(project["phases"])
 
 
 def propose_fresh(given: Intake) -> list[Difference]:
@@ -113,7 +118,7 @@ def carry_out(home: Home, given: Intake, agreed: Sequence[Difference], *, actor:
         if any(each.kind in ("new", "changed", "gone") for each in found):
             names = ", ".join(given.paths.values())
             record(home, actor, action="plan_import", text=f"imported {names}: {counts(found)}", now=now)
-        where = phase.match(given.phase, project["phases"])
+        where = _where(given, project)
         for each in _in_order(found):
             _apply(home, project, each, where, actor, now)
         _remember(home, project, given, now)

@@ -26,6 +26,11 @@ def of_notes(task: str) -> str:
     return f"{task}-notes"
 
 
+def of_description(task: str) -> str:
+    """The name of the copy of a task's description."""
+    return f"{task}-description"
+
+
 def project_copy(home: Home, branch: str) -> str:
     """The last good copy of the state of this branch's project: the path, or nothing."""
     folder = f"{home.checkout.common}/sow"
@@ -57,5 +62,10 @@ def stamp(home: Home, project_id: str, name: str) -> tuple[int, int]:
     return (facts.st_ino, facts.st_mtime_ns)
 
 
+def folder(home: Home, project_id: str) -> str:
+    """Where the copies of a project are."""
+    return f"{home.checkout.common}/sow/{project_id}"
+
+
 def _path(home: Home, project_id: str, name: str) -> str:
-    return f"{home.checkout.common}/sow/{project_id}/{name}.yaml"
+    return f"{folder(home, project_id)}/{name}.yaml"

@@ -27,6 +27,8 @@ BY_FIELD = {
     "repos": "repo-index",
     "notes": "notes",
     "agents": "user-config",
+    "run": "run",
+    "session": "session",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.store.disk import remove_tree_quietly
+from sow.store.disk import counted, remove_tree_quietly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Litter:
 
 def _move(source: str, target: str) -> None:
     """Give a folder another place; one that cannot be moved is no loss, since its CLI makes it again."""
+    counted(f"move to {target}")
     try:
         os.rename(source, target)
     except OSError:

@@ -45,6 +45,16 @@ def try_lock(descriptor: int, path: str) -> bool:
         return False
 
 
+def is_locked(descriptor: int) -> bool:
+    """Whether somebody else has the lock on this file; nothing is kept."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
+
+
 class Lock:
     """`with Lock(folder):` holds it; a second writer waits."""
 

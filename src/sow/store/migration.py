@@ -11,7 +11,7 @@ from typing import Any
 from sow.errors import Failed, SowError, Waiting
 from sow.store import kept, schema, state, yaml_text
 from sow.store import project as projects
-from sow.store.disk import failure, list_folder, sync_tree
+from sow.store.disk import counted, failure, list_folder, sync_tree
 from sow.store.formats import is_version
 from sow.store.home import Home
 from sow.store.schema_diff import Change, changes
@@ -92,6 +92,7 @@ def apply(home: Home, steps: list[Step]) -> str:
         old = [each.data["project_id"] for each in steps if each.name == "project"]
         project_id = old[0] if old else projects.load_anywhere(home)["project_id"]
         backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
+        counted(f"copy to {backup}")
         try:
             shutil.copytree(home.project, backup, symlinks=True)
             sync_tree(home.disk, backup)

@@ -1,4 +1,4 @@
-"""What the finished tasks of this checkout took: the history that forecasts are made from."""
+"""What the finished tasks of this checkout took and cost: the history that forecasts are made from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sow.store import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sow.domain.shapes import SessionTurn
     from sow.store.desk import Desk
     from sow.store.home import Home
 
@@ -26,16 +27,19 @@ def finished(home: Home) -> list[Past]:
         return []
     found = []
     for desk, task in readable:
-        minutes = _minutes(desk) if task["status"] == "completed" else 0
+        turns = _turns(desk) if task["status"] == "completed" else []
+        minutes = sum(turn.get("seconds") or 0 for turn in turns) / 60
         if minutes:
-            found.append(Past(task["assigned_agent"], minutes, task.get("estimated_minutes")))
+            costs = [turn.get("cost_usd") for turn in turns]
+            known = [cost for cost in costs if cost is not None]
+            cost = sum(known) if len(known) == len(costs) else None  # a part of it would look like the whole
+            found.append(Past(task["assigned_agent"], minutes, task.get("estimated_minutes"), cost=cost))
     return found
 
 
-def _minutes(desk: Desk) -> float:
-    """How long agents worked on a task, all its turns together."""
+def _turns(desk: Desk) -> list[SessionTurn]:
+    """All turns on a task, those of its reviewers too."""
     try:
-        turns = [turn for record in sessions.records(desk) for turn in record.session["turns"]]
+        return [turn for record in sessions.records(desk) for turn in record.session["turns"]]
     except SowError:
-        return 0
-    return sum(turn.get("seconds") or 0 for turn in turns) / 60
+        return []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from sow.store import state
-from sow.store.disk import PrivateDisk, failure, replace_file
+from sow.store.disk import PrivateDisk, counted, failure, replace_file
 from sow.store.schema import VERSION
 from sow.store.validators.session import validate
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Session, SessionState, SessionTurn
+    from sow.domain.shapes import Session, SessionState, SessionTurn, Task
     from sow.store.desk import Desk
 
 
@@ -36,6 +36,7 @@ class Record:
 
     def keep(self, turn: int, ending: str, text: str) -> None:
         """Write such a file, for its owner only."""
+        self._stand()
         replace_file(PrivateDisk(), self.file(turn, ending), text, durable=False)
 
     def files(self, turn: int) -> list[str]:
@@ -47,23 +48,36 @@ class Record:
 
     def save(self) -> None:
         """Write the record as it is now."""
+        self._stand()
         state.write(self.desk.home, f"{self.folder}/record.yaml", self.loaded, validate)  # type: ignore[arg-type]
 
-    def begin_turn(self, kind: str, secrets: list[str]) -> SessionTurn:
+    def _stand(self) -> None:
+        """Let the folder be there: somebody may have cleaned up under us."""
+        if not os.path.isdir(self.folder):
+            _make_folder(self.desk, self.session["number"])
+
+    def begin_turn(self, kind: str, iteration: int, secrets: list[str]) -> SessionTurn:
         """A new turn, on disk before its process starts, with the names of the secrets that may get into its files."""
-        turn: SessionTurn = {
-            "number": len(self.session["turns"]) + 1,
-            "kind": kind,
-            "started_at": clock.now(),
-            "reason": "",
-            "inferred": False,
-            "redacted": 0,
-        }
-        if secrets:
-            turn["unstruck"] = secrets
+        turn = new_turn(len(self.session["turns"]) + 1, kind, iteration, secrets)
         self.session["turns"].append(turn)
         self.save()
         return turn
+
+
+def new_turn(number: int, kind: str, iteration: int, secrets: list[str]) -> SessionTurn:
+    """A turn as it begins."""
+    turn: SessionTurn = {
+        "number": number,
+        "kind": kind,
+        "iteration": iteration,
+        "started_at": clock.now(),
+        "reason": "",
+        "inferred": False,
+        "redacted": 0,
+    }
+    if secrets:
+        turn["unstruck"] = secrets
+    return turn
 
 
 def _turn(number: int) -> str:
@@ -110,10 +124,27 @@ def draft(desk: Desk, session: Session) -> Record:
 def create(desk: Desk, session: Session) -> Record:
     """A new session, with its record on disk."""
     record = draft(desk, session)
-    folder = desk.home.folder("local", "sessions", desk.id, str(record.session["number"]))
+    _make_folder(desk, record.session["number"])
+    record.save()
+    return record
+
+
+def _make_folder(desk: Desk, number: int) -> None:
+    """The folder of a session, for its owner only."""
+    folder = desk.home.folder("local", "sessions", desk.id, str(number))
+    counted(f"protect {folder}")
     try:
         os.chmod(folder, 0o700)
     except OSError as error:
         raise failure("protect", folder, error) from None
-    record.save()
-    return record
+
+
+def final_text(desk: Desk, task: Task) -> str:
+    """The last words of the worker on a task, as far as they are kept."""
+    for record in reversed(records(desk)):
+        if record.session["role"] == task["assigned_agent"]:
+            for turn in reversed(record.session["turns"]):
+                path = record.file(turn["number"], "txt")
+                if os.path.isfile(path):
+                    return desk.home.read(path)
+    return ""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import SowError
-from sow.store import desk as desks
 from sow.store import kept
-from sow.store import project as projects
+from sow.store.seen import UNKNOWN, UNREADABLE, Look, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
-
-UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
 
 
 class Edit:
@@ -38,6 +34,11 @@ class Edit:
         """Whether git left a conflict in it: somebody is at work there."""
         return self.now is not None and "\n<<<<<<< " in f"\n{self.now}"
 
+    @property
+    def text(self) -> str:
+        """What can be read in it now; nothing where it is gone or no text."""
+        return "" if self.now is None or self.now == UNREADABLE else self.now
+
     def take_back(self, home: Home) -> None:
         """Make the file what it was."""
         if self.good is None:
@@ -50,43 +51,27 @@ class Edit:
 class Snapshot:
     """Texts and not documents: most are never looked at again, so none is parsed. To be taken under the lock."""
 
-    __slots__ = ("files", "home", "project", "stamps", "texts")
+    __slots__ = ("__weakref__", "changes", "home", "looks", "project", "seen")
 
-    def __init__(self, home: Home, project: ProjectState) -> None:
+    def __init__(self, home: Home, project: ProjectState, seen: Seen | None = None) -> None:
         self.home = home
         self.project = project
-        self.files = _files(home, project)
-        self.texts = {path: _read(home, path) for _, _, path in self.files}
-        self.stamps = {path: kept.stamp(home, project["project_id"], name) for name, _, path in self.files}
+        self.seen = seen or Seen(home)
+        self.looks = self.seen.begin(self, project)
+        self.changes = len(self.seen.changes)
 
     def edits(self) -> list[Edit]:
         """What was edited by hand since: the project's own state first, and a task's notes before its state."""
-        now = _files(self.home, self.project)
-        every = dict.fromkeys((*self.files, *now))
-        return [edit for name, task, path in every if (edit := self._edit(name, task, path))]
+        now = self.seen.scan(self.project)
+        self.seen.turns.discard(self)
+        changed = set(self.seen.changes[self.changes :])
+        different = [path for path in self.seen.files if path in changed] if changed else []
+        return [edit for path in different if (edit := self._edit(path, now[path]))]
 
-    def _edit(self, name: str, task: str, path: str) -> Edit | None:
+    def _edit(self, path: str, now: Look) -> Edit | None:
         """How a file differs from what it should be: the copy that sow kept meanwhile, else what it was before."""
-        before, now = self.texts.get(path), _read(self.home, path)
-        project_id = self.project["project_id"]
-        wrote = kept.stamp(self.home, project_id, name) != self.stamps.get(path, (0, 0))
-        good = (kept.recall(self.home, project_id, name) if wrote else None) or before
-        return None if now == good else Edit(name=name, task=task, path=path, now=now, good=good)
-
-
-def _files(home: Home, project: ProjectState) -> list[tuple[str, str, str]]:
-    """Every state file, with the name of its kept copy and its task."""
-    found = [("project", "", projects.path(home))]
-    for desk in desks.desks(home, project):
-        found.append((kept.of_notes(desk.id), desk.id, desk.notes_path))
-        found.append((desk.id, desk.id, desk.state_path))
-    return found
-
-
-def _read(home: Home, path: str) -> str | None:
-    try:
-        return home.read(path)
-    except FileNotFoundError:
-        return None
-    except SowError:
-        return UNREADABLE
+        name, task = self.seen.files[path]
+        before = self.looks.get(path, UNKNOWN)
+        wrote = now.copy != before.copy
+        good = (kept.recall(self.home, self.project["project_id"], name) if wrote else None) or before.text
+        return None if now.text == good else Edit(name=name, task=task, path=path, now=now.text, good=good)

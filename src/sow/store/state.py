@@ -17,13 +17,38 @@ if TYPE_CHECKING:
 
     Validate = Callable[[Any, str], None]
 
+MOST_CHECKED = 64
+_CHECKED: dict[tuple[str, Validate], dict[str, Any]] = {}  # by the text itself: never out of date
+
 
 class OtherVersion(SowError):
     """A file of an older or a newer sow."""
 
 
 def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
-    """The state in a text, checked against the schema."""
+    """The state in a text, checked against the schema; one that was checked a moment ago is only copied."""
+    known = _CHECKED.get((text, validate))
+    if known is None:
+        known = _parse(text, path, validate)
+        _remember(text, validate, known)
+    copied: dict[str, Any] = _copy(known)
+    return copied
+
+
+def _remember(text: str, validate: Validate, data: dict[str, Any]) -> None:
+    if len(_CHECKED) >= MOST_CHECKED:
+        _CHECKED.clear()
+    _CHECKED[text, validate] = data
+
+
+def _copy(value: Any) -> Any:
+    """The same document, which may be changed without changing this one."""
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in value.items()}
+    return [_copy(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
     data = yaml_text.load(text, path)
     if not isinstance(data, dict):
         raise InvalidFile(f"{path}: not a mapping of fields", "mend the file, or restore it from git")
@@ -72,4 +97,5 @@ def write(home: Home, path: str, data: dict[str, Any], validate: Validate) -> st
     check(data, home.relative(path), validate)
     text = yaml_text.dump(data)
     home.replace(path, text)
+    _remember(text, validate, _copy(data))  # it is read back soon, if at all
     return text

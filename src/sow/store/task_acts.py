@@ -7,6 +7,7 @@ import os
 from sow.domain import ids, note, phase
 from sow.domain import task as rules
 from sow.domain import text as texts
+from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import feedback, kept, log, notes, state
@@ -21,7 +22,8 @@ from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.actor import Actor
+    from collections.abc import Iterable
+
     from sow.domain.shapes import LogEntry, ProjectState, Task, TaskState
     from sow.store.home import Home
 
@@ -146,20 +148,60 @@ def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = ""
 
 def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
     """The same for a caller that holds the lock."""
-    now = clock.now()
     opened = _Opened(home, task)
-    before = opened.task
+    return opened.save(_moved(opened, to, actor, reason))
+
+
+def put_to_work(home: Home, task: str, session: str, agent: str, *, actor: Actor) -> Task:
+    """Give a task to a worker: in progress, with the id of the worker's session, in one write."""
+    with home.lock():
+        opened = _Opened(home, task)
+        started = opened.task
+        if started["status"] != "in_progress":
+            started = _moved(opened, "in_progress", actor, "")
+        changed: Task = {**started, "session_id": session, "assigned_agent": agent, "updated_at": clock.now()}
+        return opened.save(changed).task
+
+
+def may_be_put_to_work(home: Home, task: str, *, actor: Actor) -> None:
+    """Refuse what the phase, the dependencies or the tables do not allow; for one who holds the lock."""
+    opened = _Opened(home, task)
+    if opened.task["status"] != "in_progress":
+        _, event = rules.move(opened.task, "in_progress", actor=actor, now=clock.now())
+        if event == "start":
+            _may_start(opened)
+
+
+def _may_start(opened: _Opened) -> None:
+    phase.may_start_in(opened.project["phases"], opened.desk.phase)
+    rules.may_start(opened.task, _statuses(opened.desk.home, opened.project, opened.task["depends_on"]))
+
+
+def _statuses(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict[str, str]:
+    """The status of each of these tasks that is there and can be read."""
+    found = {}
+    for each in tasks:
+        try:
+            found[each] = desks.find(home, project, each).task()["status"]
+        except SowError:  # missing or broken: not completed, as far as anybody can tell
+            continue
+    return found
+
+
+def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
+    """The task after a move that everything allows, with what else belongs to the move written already."""
+    home, before, task, now = opened.desk.home, opened.task, opened.task["id"], clock.now()
     changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
     if event in ("approve", "abandon"):
         home.refuse_claimed(task)
     if event in ("submit", "approve"):
         rules.gate(before, notes.unresolved(opened.desk))
     if event == "start":
-        phase.may_start_in(opened.project["phases"], opened.desk.phase)
-        if before["depends_on"]:
-            rules.may_start(before, statuses(home, opened.project))
+        _may_start(opened)
     if event == "ask":
-        changed = _ask(opened, changed, reason, now)
+        changed = (
+            _ask(opened, changed, reason, now) if not _is_answered(opened, actor, reason) else _go_on(changed, now)
+        )
     if event == "answer" and "question" in changed:
         raise SowError(f"task {task} waits for an answer", f'answer it: sow answer {changed["question"]["number"]} "…"')
     if event in ("approve", "abandon", "send_back", "retry"):
@@ -167,13 +209,33 @@ def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> C
         record(home, actor, action=event, text=f"{text}: {reason}" if reason else text, now=now)
     elif reason and event in ("start", "submit", "fail"):
         _log(opened.desk, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
-    return opened.save(changed)
+    return changed
 
 
 def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
     """Note why a worker moved its task, in the task's own log."""
     entry: LogEntry = {"timestamp": now, "agent": agent, "action": action, "result": "info", "files": [], "text": text}
     log.append(desk.home, desk.log_path, entry)
+
+
+def _is_answered(opened: _Opened, actor: Actor, reason: str) -> bool:
+    """Whether a worker pauses for a question that was answered while it was still on its way to the pause."""
+    task = opened.task
+    if not actor.is_worker or reason or "question" in task or not task["questions"]:
+        return False
+    if any(each["status"] == "escalated" for each in notes.listed(opened.desk)):
+        return False
+    last = task["questions"][-1]
+    said = log.read(opened.desk.home, opened.desk.log_path)[-1:]
+    if any(each["timestamp"] > last["answered_at"] for each in said):  # it asks something else by now
+        return False
+    return feedback.is_about(opened.desk, last["answer"], task["iteration"])
+
+
+def _go_on(paused: Task, now: str) -> Task:
+    """A task whose question is answered already: the next iteration begins with that answer."""
+    by = Actor(kind=ORCHESTRATOR, name=paused["questions"][-1]["answered_by"], task="")
+    return rules.move(paused, "in_progress", actor=by, now=now)[0]
 
 
 def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> Task:

@@ -17,6 +17,11 @@ def write(path: str, text: str) -> None:
     replace_file(disk, os.path.realpath(path), text)
 
 
+def make_folders(folder: str) -> None:
+    """Make a folder of the user's, for the user alone, if it is not there."""
+    _make_folders(PrivateDisk(), folder)
+
+
 def _make_folders(disk: PrivateDisk, folder: str) -> None:
     if os.path.isdir(folder):
         return

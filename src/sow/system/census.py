@@ -6,6 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Protocol
 
     class Census(Protocol):
@@ -14,15 +15,18 @@ if TYPE_CHECKING:
         inherits: bool
         slack: int  # how far two tellings of one birth may be apart
 
+        def birth(self, pid: int) -> int: ...
+
         def everybody(self) -> dict[int, Process]: ...
 
-        def marked(self, name: str, value: str) -> set[int]: ...
+        def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]: ...
 
 
 # A sow that supervises a turn shows it in its own name, followed by the task's id. Only the process itself can change
 # that, and all who live below it can read it: those too who have taken off every mark and left their parents.
 BADGE = "sow-turn-"
 LONGEST_NAME = 15
+CHUNK = 1 << 16
 
 
 class Process:
@@ -62,6 +66,11 @@ class Proc:
             born=int(facts[19]),
         )
 
+    def birth(self, pid: int) -> int:
+        """When a process was born; zero where nobody can say."""
+        found = self.one(pid)
+        return found.born if found else 0
+
     def everybody(self) -> dict[int, Process]:
         """Every live process."""
         found = ((int(name), self.one(int(name))) for name in os.listdir("/proc") if name.isdigit())
@@ -72,9 +81,9 @@ class Proc:
         _, _, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(f"\0{name}=".encode())
         return rest.partition(b"\0")[0].decode("utf-8", "replace")
 
-    def marked(self, name: str, value: str) -> set[int]:
-        """Every live process that was started with this variable."""
-        return {pid for pid in self.everybody() if self.variable(pid, name) == value}
+    def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]:
+        """Every live process, or each of some, that was started with this variable."""
+        return {pid for pid in (self.everybody() if among is None else among) if self.variable(pid, name) == value}
 
 
 def here() -> Census:
@@ -100,7 +109,15 @@ def wear(name: str) -> str:
 def _read(path: str) -> bytes:
     """What /proc says; nothing about a process that hides its environment, has ended, or where there is no /proc."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        data = b""
+        while more := os.read(descriptor, CHUNK):
+            data += more
+        return data
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 
 from sow.errors import Failed
+from sow.system import boundary, tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 TIMEOUT = 60
-# Our calls never ask, never page, never run a hook, and see only the repository that they are given.
+LONG = 1800  # a checkout of a large repository on a slow disk, with files that a filter fetches
+# Our calls never ask, never page, never run a hook, never start work behind our back, and see only the repository
+# that they are given.
 SETTINGS = (
     "-c",
     "core.hooksPath=/dev/null",
@@ -18,44 +26,191 @@ SETTINGS = (
     "commit.gpgSign=false",
     "-c",
     "core.quotePath=false",
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "maintenance.auto=false",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "i18n.commitEncoding=UTF-8",
 )
 HIDDEN = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
     "GIT_COMMON_DIR",
     "GIT_NAMESPACE",
     "GIT_PREFIX",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
 )
+ROOM = 64 << 10  # bytes that git needs at least for its smallest files
+BLAME = ("fatal: ", "error: ")
 
 
-def run(arguments: list[str], *, cwd: str, check: bool = True) -> str:
+class Done:
+    """What one git command came to."""
+
+    __slots__ = ("code", "err", "full", "out")
+
+    def __init__(self, *, code: int, out: str, err: str, full: bool = False) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+        self.full = full  # whether it failed on a disk without room, of which git does not always speak
+
+    @property
+    def words(self) -> str:
+        """Git's own words on what went wrong: the line that says so, and not a warning before it."""
+        ended = f"exit {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
+        lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [ended]
+        said = next((line for start in BLAME for line in lines if line.startswith(start)), lines[0])
+        return said.removeprefix("fatal: ").removeprefix("error: ") + (" (the disk is full)" if self.full else "")
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    cwd: str,
+    check: bool = True,
+    options: Sequence[str] = (),
+    input: str = "",
+    index: str = "",
+    variables: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+    hold: int = -1,
+) -> str:
     """The output of one git command; a failure is our error, with git's own words."""
+    done = attempt(
+        arguments,
+        cwd=cwd,
+        options=options,
+        input=input,
+        index=index,
+        variables=variables,
+        timeout=timeout,
+        hold=hold,
+    )
+    if check and done.code:
+        raise failure(arguments, done)
+    return done.out
+
+
+def failure(arguments: Sequence[str], done: Done) -> Failed:
+    """A command that failed, as an error of ours."""
+    return Failed(f"git {arguments[0]} failed: {done.words}", "see 'git status' in this repository")
+
+
+def attempt(
+    arguments: Sequence[str],
+    *,
+    cwd: str,
+    options: Sequence[str] = (),
+    input: str = "",
+    index: str = "",
+    variables: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+    hold: int = -1,
+) -> Done:
+    """What one git command came to, whatever that is.
+
+    `options` stand before the command, `index` is another index file than the checkout's own, and `hold` is a lock
+    that git keeps for as long as it runs: when we are killed, the next one waits until our git has ended.
+    """
+    process = _start(arguments, cwd, options, _environment(index, variables), hold)
+    try:
+        out, err = process.communicate(input.encode("utf-8", "surrogateescape"), timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        raise Failed(
+            f"git {arguments[0]} did not end within {timeout:.0f} seconds", "look for a hanging git process"
+        ) from None
+    except KeyboardInterrupt:
+        # Git in the middle of its work leaves half a checkout behind: it may end first.
+        _finish(process, timeout)
+        raise
+    code = process.returncode
+    return Done(code=code, out=_text(out), err=_text(err), full=bool(code) and _is_full(cwd))
+
+
+def _is_full(folder: str) -> bool:
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM
+
+
+def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), limit: int) -> tuple[str, bool]:
+    """The beginning of what a command prints, in bytes up to the limit, and whether that is all of it."""
+    process = _start(arguments, cwd, options, _environment("", None), -1, errors=subprocess.DEVNULL)
+    try:
+        said = process.stdout.read(limit + 1) if process.stdout else b""
+    finally:
+        _kill(process)
+    return said[:limit].decode("utf-8", "replace"), len(said) <= limit
+
+
+def _environment(index: str, variables: Mapping[str, str] | None) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    if index:
+        environment["GIT_INDEX_FILE"] = index
+    return environment | dict(variables or {})
+
+
+def _start(
+    arguments: Sequence[str],
+    cwd: str,
+    options: Sequence[str],
+    environment: dict[str, str],
+    hold: int,
+    errors: int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    boundary.cross(f"git {arguments[0]}")
     try:
-        done = subprocess.run(
-            ["git", *SETTINGS, *arguments],
+        return subprocess.Popen(
+            ["git", *SETTINGS, *options, *arguments],
             cwd=cwd,
             env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            timeout=TIMEOUT,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            pass_fds=(hold,) if hold >= 0 else (),
+            start_new_session=True,  # Ctrl-C is for us, who know when git may stop
         )
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if error.filename == cwd:
+            raise Failed(f"{cwd} is gone", "make that folder again, or go to another") from None
         raise Failed("git is not installed", "install git 2.38 or newer and put it on PATH") from None
-    except subprocess.TimeoutExpired:
-        raise Failed(
-            f"git {arguments[0]} did not end within {TIMEOUT} seconds", "look for a hanging git process"
-        ) from None
-    if check and done.returncode:
-        words = (done.stderr.strip() or done.stdout.strip() or f"exit {done.returncode}").splitlines()
-        raise Failed(
-            f"git {arguments[0]} failed: {words[0].removeprefix('fatal: ')}", "see 'git status' in this repository"
-        )
-    return done.stdout
+    except OSError as error:
+        raise Failed(f"cannot start git in {cwd}: {error.strerror}", "mend that and run the command again") from None
+
+
+def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
+    try:
+        process.communicate(timeout=timeout)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started."""
+    if process.poll() is None:
+        tree.signal_one(process.pid, signal.SIGKILL, group=True)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

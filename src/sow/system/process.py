@@ -9,8 +9,8 @@ import subprocess
 import time
 
 from sow.errors import Failed, SowError
+from sow.system import boundary, tree
 from sow.system import census as censuses
-from sow.system import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Child:
     """One running agent."""
 
     __slots__ = (
+        "born",
         "census",
         "errors",
         "kill_at",
@@ -184,6 +185,7 @@ class Child:
             self._close_files()
             raise
         tree.NURSERY.add(self.process.pid, task)
+        self.born = self.census.birth(self.process.pid)
         self.started = self.quiet_since = time.monotonic()
 
     def finished(self) -> None:
@@ -260,15 +262,16 @@ class Child:
     def _kill(self) -> None:
         """End it for good, with its group and its family."""
         tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
-        tree.end(tree.family(self.process.pid, self.mark, self.known, self.census))
+        tree.end(tree.family(self.process.pid, self.mark, self.known, self.census, since=self.born))
 
     def close(self) -> int:
         """End it if it still runs, sweep what is left of its family, cut its output; returns the exit code."""
         self._end()
-        tree.sweep(self.process.pid, self.mark, self.known, self.census)
+        tree.sweep(self.process.pid, self.mark, self.known, self.census, since=self.born)
         tree.NURSERY.close(self.process.pid)
         for descriptor in self.outputs:
             if self.limits.size and os.fstat(descriptor).st_size > self.limits.size:
+                boundary.cross("cut")
                 os.ftruncate(descriptor, self.limits.size)
         self.said = self.errors.tail(TAIL)
         self._close_files()
@@ -310,6 +313,7 @@ def _read_for_a_while(lines: Lines, tell: Callable[[str], None]) -> None:
 
 def _create(path: str) -> int:
     """A new private file that can only grow."""
+    boundary.cross(f"create {path}")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         return os.open(path, flags, 0o600)
@@ -321,6 +325,7 @@ def _start(
     arguments: list[str], cwd: str, environment: Mapping[str, str], stdin_path: str, outputs: list[int]
 ) -> subprocess.Popen[bytes]:
     """The program in a session of its own, or what kept it from starting."""
+    boundary.cross(f"start {arguments[0]}")
     stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return subprocess.Popen(

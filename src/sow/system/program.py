@@ -1,4 +1,4 @@
-"""The door to small programs: an editor in front of the person, and a CLI that is asked for its version or its help."""
+"""The door to small programs: one in front of the person, such as an editor, and one that is asked something."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import subprocess
 import time
 
 from sow.errors import Failed
-from sow.system import identity, tree
+from sow.system import boundary, identity, tree
 from sow.system.tree import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MOST = 256 << 10
 TICK = 0.05
+NOW_AND_THEN = 0.3
 PATIENCE = 10
 
 
@@ -31,22 +32,44 @@ class Answer:
         self.text = text
 
 
-def run_in_front(arguments: list[str]) -> int:
-    """Give the terminal to a program until it ends; Ctrl-C is for the program and not for us."""
+def run_in_front(
+    arguments: list[str],
+    *,
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> int:
+    """Give the terminal to a program until it ends, and do something `meanwhile`, now and then.
+
+    Ctrl-C is for the program and not for us; it is told when somebody asks us to end.
+    """
+    boundary.cross(f"start {arguments[0]}")
     try:
-        process = subprocess.Popen(arguments)
+        process = subprocess.Popen(arguments, cwd=cwd, env=environment)
     except OSError as error:
         raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
-        return process.wait()
+        while True:
+            try:
+                return process.wait(None if meanwhile is None else NOW_AND_THEN)
+            except subprocess.TimeoutExpired:
+                if meanwhile is not None:
+                    meanwhile()
     finally:
-        signal.signal(signal.SIGINT, before)
+        if process.poll() is None:  # what was done meanwhile failed
+            process.terminate()
+            process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> Answer:
     """Run a program and take what it prints; when we return, nothing of it is left."""
     mark = identity.uuid4()
+    boundary.cross(f"start {arguments[0]}")
     try:
         process = subprocess.Popen(
             arguments,
@@ -67,6 +90,7 @@ def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float)
 
 def output(arguments: list[str]) -> str:
     """What a program of the system itself prints; nothing where it is missing, or does not end."""
+    boundary.cross(f"start {arguments[0]}")
     try:
         done = subprocess.run(
             arguments,

@@ -8,6 +8,10 @@ import time
 from sow.system.census import Process
 from sow.system.program import output
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 COLUMNS = ("pid", "ppid", "pgid", "stat", "lstart")
 LAYOUT = "%a %b %d %H:%M:%S %Y"
 
@@ -20,6 +24,10 @@ class Ps:
     inherits = False
     slack = 2
 
+    def birth(self, pid: int) -> int:
+        """Zero: it is not worth a call of `ps`."""
+        return 0
+
     def everybody(self) -> dict[int, Process]:
         """Every live process."""
         wanted = [word for column in COLUMNS for word in ("-o", f"{column}=")]
@@ -31,11 +39,12 @@ class Ps:
                 found[int(pid)] = Process(name="", alive=True, **numbers)
         return found
 
-    def marked(self, name: str, value: str) -> set[int]:
-        """Every live process that was started with this variable."""
+    def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]:
+        """Every live process, or each of some, that was started with this variable."""
         with_environment = "axEww" if sys.platform == "darwin" else "axeww"
         rows = (line.split() for line in output(["ps", with_environment, "-o", "pid=", "-o", "command="]).splitlines())
-        return {int(row[0]) for row in rows if f"{name}={value}" in row[1:]}
+        found = {int(row[0]) for row in rows if f"{name}={value}" in row[1:]}
+        return found if among is None else found.intersection(among)
 
 
 def _seconds(words: list[str]) -> int:

@@ -7,6 +7,7 @@ import os
 import stat
 
 from sow.errors import Failed
+from sow.system import boundary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _strike_file(descriptor: int, needles: list[bytes]) -> int:
     for position in range(0, os.fstat(descriptor).st_size, CHUNK):
         clean, count = _strike(os.pread(descriptor, CHUNK + overlap, position), needles)
         if count:
+            boundary.cross("strike")
             os.pwrite(descriptor, clean, position)
             struck += count
     return struck

@@ -103,6 +103,21 @@ def below(roots: Iterable[int], table: dict[int, Process]) -> set[int]:
     return found
 
 
+def working_in(folder: str) -> dict[int, str]:
+    """Every live process but ours whose working folder is this one or below it, with its name."""
+    place = os.path.realpath(folder)
+    found = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        try:
+            where = os.readlink(f"/proc/{name}/cwd") if name.isdigit() and int(name) != os.getpid() else ""
+            if where and f"{where}/".startswith(f"{place}/"):
+                with open(f"/proc/{name}/comm", encoding="utf-8", errors="replace") as file:
+                    found[int(name)] = file.read().strip()
+        except OSError:  # ended meanwhile, or another user's
+            continue
+    return found
+
+
 def relatives(root: int, census: Census | None = None) -> dict[int, int]:
     """Everybody below a live child or in its group, and when each was born, so that they are known again later."""
     table = (census or censuses.here()).everybody()
@@ -110,11 +125,14 @@ def relatives(root: int, census: Census | None = None) -> dict[int, int]:
     return {pid: table[pid].born for pid in (group | below({root, *group}, table)) - {root}}
 
 
-def family(root: int, mark: str, known: dict[int, int], census: Census) -> set[int]:
-    """All that a child started: those below it, in its group, with its mark, and whoever was seen with it before."""
+def family(root: int, mark: str, known: dict[int, int], census: Census, *, since: int = 0) -> set[int]:
+    """All that a child started: those below it, in its group, with its mark, and whoever was seen with it before.
+
+    Nobody who was born before the child (`since`) can have its mark, which is new and random.
+    """
     table = census.everybody()
     found = {pid for pid, born in known.items() if pid in table and abs(table[pid].born - born) <= census.slack}
-    found |= census.marked(MARK, mark) if mark else set()
+    found |= census.marked(MARK, mark, [pid for pid, each in table.items() if each.born >= since]) if mark else set()
     if root not in table:  # a live process with its number is another one, with a group of its own
         found |= {pid for pid, each in table.items() if each.group == root}
     if census.inherits and set(NURSERY.tasks) == {root}:  # while several work, nobody can say whose an orphan is
@@ -139,13 +157,13 @@ def end(pids: set[int]) -> None:
         signal_one(pid, signal.SIGKILL)
 
 
-def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = None) -> int:
+def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = None, *, since: int = 0) -> int:
     """Kill what is left of a family until nothing is; returns how many there were."""
     census = census or censuses.here()
     swept: set[int] = set()
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
-        left = family(root, mark, known, census)
+        left = family(root, mark, known, census, since=since)
         if not left:
             break
         swept |= left

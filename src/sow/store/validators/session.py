@@ -212,10 +212,17 @@ def validate_session_turns_item(data, at):
     if 'kind' in data:
         seen += 1
         value = data['kind']
-        if type(value) not in (str, type(None)) or value not in ('spawn', 'resume', 'reminder', 'recovery'):
-            wrong(f'{at}.kind' if at else 'kind', 'one of spawn, resume, reminder, recovery', value)
+        if type(value) not in (str, type(None)) or value not in ('spawn', 'resume', 'reminder', 'recovery', 'review'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of spawn, resume, reminder, recovery, review', value)
     else:
         missing(at, 'kind')
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
     if 'started_at' in data:
         seen += 1
         value = data['started_at']
@@ -346,4 +353,4 @@ def validate_session_turns_item(data, at):
             if not line(item):
                 wrong((f'{at}.unstruck' if at else 'unstruck') + f'[{index}]', line_wanted, item)
     if seen != len(data):
-        unknown(data, at, ('number', 'kind', 'started_at', 'ended_at', 'exit', 'outcome', 'reason', 'status', 'inferred', 'tools', 'cost_usd', 'input_tokens', 'output_tokens', 'agent_turns', 'seconds', 'redacted', 'unstruck'))
+        unknown(data, at, ('number', 'kind', 'iteration', 'started_at', 'ended_at', 'exit', 'outcome', 'reason', 'status', 'inferred', 'tools', 'cost_usd', 'input_tokens', 'output_tokens', 'agent_turns', 'seconds', 'redacted', 'unstruck'))

@@ -267,8 +267,52 @@ def validate_task(data, at):
             wrong(f'{at}.completed_at' if at else 'completed_at', 'a text', value)
         if not timestamp(value):
             wrong(f'{at}.completed_at' if at else 'completed_at', timestamp_wanted, value)
+    if 'work' in data:
+        seen += 1
+        value = data['work']
+        validate_task_work(value, f'{at}.work' if at else 'work')
+    if 'evidence' in data:
+        seen += 1
+        value = data['evidence']
+        if type(value) is not list:
+            wrong(f'{at}.evidence' if at else 'evidence', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_evidence_item(item, (f'{at}.evidence' if at else 'evidence') + f'[{index}]')
+    if 'reviews' in data:
+        seen += 1
+        value = data['reviews']
+        if type(value) is not list:
+            wrong(f'{at}.reviews' if at else 'reviews', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_reviews_item(item, (f'{at}.reviews' if at else 'reviews') + f'[{index}]')
+    if 'result' in data:
+        seen += 1
+        value = data['result']
+        if type(value) not in (str, type(None)) or value not in ('GREEN', 'YELLOW', 'RED', 'TIMEOUT', 'FAILED'):
+            wrong(f'{at}.result' if at else 'result', 'one of GREEN, YELLOW, RED, TIMEOUT, FAILED', value)
+    if 'retry_count' in data:
+        seen += 1
+        value = data['retry_count']
+        if type(value) is not int:
+            wrong(f'{at}.retry_count' if at else 'retry_count', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.retry_count' if at else 'retry_count', 'at least 0', value)
+    if 'review_feedback' in data:
+        seen += 1
+        value = data['review_feedback']
+        if type(value) is not str:
+            wrong(f'{at}.review_feedback' if at else 'review_feedback', 'a text', value)
+        if not 0 <= len(value) <= 20000:
+            wrong(f'{at}.review_feedback' if at else 'review_feedback', '0 to 20000 characters long', value)
+    if 'duration' in data:
+        seen += 1
+        value = data['duration']
+        if type(value) not in (int, float):
+            wrong(f'{at}.duration' if at else 'duration', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.duration' if at else 'duration', 'at least 0', value)
     if seen != len(data):
-        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at'))
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration'))
     if data.get('status') in ('completed',):
         if 'completed_at' not in data:
             missing(at, 'completed_at')
@@ -490,3 +534,259 @@ def validate_task_approval(data, at):
         missing(at, 'iteration')
     if seen != len(data):
         unknown(data, at, ('by', 'at', 'iteration'))
+
+
+def validate_task_work(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'base' in data:
+        seen += 1
+        value = data['base']
+        if type(value) is not str:
+            wrong(f'{at}.base' if at else 'base', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.base' if at else 'base', digest_wanted, value)
+    else:
+        missing(at, 'base')
+    if 'commit' in data:
+        seen += 1
+        value = data['commit']
+        if type(value) is not str:
+            wrong(f'{at}.commit' if at else 'commit', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.commit' if at else 'commit', digest_wanted, value)
+    else:
+        missing(at, 'commit')
+    if 'tree' in data:
+        seen += 1
+        value = data['tree']
+        if type(value) is not str:
+            wrong(f'{at}.tree' if at else 'tree', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
+    else:
+        missing(at, 'tree')
+    if seen != len(data):
+        unknown(data, at, ('iteration', 'base', 'commit', 'tree'))
+
+
+def validate_task_evidence_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'kind' in data:
+        seen += 1
+        value = data['kind']
+        if type(value) not in (str, type(None)) or value not in ('dependency', 'test', 'criterion', 'integration', 'merge'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of dependency, test, criterion, integration, merge', value)
+    else:
+        missing(at, 'kind')
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    else:
+        missing(at, 'command')
+    if 'exit' in data:
+        seen += 1
+        value = data['exit']
+        if type(value) not in (int, type(None)):
+            wrong(f'{at}.exit' if at else 'exit', 'a whole number or null', value)
+        if value is not None:
+            pass
+    else:
+        missing(at, 'exit')
+    if 'seconds' in data:
+        seen += 1
+        value = data['seconds']
+        if type(value) not in (int, float):
+            wrong(f'{at}.seconds' if at else 'seconds', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.seconds' if at else 'seconds', 'at least 0', value)
+    else:
+        missing(at, 'seconds')
+    if 'output' in data:
+        seen += 1
+        value = data['output']
+        if type(value) is not str:
+            wrong(f'{at}.output' if at else 'output', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.output' if at else 'output', digest_wanted, value)
+    else:
+        missing(at, 'output')
+    if 'tree' in data:
+        seen += 1
+        value = data['tree']
+        if type(value) is not str:
+            wrong(f'{at}.tree' if at else 'tree', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'passed' in data:
+        seen += 1
+        value = data['passed']
+        if type(value) is not bool:
+            wrong(f'{at}.passed' if at else 'passed', 'true or false', value)
+    else:
+        missing(at, 'passed')
+    if seen != len(data):
+        unknown(data, at, ('kind', 'command', 'exit', 'seconds', 'output', 'tree', 'at', 'iteration', 'passed'))
+
+
+def validate_task_reviews_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'commit' in data:
+        seen += 1
+        value = data['commit']
+        if type(value) is not str:
+            wrong(f'{at}.commit' if at else 'commit', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.commit' if at else 'commit', digest_wanted, value)
+    if 'verdict' in data:
+        seen += 1
+        value = data['verdict']
+        if type(value) not in (str, type(None)) or value not in ('GREEN', 'YELLOW', 'RED'):
+            wrong(f'{at}.verdict' if at else 'verdict', 'one of GREEN, YELLOW, RED', value)
+    else:
+        missing(at, 'verdict')
+    if 'by' in data:
+        seen += 1
+        value = data['by']
+        if type(value) is not str:
+            wrong(f'{at}.by' if at else 'by', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.by' if at else 'by', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.by' if at else 'by', line_wanted, value)
+    else:
+        missing(at, 'by')
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if 'findings' in data:
+        seen += 1
+        value = data['findings']
+        if type(value) is not list:
+            wrong(f'{at}.findings' if at else 'findings', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_reviews_item_findings_item(item, (f'{at}.findings' if at else 'findings') + f'[{index}]')
+    else:
+        missing(at, 'findings')
+    if seen != len(data):
+        unknown(data, at, ('iteration', 'commit', 'verdict', 'by', 'at', 'findings'))
+
+
+def validate_task_reviews_item_findings_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'id' in data:
+        seen += 1
+        value = data['id']
+        if type(value) is not str:
+            wrong(f'{at}.id' if at else 'id', 'a text', value)
+        if not 1 <= len(value) <= 64:
+            wrong(f'{at}.id' if at else 'id', '1 to 64 characters long', value)
+        if not line(value):
+            wrong(f'{at}.id' if at else 'id', line_wanted, value)
+    else:
+        missing(at, 'id')
+    if 'severity' in data:
+        seen += 1
+        value = data['severity']
+        if type(value) not in (str, type(None)) or value not in ('error', 'warning', 'note'):
+            wrong(f'{at}.severity' if at else 'severity', 'one of error, warning, note', value)
+    else:
+        missing(at, 'severity')
+    if 'text' in data:
+        seen += 1
+        value = data['text']
+        if type(value) is not str:
+            wrong(f'{at}.text' if at else 'text', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.text' if at else 'text', '1 to 4000 characters long', value)
+    else:
+        missing(at, 'text')
+    if 'rule' in data:
+        seen += 1
+        value = data['rule']
+        if type(value) is not str:
+            wrong(f'{at}.rule' if at else 'rule', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.rule' if at else 'rule', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.rule' if at else 'rule', line_wanted, value)
+    if 'file' in data:
+        seen += 1
+        value = data['file']
+        if type(value) is not str:
+            wrong(f'{at}.file' if at else 'file', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.file' if at else 'file', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.file' if at else 'file', line_wanted, value)
+    if 'symbol' in data:
+        seen += 1
+        value = data['symbol']
+        if type(value) is not str:
+            wrong(f'{at}.symbol' if at else 'symbol', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.symbol' if at else 'symbol', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.symbol' if at else 'symbol', line_wanted, value)
+    if 'evidence' in data:
+        seen += 1
+        value = data['evidence']
+        if type(value) is not str:
+            wrong(f'{at}.evidence' if at else 'evidence', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.evidence' if at else 'evidence', '1 to 4000 characters long', value)
+    if seen != len(data):
+        unknown(data, at, ('id', 'severity', 'text', 'rule', 'file', 'symbol', 'evidence'))

@@ -3,6 +3,7 @@
 from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
 
+agent, agent_wanted = FORMATS['sow-agent']
 duration, duration_wanted = FORMATS['sow-duration']
 line, line_wanted = FORMATS['sow-line']
 
@@ -26,6 +27,46 @@ def validate(data, at):
     else:
         seen += 1
         data['limits'] = {}
+    if 'run' in data:
+        seen += 1
+        value = data['run']
+        if value is not None:
+            validate_run(value, f'{at}.run' if at else 'run')
+    else:
+        seen += 1
+        data['run'] = {}
+    if 'review' in data:
+        seen += 1
+        value = data['review']
+        if value is not None:
+            validate_review(value, f'{at}.review' if at else 'review')
+    else:
+        seen += 1
+        data['review'] = {}
+    if 'budgets' in data:
+        seen += 1
+        value = data['budgets']
+        if value is not None:
+            validate_budgets(value, f'{at}.budgets' if at else 'budgets')
+    else:
+        seen += 1
+        data['budgets'] = {}
+    if 'checks' in data:
+        seen += 1
+        value = data['checks']
+        if value is not None:
+            validate_checks(value, f'{at}.checks' if at else 'checks')
+    else:
+        seen += 1
+        data['checks'] = {}
+    if 'worktree' in data:
+        seen += 1
+        value = data['worktree']
+        if value is not None:
+            validate_worktree(value, f'{at}.worktree' if at else 'worktree')
+    else:
+        seen += 1
+        data['worktree'] = {}
     if 'trust' in data:
         seen += 1
         value = data['trust']
@@ -43,7 +84,7 @@ def validate(data, at):
         seen += 1
         data['trust'] = []
     if seen != len(data):
-        unknown(data, at, ('agents', 'limits', 'trust'))
+        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'trust'))
 
 
 def validate_agents(data, at):
@@ -136,6 +177,13 @@ def validate_agents_executors_value_settings(data, at):
             wrong(f'{at}.model' if at else 'model', '1 to 200 characters long', value)
         if not line(value):
             wrong(f'{at}.model' if at else 'model', line_wanted, value)
+    if 'max_concurrency' in data:
+        seen += 1
+        value = data['max_concurrency']
+        if type(value) is not int:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'at least 1', value)
     if 'binary' in data:
         seen += 1
         value = data['binary']
@@ -190,7 +238,7 @@ def validate_agents_executors_value_settings(data, at):
         if not line(value):
             wrong(f'{at}.scenario' if at else 'scenario', line_wanted, value)
     if seen != len(data):
-        unknown(data, at, ('yolo_mode', 'model', 'binary', 'command', 'env', 'allow_empty', 'scenario'))
+        unknown(data, at, ('yolo_mode', 'model', 'max_concurrency', 'binary', 'command', 'env', 'allow_empty', 'scenario'))
 
 
 def validate_agents_bindings(data, at):
@@ -265,3 +313,185 @@ def validate_limits(data, at):
             wrong(f'{at}.stop_grace' if at else 'stop_grace', duration_wanted, value)
     if seen != len(data):
         unknown(data, at, ('turn_timeout', 'silence_timeout', 'linger_timeout', 'transcript_mb', 'stop_grace'))
+
+
+def validate_run(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'max_concurrency' in data:
+        seen += 1
+        value = data['max_concurrency']
+        if type(value) is not int:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'at least 1', value)
+    if 'schedule' in data:
+        seen += 1
+        value = data['schedule']
+        if type(value) not in (str, type(None)) or value not in ('ready', 'waves'):
+            wrong(f'{at}.schedule' if at else 'schedule', 'one of ready, waves', value)
+    if 'isolation' in data:
+        seen += 1
+        value = data['isolation']
+        if type(value) not in (str, type(None)) or value not in ('worktree', 'none'):
+            wrong(f'{at}.isolation' if at else 'isolation', 'one of worktree, none', value)
+    if 'retries' in data:
+        seen += 1
+        value = data['retries']
+        if type(value) is not int:
+            wrong(f'{at}.retries' if at else 'retries', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.retries' if at else 'retries', 'at least 0', value)
+    if 'max_wait' in data:
+        seen += 1
+        value = data['max_wait']
+        if type(value) is not str:
+            wrong(f'{at}.max_wait' if at else 'max_wait', 'a text', value)
+        if not duration(value):
+            wrong(f'{at}.max_wait' if at else 'max_wait', duration_wanted, value)
+    if seen != len(data):
+        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'retries', 'max_wait'))
+
+
+def validate_review(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'enabled' in data:
+        seen += 1
+        value = data['enabled']
+        if type(value) is not bool:
+            wrong(f'{at}.enabled' if at else 'enabled', 'true or false', value)
+    if 'agents' in data:
+        seen += 1
+        value = data['agents']
+        if type(value) is not list:
+            wrong(f'{at}.agents' if at else 'agents', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.agents' if at else 'agents') + f'[{index}]', 'a text', item)
+            if not agent(item):
+                wrong((f'{at}.agents' if at else 'agents') + f'[{index}]', agent_wanted, item)
+    if seen != len(data):
+        unknown(data, at, ('enabled', 'agents'))
+
+
+def validate_budgets(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'run_usd' in data:
+        seen += 1
+        value = data['run_usd']
+        if type(value) not in (int, float, type(None)):
+            wrong(f'{at}.run_usd' if at else 'run_usd', 'a number or null', value)
+        if value is not None:
+            if value < 0:
+                wrong(f'{at}.run_usd' if at else 'run_usd', 'at least 0', value)
+    if 'task_usd' in data:
+        seen += 1
+        value = data['task_usd']
+        if type(value) not in (int, float, type(None)):
+            wrong(f'{at}.task_usd' if at else 'task_usd', 'a number or null', value)
+        if value is not None:
+            if value < 0:
+                wrong(f'{at}.task_usd' if at else 'task_usd', 'at least 0', value)
+    if 'run_tokens' in data:
+        seen += 1
+        value = data['run_tokens']
+        if type(value) not in (int, type(None)):
+            wrong(f'{at}.run_tokens' if at else 'run_tokens', 'a whole number or null', value)
+        if value is not None:
+            if value < 1:
+                wrong(f'{at}.run_tokens' if at else 'run_tokens', 'at least 1', value)
+    if 'run_time' in data:
+        seen += 1
+        value = data['run_time']
+        if type(value) not in (str, type(None)):
+            wrong(f'{at}.run_time' if at else 'run_time', 'a text or null', value)
+        if value is not None:
+            if not duration(value):
+                wrong(f'{at}.run_time' if at else 'run_time', duration_wanted, value)
+    if 'run_spawns' in data:
+        seen += 1
+        value = data['run_spawns']
+        if type(value) not in (int, type(None)):
+            wrong(f'{at}.run_spawns' if at else 'run_spawns', 'a whole number or null', value)
+        if value is not None:
+            if value < 1:
+                wrong(f'{at}.run_spawns' if at else 'run_spawns', 'at least 1', value)
+    if seen != len(data):
+        unknown(data, at, ('run_usd', 'task_usd', 'run_tokens', 'run_time', 'run_spawns'))
+
+
+def validate_checks(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'timeout' in data:
+        seen += 1
+        value = data['timeout']
+        if type(value) is not str:
+            wrong(f'{at}.timeout' if at else 'timeout', 'a text', value)
+        if not duration(value):
+            wrong(f'{at}.timeout' if at else 'timeout', duration_wanted, value)
+    if 'env' in data:
+        seen += 1
+        value = data['env']
+        if type(value) is not list:
+            wrong(f'{at}.env' if at else 'env', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.env' if at else 'env') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 200:
+                wrong((f'{at}.env' if at else 'env') + f'[{index}]', '1 to 200 characters long', item)
+            if not line(item):
+                wrong((f'{at}.env' if at else 'env') + f'[{index}]', line_wanted, item)
+    if seen != len(data):
+        unknown(data, at, ('timeout', 'env'))
+
+
+def validate_worktree(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'link' in data:
+        seen += 1
+        value = data['link']
+        if type(value) is not list:
+            wrong(f'{at}.link' if at else 'link', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.link' if at else 'link') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.link' if at else 'link') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.link' if at else 'link') + f'[{index}]', line_wanted, item)
+    if 'copy' in data:
+        seen += 1
+        value = data['copy']
+        if type(value) is not list:
+            wrong(f'{at}.copy' if at else 'copy', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.copy' if at else 'copy') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.copy' if at else 'copy') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.copy' if at else 'copy') + f'[{index}]', line_wanted, item)
+    if 'setup' in data:
+        seen += 1
+        value = data['setup']
+        if type(value) is not list:
+            wrong(f'{at}.setup' if at else 'setup', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not list:
+                wrong((f'{at}.setup' if at else 'setup') + f'[{index}]', 'a list', item)
+            for index_below, item_below in enumerate(item):
+                if type(item_below) is not str:
+                    wrong(((f'{at}.setup' if at else 'setup') + f'[{index}]') + f'[{index_below}]', 'a text', item_below)
+                if not 0 <= len(item_below) <= 4000:
+                    wrong(((f'{at}.setup' if at else 'setup') + f'[{index}]') + f'[{index_below}]', '0 to 4000 characters long', item_below)
+    if seen != len(data):
+        unknown(data, at, ('link', 'copy', 'setup'))

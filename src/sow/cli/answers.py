@@ -1,0 +1,52 @@
+"""sow answers: the standing answers of this repository."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command
+from sow.errors import SowError
+from sow.store.standing_answers import StandingAnswers
+from sow.system.terminal import harmless_line, out, paint
+
+
+def listed(context: Context, *, json: bool) -> int:
+    found = StandingAnswers(context.place(), context.environment).listed()
+    if json:
+        from sow.cli.output import emit
+
+        fields = ("question", "answer", "since")
+        emit({"answers": [{"number": n, **{f: getattr(each, f) for f in fields}} for n, each in enumerate(found, 1)]})
+        return 0
+    for number, each in enumerate(found, 1):
+        out(f"{paint(f'{number}.', 'bold')} {harmless_line(each.question)}")
+        out(f"   {harmless_line(each.answer)} {paint(f'(since {harmless_line(each.since[:10])})', 'dim')}")
+    if not found:
+        out('no answer stands here; give one: sow answer 3 "…" --always')
+    return 0
+
+
+def forget(context: Context, *, number: str) -> int:
+    context.person("forget a standing answer")
+    if not (number.isascii() and number.isdigit() and len(number) < 6):
+        raise SowError(f"{number!r:.40} is no number of a standing answer", "see 'sow answers'")
+    gone = StandingAnswers(context.place(), context.environment).forget(int(number))
+    out(harmless_line(f"forgotten: {gone.question}"))
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "answers",
+        listed,
+        "List the standing answers of this repository",
+        json=True,
+        details="A standing answer is one that was given with 'sow answer 3 \"…\" --always'. Who asks the same\n"
+        "in a run gets it at once. They are in answers.yaml beside your config, and nowhere else.",
+    ),
+    Command(
+        "answers forget",
+        forget,
+        "Forget a standing answer: the next such question waits for you again",
+        arguments=(Argument("number", "Its number in 'sow answers'"),),
+    ),
+)

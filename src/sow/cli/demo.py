@@ -1,0 +1,85 @@
+"""sow demo: a run from its plan to merged work, in a scratch repository, with agents that need no account."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.context import Context
+from sow.cli.spec import Command, Option
+from sow.errors import Failed
+from sow.system.terminal import harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.cli.demo_stage import Stage
+
+ANSWER = "Up: half a cent is the shop's"
+WAITS, INTERRUPTED = 4, 130
+MOST_CALLS = 3  # of `sow run`: a question that is answered after the end of one is taken up by the next
+
+
+def demo(context: Context, *, keep: str) -> int:
+    from sow.cli.demo_stage import set_up
+
+    context.judge("show the demo")
+    stage = set_up(context, keep)
+    _title("A scratch repository, and a plan of eight tasks")
+    out(harmless_line(f"made {stage.root}; it stays there, and nothing else of yours is touched"))
+    stage.call("plan", "waves", "plan.md")
+    _title("The run: three at once, each in a worktree of its own, checked, reviewed and merged")
+    out("A worker asks something. While the run goes on, the demo answers, as you would in another terminal:")
+    answer = f'sow answer 1 "{ANSWER}"'
+    out(f"  {paint(answer, 'cyan')}\n")
+    code = _run(stage)
+    if not code:
+        _title("Every piece of evidence, repeated on the very tree that it was shown on")
+        code = stage.call("runs", "verify")
+    if code:
+        raise Failed(f"the demo ended with exit code {code}", f"see what is in {stage.root}, with 'sow runs show'")
+    _where_to_look(stage)
+    return 0
+
+
+def _run(stage: Stage) -> int:
+    code = WAITS
+    for _ in range(MOST_CALLS):
+        code = stage.call("run", "plan.md", meanwhile=lambda: stage.answer(ANSWER))
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if code != WAITS:
+            break
+        stage.answer(ANSWER)
+    return code
+
+
+def _title(text: str) -> None:
+    out(paint(f"\n# {text}", "bold"))
+
+
+def _where_to_look(stage: Stage) -> None:
+    _title("Where to look")
+    out(harmless_line(f"cd {stage.root}"))
+    looks = {
+        "git log --graph --oneline": "what was merged, task by task",
+        "sow runs show": "the report",
+        "sow task show 040": "a task that was sent back: its review, its feedback, its evidence",
+        "sow task show 050": "the one that asked",
+        "sow salvage": "everything that any worker ever made",
+        "python3 -m unittest": "the tests of all eight",
+    }
+    for command, why in looks.items():
+        out(f"  {paint(command.ljust(27), 'cyan')} {why}")
+    out(harmless_line(f"The workers' and the reviewer's scripts are in {os.path.dirname(stage.root)}/scenarios."))
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        demo,
+        "Show a run of eight tasks in a scratch repository, with simulated agents",
+        options=(Option("--keep", "DIR", "Make it in this folder, which is new or empty; without: a temporary one"),),
+        details="No account, no network, nothing to install: the agents are scripts, and all the rest is real (files,\n"
+        "tests, worktrees, reviews, merges). One task is sent back by its reviewer, one asks a question, and two\n"
+        "change the same line. It takes half a minute; the repository stays for you to look at.",
+    ),
+)

@@ -1,0 +1,113 @@
+"""The stage of the demo: a repository, a home and settings of its own, made anew in a folder that stays."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from sow.engine.own_command import sow_path
+from sow.errors import Failed, SowError
+from sow.store import desk as desks
+from sow.store import home as homes
+from sow.store import project as projects
+from sow.store import user_file, yaml_text
+from sow.system import git, program
+from sow.system.environment import worker_environment
+from sow.system.terminal import harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.cli.context import Context
+
+SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "demo")
+BEGINNING = {
+    "README.md": "# A shop\n",
+    ".gitignore": "__pycache__/\n",
+    "shop/__init__.py": '"""A small shop."""\n',
+    "tests/__init__.py": "",
+}
+PATIENCE = 30  # seconds for a command that answers
+
+
+class Stage:
+    """The scratch repository, and the surroundings in which `sow` is called there."""
+
+    __slots__ = ("environment", "root")
+
+    def __init__(self, root: str, environment: dict[str, str]) -> None:
+        self.root = root
+        self.environment = environment
+
+    def call(self, *words: str, meanwhile: Callable[[], None] | None = None) -> int:
+        """Show a command of sow, and run it."""
+        out(paint(harmless_line(f"$ {shlex.join(['sow', *words])}"), "cyan"))
+        sys.stdout.flush()
+        return program.run_in_front(
+            [sow_path(), *words], cwd=self.root, environment=self.environment, meanwhile=meanwhile
+        )
+
+    def answer(self, text: str) -> None:
+        """Answer every question with which a worker has ended its turn, by the command that a person types."""
+        home = homes.locate(option=self.root, environment={}, cwd=self.root)
+        tasks = desks.load_all(home, projects.load(home))[0] if projects.exists(home) else []
+        for _, task in tasks:
+            if task["status"] != "paused" or "question" not in task:
+                continue
+            words = [sow_path(), "--root", self.root, "answer", str(task["question"]["number"]), text]
+            done = program.ask(words, environment=self.environment, timeout=PATIENCE)
+            if done.code:
+                raise Failed(f"the answer was not taken: {done.text.strip()}", f"see 'sow inbox' in {self.root}")
+
+
+def set_up(context: Context, keep: str) -> Stage:
+    """Make the repository with its first commit, and a home whose settings bind the roles to scripts."""
+    folder = _folder(context, keep)
+    stage = Stage(f"{folder}/shop", _environment(context, f"{folder}/home"))
+    for name in ("worker.yaml", "judge.yaml"):
+        user_file.write(f"{folder}/scenarios/{name}", _shipped(name))
+    user_file.write(f"{folder}/home/.config/sow/config.yaml", yaml_text.dump(_settings(folder)))
+    for name, text in {**BEGINNING, "plan.md": _shipped("plan.md")}.items():
+        user_file.write(f"{stage.root}/{name}", text)
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "An empty shop, and a plan"]):
+        git.run(words, cwd=stage.root, variables=stage.environment)
+    return stage
+
+
+def _folder(context: Context, keep: str) -> str:
+    if not keep:
+        place = context.environment.get("TMPDIR") or "/tmp"  # noqa: S108 (a new folder of ours, for the user alone)
+        folder = os.path.join(os.path.abspath(place), f"sow-demo-{os.urandom(4).hex()}")
+        os.mkdir(folder, 0o700)
+        return folder
+    folder = os.path.abspath(os.path.join(context.cwd, keep))
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise SowError(f"--keep: {folder} is there already", "name a folder that is new or empty")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def _environment(context: Context, home: str) -> dict[str, str]:
+    """What the demo's commands see of the user's surroundings: the programs, and nothing personal."""
+    kept = worker_environment(context.environment, own=("NO_COLOR", "COLUMNS"), marks={})
+    kept = {name: value for name, value in kept.items() if not name.startswith("XDG_")}
+    who = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+    names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+    path = f"{os.path.dirname(sys.executable)}:{kept.get('PATH', os.defpath)}"
+    return {**kept, **names, "HOME": home, "PATH": path, "USER": "ada", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _settings(folder: str) -> dict[str, object]:
+    executors = {
+        name: {"type": "simulated", "settings": {"scenario": f"{folder}/scenarios/{name}.yaml"}}
+        for name in ("worker", "judge")
+    }
+    bindings = {"implementer": "worker", "quality-control": "judge", "integrator": "worker"}
+    return {"agents": {"executors": executors, "bindings": bindings}}
+
+
+def _shipped(name: str) -> str:
+    with open(f"{SHIPPED}/{name}", encoding="utf-8") as file:
+        return file.read()

@@ -1,0 +1,144 @@
+"""The live view of a run: a block at the bottom of a terminal, plain lines elsewhere, or a stream of JSON."""
+
+from __future__ import annotations
+
+import atexit
+import json as json_module
+import os
+import sys
+import time
+
+from sow.cli import live_lines
+from sow.cli.live_block import Picture
+from sow.cli.live_scene import Scene
+from sow.cli.output import ESCAPED
+from sow.domain.entry import Entry
+from sow.system import terminal
+from sow.system.block import Block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, TextIO
+
+PAUSE = 0.1  # seconds between two pictures
+
+
+class Live:
+    """Told of every entry of the journal (`tell`) and of the time (`tick`); `close` leaves a tidy terminal.
+
+    The clock counts seconds from anywhere; what `tick` is given comes from the same one.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        json: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        expected: Mapping[str, float] | None = None,
+    ) -> None:
+        self.stream = stream or sys.stdout
+        self.form = "json" if json else "block" if _can_draw(self.stream) else "lines"
+        self._clock = clock
+        self._scene = Scene(expected)
+        self._block = Block(self.stream)
+        rich = (self.stream.encoding or "").lower().startswith("utf")
+        self._picture = Picture(colours=terminal.coloured(self.stream), rich=rich)
+        self._above: list[str] = []
+        self._changed = False
+        self._drawn = float("-inf")
+        self._second = -1
+        self._over = False
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def recall(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Learn what earlier calls of the run did, without a word about it."""
+        for data in entries:
+            self._scene.take(Entry(data), self._clock())
+        self._scene.running.clear()
+        self._scene.started = None
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Show an entry of the journal, now or with the next picture."""
+        if self._over:
+            return
+        if self.form == "json":
+            self._say(self._document(entry))
+            return
+        known, now = Entry(entry), self._clock()
+        self._scene.take(known, now)
+        said = live_lines.line(known, self._scene, known.t if known.t is not None else self._scene.elapsed(now))
+        if self.form == "lines":
+            if said:
+                self._say(said)
+            return
+        if said and known.event in live_lines.LASTING:
+            self._above.append(said)
+        self._changed = True
+        self.tick(now)
+
+    def _document(self, entry: dict[str, Any]) -> str:
+        narrow = (self.stream.encoding or "").lower() != "utf-8"
+        text = json_module.dumps(entry, ensure_ascii=narrow).translate(ESCAPED)
+        return text.encode("utf-8", "backslashreplace").decode()  # half a character, as JSON writes it
+
+    def tick(self, now: float) -> None:
+        """Draw again what has changed, and the time once a second; cheap when there is nothing to do."""
+        if self.form != "block" or self._over or self._scene.started is None or now - self._drawn < PAUSE:
+            return
+        second = int(self._scene.elapsed(now))
+        if not self._changed and second == self._second:
+            return
+        if not self._block.drawn:
+            atexit.register(self.close)
+        columns, rows = self._block.size()
+        lines = self._picture.lines(self._scene, now, columns, rows - 1)
+        above, self._above = self._above, []
+        self._drawn, self._second, self._changed = now, second, False
+        self._guard(lambda: self._block.draw(above, lines))
+
+    def close(self) -> None:
+        """Take the block away and give the cursor back; what was said stays."""
+        if self._over:
+            return
+        self._over = True
+        atexit.unregister(self.close)
+        if self.form == "block":
+            self._guard(lambda: self._block.close(self._above))
+
+    def _say(self, text: str) -> None:
+        def write() -> None:
+            self.stream.write(f"{text}\n")
+            self.stream.flush()
+
+        self._guard(write)
+
+    def _guard(self, write: Callable[[], None]) -> None:
+        """Where nobody looks any more, the view ends; the run, which is what matters, goes on."""
+        try:
+            write()
+        except (OSError, ValueError):
+            self._over = True
+            self._silence()
+
+    def _silence(self) -> None:
+        """What is left in the buffer goes nowhere, so that the end of the run does not stumble over it."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.stream.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            return
+
+
+def _can_draw(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")

@@ -1,0 +1,180 @@
+"""One plain line for each event of a run that a person would want to read."""
+
+from __future__ import annotations
+
+from sow.cli.live_scene import stop_of
+from sow.domain.duration import span, stopwatch
+from sow.system import width
+from sow.system.terminal import harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.cli.live_scene import Scene
+    from sow.domain.entry import Entry
+
+    Words = Callable[[Entry, Scene], str]
+
+LONGEST = 240
+LONGEST_FEEDBACK = 160
+# What stays on a terminal when the live view has gone on.
+LASTING = frozenset(
+    {
+        "run_started",
+        "task_ended",
+        "question",
+        "sent_back",
+        "conflict",
+        "limit",
+        "breaker",
+        "budget",
+        "plan_changed",
+        "restored",
+        "run_ended",
+    }
+)
+
+
+def line(entry: Entry, scene: Scene, elapsed: float) -> str:
+    """The event in words, after the time since the run's start; nothing for one that only a program wants."""
+    words = WORDS.get(entry.event)
+    said = words(entry, scene) if words else ""
+    if not said:
+        return ""
+    about = f"task {scene.called(entry.task)}: " if entry.task else ""
+    about = "the project: " if entry.task == "project" else about
+    return f"{stopwatch(elapsed):>5}  {width.cut(harmless_line(about + said), LONGEST)}"
+
+
+def _run_started(entry: Entry, scene: Scene) -> str:
+    slots = entry.entry("settings").count("max_concurrency")
+    at_once = f", {slots} at once" if slots else ""
+    again = ", going on from where it was" if entry.data.get("recovered") is True else ""
+    count = len(entry.entries("tasks"))
+    return f"run {entry.text('run')}: {entry.text('name')}, {count} task{'' if count == 1 else 's'}{at_once}{again}"
+
+
+def _turn_started(entry: Entry, scene: Scene) -> str:
+    who = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
+    again = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
+    verb = {
+        "resume": "goes on",
+        "recovery": "goes on after a stop",
+        "reminder": "is reminded to end its turn",
+        "review": "review by",
+    }.get(entry.text("kind"), "started")
+    return f"{verb} {who}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, who))) + again
+
+
+def _turn_ended(entry: Entry, scene: Scene) -> str:
+    outcome = entry.text("outcome")
+    ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
+    return "; ".join(filter(None, (ending, *entry.texts("remarks"))))
+
+
+def _check(entry: Entry, scene: Scene) -> str:
+    if entry.data.get("passed") is not False:
+        return ""
+    code = entry.data.get("exit")
+    how = f"exit {code}" if isinstance(code, int) else "no exit"
+    return f"check failed ({how}): {entry.text('command')}"
+
+
+def _reviewed(entry: Entry, scene: Scene) -> str:
+    by = f" by {entry.text('by')}" if entry.text("by") else ""
+    count = entry.count("findings")
+    findings = f", {count} finding{'' if count == 1 else 's'}" if count else ""
+    feedback = width.cut(harmless_line(entry.text("feedback")), LONGEST_FEEDBACK) if count else ""
+    return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
+
+
+def _sent_back(entry: Entry, scene: Scene) -> str:
+    return f"sent back: {entry.text('reason')}"
+
+
+def _merged(entry: Entry, scene: Scene) -> str:
+    return f"merged as {entry.text('commit')[:10]}"
+
+
+def _conflict(entry: Entry, scene: Scene) -> str:
+    return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
+
+
+def _question(entry: Entry, scene: Scene) -> str:
+    return f"asks: {entry.text('text')} → {how_to_answer(entry.task, entry.count('number'))}"
+
+
+def how_to_answer(task: str, number: int) -> str:
+    """The command that a person types."""
+    return f'sow answer {number or task} "…"'
+
+
+def _answered(entry: Entry, scene: Scene) -> str:
+    origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
+    return f"question {entry.count('number')} is answered{origin}"
+
+
+def _restored(entry: Entry, scene: Scene) -> str:
+    aside = entry.text("aside")
+    if aside:
+        return f"its state was edited by hand, which does not count in a run: the edit is in {aside} (sow task set)"
+    return "its state was gone or older, and came back from its last copy"
+
+
+def _plan_changed(entry: Entry, scene: Scene) -> str:
+    return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
+
+
+def _stop(entry: Entry, scene: Scene) -> str:
+    return stop_of(entry)
+
+
+def _task_ended(entry: Entry, scene: Scene) -> str:
+    status, result = entry.text("status"), entry.text("result")
+    if entry.task in scene.questions:
+        return ""  # that it asks was said with its question
+    words = {
+        "paused": "waits for an answer",
+        "asking": "waits for an answer",
+        "waiting": "is put back",
+        "pending": "is put back",
+        "in_progress": "is put back",
+    }.get(status, status or "ended")
+    seconds = entry.number("seconds")
+    after = f" after {span(seconds)}" if seconds is not None else ""
+    shown = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
+    spent = scene.spend.get(entry.task)
+    cost = f", {spent.words()}" if spent and spent.known else ""
+    reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
+    return f"{words}{shown}{after}{cost}{reason}"
+
+
+def _run_ended(entry: Entry, scene: Scene) -> str:
+    kinds = ("completed", "failed", "blocked", "waiting")
+    counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
+    seconds = entry.number("seconds")
+    after = f" after {span(seconds)}" if seconds is not None else ""
+    return f"the run is {entry.text('status') or 'over'}{after}: {', '.join(counts) or 'no task was completed'}"
+
+
+WORDS: dict[str, Words] = {
+    "run_started": _run_started,
+    "turn_started": _turn_started,
+    "turn_ended": _turn_ended,
+    "check": _check,
+    "reviewed": _reviewed,
+    "sent_back": _sent_back,
+    "merged": _merged,
+    "conflict": _conflict,
+    "question": _question,
+    "answered": _answered,
+    "plan_changed": _plan_changed,
+    "restored": _restored,
+    "limit": _stop,
+    "breaker": _stop,
+    "budget": _stop,
+    "waiting": _stop,
+    "task_ended": _task_ended,
+    "run_ended": _run_ended,
+}

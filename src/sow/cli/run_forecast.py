@@ -1,0 +1,95 @@
+"""`sow run --dry-run`: what would be started, by whom, how long it would take, and what it would cost."""
+
+from __future__ import annotations
+
+from sow.cli.output import emit
+from sow.cli.plan_view import show
+from sow.domain import graph
+from sow.domain.duration import duration
+from sow.domain.intake import agent_of
+from sow.system.terminal import harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sow.cli.plan_source import Reading
+    from sow.config import Config
+    from sow.domain.shapes import RunSettings
+
+OVER = ("completed", "skipped")
+
+
+def foretell(
+    reading: Reading,
+    config: Config,
+    settings: RunSettings,
+    *,
+    wanted: Sequence[str],
+    reviewers: Sequence[str],
+    json: bool,
+) -> int:
+    """Show the plan, its time with so many at once, and its cost by what such tasks cost before; nothing is started."""
+    chosen = set(wanted)
+    needs = {task: [each for each in before if each in chosen] for task, before in reading.plan.needs().items()}
+    needs = {task: needs[task] for task in needs if task in chosen}
+    minutes = {task: each.minutes for task, each in reading.expected().items() if task in chosen}
+    play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
+    slots = play(needs, minutes, workers=settings["max_concurrency"])
+    length = max((end for _, _, end in slots), default=0.0)
+    roles = {
+        task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
+        for task in reading.plan.tasks
+        if task.id in chosen and task.status not in OVER
+    }
+    money = _money(reading, roles)
+    crew = _crew(config, settings, [*roles.values()], reviewers)
+    if json:
+        starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
+        facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
+        emit({**facts, "crew": crew, **money})
+        return 0
+    show(reading, json=False)
+    out("")
+    for each in crew:
+        out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
+    what = f"{len(roles)} task{'s' * (len(roles) != 1)}"
+    out(f"{what} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
+    out(_price(money, settings.get("max_cost")))
+    out("nothing was started (dry run)")
+    return 0
+
+
+def _crew(
+    config: Config, settings: RunSettings, roles: Sequence[str], reviewers: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Who plays which role, with those that take over at a limit."""
+    judging = list(dict.fromkeys(reviewers)) if settings["review"] == "on" else []
+    jobs = {role: f"works on {roles.count(role)}" for role in dict.fromkeys(roles)}
+    for role in judging:
+        jobs[role] = f"{jobs[role]}, reviews" if role in jobs else "reviews"
+    fixed = [settings["executor"]] if "executor" in settings else []
+    return [
+        {
+            "role": role,
+            "executors": fixed or list(dict.fromkeys([config.binding(role)[0], *config.fallbacks.get(role, [])])),
+            "does": does,
+        }
+        for role, does in jobs.items()
+    ]
+
+
+def _money(reading: Reading, roles: dict[str, str]) -> dict[str, Any]:
+    """The usual cost of the tasks together, and of how many of them nobody knows it."""
+    forecast = reading.forecast()
+    known = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
+    return {"cost_usd": round(sum(known), 4) if known else None, "cost_unknown": len(roles) - len(known)}
+
+
+def _price(money: dict[str, Any], most: float | None) -> str:
+    """The cost in words; one above --max-cost is said before it is met."""
+    if money["cost_usd"] is None:
+        return "cost: unknown, no finished task with a known cost is here"
+    above = f", which is above --max-cost ${most:.2f}" if most is not None and money["cost_usd"] > most else ""
+    return f"cost: about ${money['cost_usd']:.2f}, by what such tasks cost before{above}"

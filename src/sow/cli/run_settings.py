@@ -1,0 +1,108 @@
+"""How a plan is run: the call over the plan's own settings, over the user's config."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config
+    from sow.domain.shapes import RunSettings
+
+MOST_DIGITS = 4
+
+
+def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettings:
+    """The settings of a run; `call` holds what the options say, empty where they say nothing."""
+    control = plan.quality_control
+    reviews = _truth(control.get("enabled"), otherwise=bool(config.setting("review", "enabled")))
+    at_once = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
+    if not at_once:
+        raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
+    settings: RunSettings = {
+        "max_concurrency": at_once,
+        "schedule": call["schedule"] or config.setting("run", "schedule"),
+        "isolation": call["isolation"] or config.setting("run", "isolation"),
+        "review": call["review"] or ("on" if reviews else "off"),
+        "retries": _number(call, "retries", _count(control.get("retry_on_red"), config.setting("run", "retries"))),
+        "max_wait": _time(call, "max_wait") if call["max_wait"] else configs.seconds(config.setting("run", "max_wait")),
+    }
+    if call["executor"]:
+        settings["executor"] = config.executor(call["executor"]).name
+    if call["agent"]:
+        settings["agent"] = call["agent"]
+    if call["timeout"]:
+        settings["timeout"] = _time(call, "timeout")
+        if not settings["timeout"]:
+            raise SowError("--timeout: a turn of no time does nothing", "write: --timeout 45m")
+    if call["max_cost"]:
+        settings["max_cost"] = _money(call["max_cost"])
+    return settings
+
+
+def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
+    """Who reviews, and what there is to say about it: the plan names judging roles only, others it may not appoint."""
+    usual = [str(each) for each in config.setting("review", "agents")]
+    instead, besides, blocked = _named(plan.quality_control)
+    strange = [name for name in (*instead, *besides) if name not in agents.agents or not agents.agents[name].judges]
+    wanted = [name for name in instead if name not in strange] or usual
+    wanted += [name for name in besides if name not in strange]
+    # A plan that blocks everybody would switch the user's reviews off by the back door.
+    chosen = list(dict.fromkeys(name for name in wanted if name not in blocked)) or usual
+    who = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
+    return chosen, [
+        f"quality_control of the plan names {name!r:.60}, which is no judging role: {who}" for name in strange
+    ]
+
+
+def _named(control: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """The reviewers that a plan names: instead of the usual ones, besides them, and those that it does not want."""
+    agents = control.get("agents")
+    lists = agents if isinstance(agents, dict) else {"explicit_list": agents if isinstance(agents, list) else []}
+    instead, besides, blocked = (
+        [str(each).strip() for each in lists.get(key) or []] for key in ("explicit_list", "additional", "blocked")
+    )
+    alone = control.get("review_agent")
+    return instead or ([str(alone).strip()] if alone else []), besides, blocked
+
+
+def _truth(value: object, *, otherwise: bool) -> bool:
+    word = str(value).lower()
+    return word == "true" if word in ("true", "false") else otherwise
+
+
+def _count(value: object, otherwise: int) -> int:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else otherwise
+
+
+def _number(call: Mapping[str, str], name: str, otherwise: int) -> int:
+    text = call[name]
+    if not text:
+        return otherwise
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        flag = "--" + name.replace("_", "-")
+        raise SowError(f"{flag}: {text!r:.40} is not a whole number", f"write: {flag} 3")
+    return int(text)
+
+
+def _time(call: Mapping[str, str], name: str) -> float:
+    try:
+        return configs.seconds(call[name])
+    except SowError as problem:
+        raise SowError(f"--{name.replace('_', '-')}: {problem.message}", problem.hint) from None
+
+
+def _money(text: str) -> float:
+    try:
+        value = float(text.removeprefix("$"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise SowError(f"--max-cost: {text!r:.40} is not an amount", "write: --max-cost 2.50")
+    return value

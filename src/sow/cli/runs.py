@@ -1,0 +1,165 @@
+"""sow runs: which runs there were, what came of each, and a polite word to the one that goes on."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command, Option
+from sow.errors import SowError, Waiting
+from sow.store import runs
+from sow.system import terminal
+from sow.system.terminal import harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+RUN = Argument("run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs")
+
+
+def list_runs(context: Context, *, json: bool) -> int:
+    from sow.cli import runs_view
+    from sow.engine import report
+
+    home = context.home()
+    known = [report.glance(home, each) for each in runs.listed(home)]
+    if json:
+        from sow.cli.output import emit
+
+        emit({"runs": known})
+    else:
+        runs_view.listing(known)
+    return 0
+
+
+def _facts(context: Context, run: str) -> dict[str, Any]:
+    from sow.engine import report
+
+    home = context.home()
+    return report.facts(home, runs.find(home, run))
+
+
+def show(context: Context, *, run: str, format: str, json: bool) -> int:
+    if json and format not in ("", "json"):
+        raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
+    known = _facts(context, run)
+    if json or format == "json":
+        from sow.cli.output import emit
+
+        emit(known)
+    elif format == "md":
+        from sow.engine import report
+
+        terminal.out(report.render_markdown(known).rstrip("\n"))
+    else:
+        from sow.cli import runs_view
+
+        runs_view.show(known)
+    return 0
+
+
+def report_run(context: Context, *, run: str, format: str, out: str) -> int:
+    from sow.engine import report
+
+    if out:
+        context.judge("write a report into a file")
+    made = report.FORMATS[format](_facts(context, run))
+    if out:
+        _write(os.path.join(context.cwd, out), made)
+        terminal.out(harmless_line(f"the report is in {out}"))
+        return 0
+    from sow.cli.output import ESCAPED
+
+    terminal.out((made.translate(ESCAPED) if format == "json" else made).rstrip("\n"))
+    return 0
+
+
+def _write(path: str, text: str) -> None:
+    """Replace the user's file, or make it, in a folder that is there."""
+    from sow.store.disk import Disk, replace_file
+
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise SowError(f"--out: {path} is not a regular file", "give the name of a file")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise SowError(f"--out: there is no folder {os.path.dirname(path)}", "make it first, or give another name")
+    replace_file(Disk(), os.path.realpath(path), text)
+
+
+def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
+    from sow.cli.runs_verify import verify as repeat
+
+    return repeat(context, run=run, task=task, yes=yes, json=json)
+
+
+def stop(context: Context, *, run: str, wait: str) -> int:
+    from sow import config as configs
+    from sow.engine import report, stopping
+
+    context.judge("stop a run")
+    home = context.home()
+    patience = configs.seconds(wait)
+    chosen = runs.find(home, run)
+    named = run not in ("", "last")
+    if named and not report.is_live(home, chosen):
+        terminal.out(f"run {chosen.id} does not run: it is {report.status_of(home, chosen)}")
+        return 0
+    asked, ended = stopping.stop(home, patience)
+    if asked is None:
+        terminal.out(f"nothing runs here; the last run, {chosen.id}, is {report.status_of(home, chosen)}")
+        return 0
+    if not ended:
+        raise Waiting(
+            f"process {asked.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
+        )
+    left = runs.find(home, chosen.id)
+    plans = " ".join(each["path"] for each in left.run["plans"]) or "PLAN"
+    terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {report.status_of(home, left)}"))
+    if left.run["status"] != "ended":
+        terminal.out(harmless_line(f"go on with: sow run {plans}"))
+    return 0
+
+
+COMMANDS = (
+    Command("runs list", list_runs, "Show the runs of this checkout, oldest first", json=True),
+    Command(
+        "runs show",
+        show,
+        "Show what came of a run: its tasks by outcome, time, cost, and what to do next",
+        arguments=(RUN,),
+        options=(Option("--format", "FORMAT", "In which form; without: text", choices=("text", "md", "json")),),
+        json=True,
+    ),
+    Command(
+        "runs report",
+        report_run,
+        "Print the whole report of a run, or write it into a file",
+        arguments=(RUN,),
+        options=(
+            Option("--format", "FORMAT", "In which form", choices=("md", "json"), default="md"),
+            Option("--out", "FILE", "Write it into this file, and replace one that is there"),
+        ),
+    ),
+    Command(
+        "runs verify",
+        verify,
+        "Repeat the evidence of completed tasks: each command again, on the tree that it was run on",
+        arguments=(RUN,),
+        options=(
+            Option("--task", "ID", "Only of this task", repeat=True, completes="tasks"),
+            Option("--yes", help="Agree to commands that need a shell"),
+        ),
+        json=True,
+        details="Exit 0 when all of it holds, 1 when an exit code is another one now. Nothing of yours is touched:\n"
+        "the commands run in the run's own worktree, and no task changes.",
+    ),
+    Command(
+        "runs stop",
+        stop,
+        "Ask the run that goes on to stop, as Ctrl-C in its terminal does",
+        arguments=(RUN,),
+        options=(Option("--wait", "TIME", "How long to wait for its end, such as 90s", default="30s"),),
+        details="Its workers end their turns or are ended; the next 'sow run' goes on from there.\n"
+        "Exit 0 when it has stopped, 4 when it still ends its turns.",
+    ),
+)

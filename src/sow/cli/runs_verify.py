@@ -1,0 +1,89 @@
+"""sow runs verify: the evidence of a run, repeated."""
+
+from __future__ import annotations
+
+from sow.cli import shell_consent
+from sow.cli.aboard import aboard
+from sow.cli.context import Context
+from sow.errors import SowError
+from sow.store import runs
+from sow.system.terminal import harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.engine.ship import Ship
+    from sow.engine.verifying import Repeated
+
+COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
+
+
+def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
+    from sow.engine import verifying
+    from sow.engine.steps import drive
+
+    context.judge("repeat the evidence of a run")
+    folder = runs.find(context.home(), run)
+    with aboard(context, folder, "sow runs verify") as (ship, integration):
+        entries = verifying.recorded(ship, _chosen(ship, task))
+        if not entries:
+            raise SowError(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
+        _agree_to_shell(entries, yes=yes)
+        drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
+    verdicts = [each.verdict for each in entries]
+    holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts
+    if json:
+        from sow.cli.output import emit
+
+        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries]})
+    else:
+        counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in COLOURS if each in verdicts)
+        out(f"evidence of run {folder.id}: {counts}")
+    return 0 if holds else 1
+
+
+def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
+    """The project's ids of the tasks that are meant, each by that or by its number in the plan."""
+    from sow.store import desk as desks
+    from sow.store import project as projects
+
+    mine = desks.load_some(ship.home, projects.load(ship.home), ship.folder.run["tasks"])
+    known = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
+    known |= {task["id"]: task["id"] for task in mine}
+    for each in wanted:
+        if each not in known:
+            shown = ", ".join(ship.folder.run["tasks"][:12])
+            raise SowError(f"run {ship.folder.id} has no task {each!r:.40}", f"its tasks are: {shown}")
+    return [known[each] for each in wanted]
+
+
+def _agree_to_shell(entries: list[Repeated], *, yes: bool) -> None:
+    from sow.engine.checking import shell_commands
+    from sow.engine.verifying import check_of
+
+    commands = shell_commands([check_of(each) for each in entries])
+    if commands and not yes:
+        shell_consent.ask(commands, otherwise="agree to the commands, or name other tasks with --task")
+
+
+def _quiet(repeated: Repeated) -> None:
+    """A program reads the document at the end."""
+
+
+def _tell(repeated: Repeated) -> None:
+    was, verdict = repeated.evidence, repeated.verdict
+    if repeated.reason:
+        more = f" ({repeated.reason})"
+    else:
+        more = f" (exit {repeated.exit}, was {was['exit']})" if verdict == "differs" else f" (exit {was['exit']})"
+    where = f"task {repeated.task['id']}, iteration {was['iteration']}, {was['kind']}"
+    about = f"{where}: {was['command']}{more}"
+    out(f"{paint(verdict.ljust(8), COLOURS[verdict])}  {harmless_line(about)}")
+
+
+def _document(repeated: Repeated) -> dict[str, Any]:
+    was = repeated.evidence
+    facts = {key: was.get(key) for key in ("kind", "command", "iteration", "tree", "exit", "passed")}
+    now = {"exit_now": repeated.exit, "passed_now": repeated.passed, "verdict": repeated.verdict}
+    return {"task": repeated.task["id"], **facts, **now, "reason": repeated.reason}

@@ -1,0 +1,117 @@
+"""A run on a terminal: the list of runs, and what came of one."""
+
+from __future__ import annotations
+
+from sow.cli.output import table
+from sow.domain.duration import span
+from sow.engine import report_words as words
+from sow.system.terminal import harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "waiting": "yellow", "running": "cyan"}
+HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "TRIES", "AGENT", "EXECUTOR", "TIME", "COST")
+LONGEST = 48
+LONGEST_TEXT = 200
+
+
+def listing(known: Sequence[Facts]) -> None:
+    """One line for each run."""
+    if not known:
+        out("no runs yet; start one: sow run PLAN")
+        return
+    rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
+    rows += [
+        (each["id"], each["status"], each["started_at"], f"{each['completed']}/{each['tasks']}", each["name"])
+        for each in known
+    ]
+    out(table(rows))
+
+
+def show(document: Facts) -> None:
+    """The whole of one run."""
+    run = document["run"]
+    state = "running" if run["live"] else run["status"]
+    out(paint(harmless_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
+    out(table(words.figures(document), indent="  "))
+    if document["tasks"]:
+        out("")
+        _tasks(document["tasks"])
+    for title, noun in (("By agent", "agent"), ("By executor", "executor")):
+        _groups(title, document[f"by_{noun}"])
+    _section("Limits", [f"{each['executor']}: {each['reason']}" for each in document["limits"]] + document["stops"])
+    _section("Remarks", document["remarks"])
+    if document["next"]:
+        out(f"\n{paint('Next', 'bold')}")
+    for step in document["next"]:
+        out(f"  {short(step['text'], LONGEST_TEXT)}")
+        out(f"    {paint(harmless_line(step['command']), 'cyan')}")
+
+
+def _tasks(rows: Sequence[Facts]) -> None:
+    """The table, with the outcome in its colour and what holds a task up below it."""
+    lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
+    place = lines[0].index("OUTCOME")
+    out(lines[0])
+    for row, line in zip(rows, lines[1:], strict=True):
+        word, colour = row["outcome"], COLOURS.get(row["outcome"])
+        out(f"{line[:place]}{paint(word, colour)}{line[place + len(word) :]}" if colour else line)
+        for about in _about(row):
+            out(f"      {short(about, LONGEST_TEXT)}")
+
+
+def _row(row: Facts) -> tuple[str, ...]:
+    return (
+        words.called(row),
+        short(row["name"], LONGEST),
+        row["outcome"],
+        row["result"] or "-",
+        str(row["iterations"]),
+        row["agent"] or "-",
+        row["executor"] or "-",
+        words.time_of(row),
+        words.money(row).replace(" and ", " + "),
+    )
+
+
+def _about(row: Facts) -> list[str]:
+    """What a person should know of a task that is not done."""
+    if row["outcome"] in ("completed", "abandoned"):
+        return []
+    about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+    about += [f"asks: {row['question']['text']}"] if row["question"] else []
+    return about + ([row["why"]] if row["why"] and row["outcome"] == "failed" else [])
+
+
+def _groups(title: str, rows: Sequence[Facts]) -> None:
+    if not rows:
+        return
+    out(f"\n{paint(title, 'bold')}")
+    cells = [
+        (
+            row["name"],
+            words.plural(row["turns"], "turn"),
+            span(row["work_seconds"]),
+            words.money(row),
+            words.tokens(row),
+        )
+        for row in rows
+    ]
+    out(table(cells, indent="  "))
+
+
+def _section(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        out(f"\n{paint(title, 'bold')}")
+        out("\n".join(f"  {short(line, LONGEST_TEXT)}" for line in lines))
+
+
+def short(text: str, limit: int) -> str:
+    """One harmless line, cut where it is too long."""
+    line = harmless_line(text)
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

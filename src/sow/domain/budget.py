@@ -1,0 +1,129 @@
+"""What stops new work in a run: a budget that is spent, and starts that fail one after the other."""
+
+from __future__ import annotations
+
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import BreakerState
+
+
+class Budget:
+    """How much money, tokens, time and starts a run or a task may use, and how much it has used."""
+
+    __slots__ = ("begun", "cost", "max_cost", "max_seconds", "max_spawns", "max_tokens", "spawns", "tokens", "unknown")
+
+    def __init__(
+        self,
+        *,
+        max_cost: float | None = None,
+        max_tokens: int | None = None,
+        max_seconds: float | None = None,
+        max_spawns: int | None = None,
+        begun: float = 0.0,
+    ) -> None:
+        for what, limit in (
+            ("cost", max_cost),
+            ("tokens", max_tokens),
+            ("seconds", max_seconds),
+            ("spawns", max_spawns),
+        ):
+            if limit is not None and not limit >= 0:
+                raise SowError(f"a budget of {limit} {what} is none", "give 0 or more, or leave it out")
+        self.max_cost = max_cost
+        self.max_tokens = max_tokens
+        self.max_seconds = max_seconds
+        self.max_spawns = max_spawns
+        self.begun = begun
+        self.cost = 0.0
+        self.tokens = 0
+        self.spawns = 0
+        self.unknown = 0  # turns that told no cost: the sum above is then less than the truth
+
+    def spawned(self) -> None:
+        """Count the start of an agent."""
+        self.spawns += 1
+
+    def spend(self, *, cost: float | None, tokens: int | None) -> None:
+        """Add what a turn used; unknown stays unknown."""
+        self.unknown += cost is None
+        self.cost += cost or 0.0
+        self.tokens += tokens or 0
+
+    def stop_new(self, now: float) -> str:
+        """Which limit is reached, and by how much."""
+        if self.max_cost is not None and self.cost >= self.max_cost:
+            return f"the budget of ${self.max_cost:.2f} is spent (${self.cost:.2f})"
+        if self.max_tokens is not None and self.tokens >= self.max_tokens:
+            return f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,})"
+        if self.max_spawns is not None and self.spawns >= self.max_spawns:
+            return f"the budget of {self.max_spawns} starts is spent"
+        if self.max_seconds is not None and now - self.begun >= self.max_seconds:
+            return f"the budget of {self.max_seconds:g} seconds is spent"
+        return ""
+
+    def until(self, now: float) -> float | None:
+        """Never: a spent budget is raised by somebody, and not by time."""
+        return None
+
+
+class Breaker:
+    """Stops new starts for a while that doubles when several in a row failed for reasons that are not the work's.
+
+    The last of the given pauses is the last: when starts fail again after it, somebody has to look.
+    """
+
+    __slots__ = ("failures", "limit", "opened", "pauses", "rests_until", "wait")
+
+    def __init__(
+        self,
+        *,
+        limit: int = 3,
+        wait: float = 60.0,
+        pauses: int = 3,
+        failures: int = 0,
+        opened: int = 0,
+        until: float = 0.0,
+    ) -> None:
+        if limit < 1 or pauses < 0 or not wait >= 0:
+            raise SowError("a circuit breaker needs a limit of at least one failure", "see 'sow config show'")
+        self.limit = limit
+        self.wait = wait
+        self.pauses = pauses
+        self.failures = failures  # in a row
+        self.opened = opened  # since a start last worked
+        self.rests_until = until
+
+    def failed(self, now: float) -> None:
+        """A start failed; what was under way while the breaker is open counts no more."""
+        if self.is_final or now < self.rests_until:
+            return
+        self.failures += 1
+        if self.failures >= self.limit:
+            self.opened += 1
+            self.rests_until = now + self.wait * 2.0 ** (self.opened - 1)
+
+    def worked(self) -> None:
+        """A start worked, or somebody has looked: all is well again."""
+        self.failures = self.opened = 0
+        self.rests_until = 0.0
+
+    def state(self) -> BreakerState:
+        """What a run keeps of it, and what makes an equal one again."""
+        return {"failures": self.failures, "opened": self.opened, "until": -int(-self.rests_until // 1)}
+
+    @property
+    def is_final(self) -> bool:
+        """Whether waiting has been tried often enough."""
+        return self.opened > self.pauses
+
+    def stop_new(self, now: float) -> str:
+        """How many starts failed, if that is why nothing may start."""
+        if self.is_final:
+            return f"{self.failures} starts in a row failed, and waiting did not help"
+        return f"{self.failures} starts in a row failed: the next one waits" if now < self.rests_until else ""
+
+    def until(self, now: float) -> float | None:
+        """The end of the pause."""
+        return None if self.is_final else self.rests_until

@@ -1,0 +1,205 @@
+"""What comes next for a task of a run, from what is on disk alone: after a crash the same question has the same answer.
+
+The run does what the stage says, writes it down, and asks again. Only what is recorded for the present iteration
+counts: evidence of the tree that was collected, reviews of that commit, and merges that git knows of. Nothing is judged
+before all of it is there, so that a crash between two checks does not change what the reviewer and the worker see.
+"""
+
+from __future__ import annotations
+
+from sow.domain import verdict
+from sow.domain.finding import same_again
+from sow.domain.wording import similar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sow.domain.shapes import Check, Finding, Review, Task, Work
+
+STAGES = (
+    "start",
+    "resume",
+    "hand_in",
+    "collect",
+    "check",
+    "review",
+    "merge",
+    "send_back",
+    "ask",
+    "wait",
+    "done",
+    "failed",
+)
+TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
+LOOP = 3  # the same question so often is a loop: only a person ends it
+Stage = tuple[str, str]
+
+
+def next_stage(
+    task: Task,
+    *,
+    merged: Collection[tuple[str, int]],
+    reviewers: int,
+    retries: int,
+    isolated: bool = True,
+    only_answered: bool = False,
+) -> Stage:
+    """The stage that a task is at, and why; `merged` is what git says, and without isolation nothing is merged.
+
+    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding.
+    """
+    status = task["status"]
+    if status == "completed":
+        return "done", "it is completed"
+    if status == "abandoned":
+        return "failed", f"it was abandoned: {task.get('abandoned_reason', '')}"
+    if status == "failed":
+        return "failed", "it failed"
+    if status == "paused":
+        return _paused(task)
+    if isolated and (task["id"], task["iteration"]) in merged:
+        stage = _merged(task)
+        if status == "needs_review" or stage[0] in ("merge", "done"):
+            return stage
+    if status == "needs_review":
+        return _handed_in(task, reviewers, retries, isolated=isolated)
+    if status != "in_progress":
+        return "start", "it has not begun"
+    if only_answered and isolated and task.get("work", {}).get("iteration") == task["iteration"] - 1:
+        return "hand_in", "its worker was done, and only the run had a question"
+    return _at_work(task, reviewers, retries)
+
+
+def times_asked(task: Task) -> int:
+    """How often the question that a task waits with was asked on it, this time included."""
+    question = task.get("question")
+    if question is None:
+        return 0
+    return 1 + sum(similar(each["text"], question["text"]) for each in task["questions"])
+
+
+def merge_failures(task: Task) -> int:
+    """In how many iterations the work could not be merged: the first goes to its worker, the next to an integrator."""
+    failed = (each for each in task.get("evidence", ()) if each["kind"] == "merge" and not each["passed"])
+    return len({each["iteration"] for each in failed})
+
+
+def needs_integrator(task: Task) -> bool:
+    """Whether its worker has tried to make the work fit, and the last iteration did not fit again."""
+    failed = {each["iteration"] for each in task.get("evidence", ()) if each["kind"] == "merge" and not each["passed"]}
+    return len(failed) >= TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
+
+
+def missing_checks(task: Task, *, at_merge: bool = False, isolated: bool = True) -> list[Check]:
+    """The checks that were not run yet on what was collected, or merged; those of dependencies come before the work."""
+    done = _at_merge(task) if at_merge else _latest(task, _collected(task) if isolated else None)
+    return [each for each in task.get("checks", ()) if each["kind"] != "dependency" and each["command"] not in done]
+
+
+def _paused(task: Task) -> Stage:
+    if "question" not in task:
+        return "ask", "it is paused and asks nothing yet"
+    times = times_asked(task)
+    return "wait", f"it asks the same for the {times}. time" if times >= LOOP else "it waits for an answer"
+
+
+def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
+    """A turn is to be started or gone on with; one that timed out costs a try, and without reviews there is none."""
+    timed_out = task.get("result") == "TIMEOUT"
+    if timed_out and not reviewers:
+        return "failed", "it timed out, and without reviews it is not tried again"
+    if timed_out and task.get("retry_count", 0) >= retries:
+        return "failed", f"it timed out after {retries} retries"
+    if "session_id" not in task:
+        return "start", "it has no session yet"
+    return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
+
+
+def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> Stage:
+    work = _collected(task) if isolated else None
+    if isolated and work is None:
+        return "collect", "what the worker left is not in git yet"
+    missing = missing_checks(task, isolated=isolated)
+    if missing:
+        return "check", f"not run yet: {missing[0]['command']}"
+    reviews = _reviews(task, work)
+    if len(reviews) < reviewers:
+        return "review", f"{len(reviews)} of {reviewers} reviews are there"
+    failed = [command for command, passed in _latest(task, work).items() if not passed]
+    if failed:
+        return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+    if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
+        return _rejected(task, reviews, retries, why="the review is RED")
+    if not isolated:
+        return "done", "it is checked and reviewed"
+    return ("merge", "it is checked and reviewed") if all(_at_merge(task).values()) else _unmergeable(task)
+
+
+def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> Stage:
+    """Back to its worker while tries are left, unless the last try changed nothing about a finding."""
+    again = same_again(_findings_before(task), [found for each in reviews for found in each["findings"]])
+    if again:
+        return "ask", f"the same finding again: {again[0]['text'][:200]}"
+    used = task.get("retry_count", 0)
+    if verdict.may_retry(verdict.RED, used, retries):
+        return "send_back", why
+    return "ask", f"{why}, after {used} retries"
+
+
+def _merged(task: Task) -> Stage:
+    """The work is on the integration branch: the checks are repeated there, and a conflict before that is over."""
+    if missing_checks(task, at_merge=True):
+        return "merge", "it is merged and not checked there yet"
+    passed = _at_merge(task)
+    if all(passed.get(each["command"], True) for each in task.get("checks", ())):
+        return "done", "it is merged and checked"
+    return _unmergeable(task)
+
+
+def _unmergeable(task: Task) -> Stage:
+    if merge_failures(task) > TRIES_TO_MERGE:
+        return "ask", "it could not be merged, and an integrator did not help"
+    return "send_back", "it could not be merged"
+
+
+def _collected(task: Task) -> Work | None:
+    """What this iteration left in git."""
+    work = task.get("work")
+    return work if work is not None and work["iteration"] == task["iteration"] else None
+
+
+def _latest(task: Task, work: Work | None) -> dict[str, bool]:
+    """Of each check of this iteration, and of the collected tree where there is one, whether it passed last."""
+    return {
+        each["command"]: each["passed"]
+        for each in task.get("evidence", ())
+        if each["iteration"] == task["iteration"]
+        and each["kind"] not in ("dependency", "merge")
+        and (work is None or each.get("tree") == work["tree"])
+    }
+
+
+def _at_merge(task: Task) -> dict[str, bool]:
+    """Of each command at this iteration's merge, whether it passed last."""
+    return {
+        each["command"]: each["passed"]
+        for each in task.get("evidence", ())
+        if each["iteration"] == task["iteration"] and each["kind"] == "merge"
+    }
+
+
+def _reviews(task: Task, work: Work | None) -> list[Review]:
+    """The reviews of this iteration, and of the collected commit where there is one."""
+    return [
+        each
+        for each in task.get("reviews", ())
+        if each["iteration"] == task["iteration"] and (work is None or each.get("commit") == work["commit"])
+    ]
+
+
+def _findings_before(task: Task) -> list[Finding]:
+    """What the last review before this iteration found."""
+    earlier = [each for each in task.get("reviews", ()) if each["iteration"] < task["iteration"]]
+    last = max((each["iteration"] for each in earlier), default=0)
+    return [found for each in earlier if each["iteration"] == last for found in each["findings"]]

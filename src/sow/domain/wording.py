@@ -1,0 +1,21 @@
+"""Texts compared by what they say: letter case, spacing and punctuation do not count."""
+
+from __future__ import annotations
+
+ENOUGH = 0.85  # of the words of the longer of two questions
+MAX_TEXT = 20_000
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    folded = text[:MAX_TEXT].casefold()
+    return "".join(letter if letter.isalnum() else " " for letter in folded).split()
+
+
+def similar(question_a: str, question_b: str) -> bool:
+    """Whether two questions are one: equal but for spacing and case, or nearly all of their words the same."""
+    if question_a.casefold().split() == question_b.casefold().split():
+        return True
+    first, second = set(words(question_a)), set(words(question_b))
+    longer = max(len(first), len(second))
+    return longer > 0 and len(first & second) >= ENOUGH * longer

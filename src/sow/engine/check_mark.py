@@ -1,0 +1,66 @@
+"""The mark of a running check, on disk while it runs: after a crash of ours, what is left of it can be ended."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store.lock import open_lock, try_lock
+from sow.system import boundary, identity, tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+ENDING = ".mark"
+LONGEST = 64
+
+
+class CheckMark:
+    """`with CheckMark(path):` a file that names the mark, and is locked for as long as we live."""
+
+    __slots__ = ("descriptor", "mark", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{path}{ENDING}"
+        self.mark = identity.uuid4().replace("-", "")
+        self.descriptor = -1
+
+    def __enter__(self) -> CheckMark:
+        boundary.cross(f"create {self.path}")
+        self.descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
+        try_lock(self.descriptor, self.path)
+        boundary.cross(f"write {self.path}")
+        os.pwrite(self.descriptor, self.mark.encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _remove(self.path)
+        os.close(self.descriptor)
+
+
+def sweep_left(folder: str) -> int:
+    """End what is left of every check below a folder whose runner is dead; returns how many processes there were."""
+    marks = [f"{place}/{name}" for place, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
+    return sum(_sweep(path) for path in marks)
+
+
+def _sweep(path: str) -> int:
+    descriptor = open_lock(path, os.O_RDWR)
+    try:
+        if not try_lock(descriptor, path):
+            return 0
+        swept = tree.sweep_mark(os.pread(descriptor, LONGEST, 0).decode("ascii", "replace"))
+        _remove(path)
+    finally:
+        os.close(descriptor)
+    return swept
+
+
+def _remove(path: str) -> None:
+    boundary.cross(f"remove {path}")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:  # a clean-up of the user's was faster
+        return

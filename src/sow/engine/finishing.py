@@ -1,0 +1,168 @@
+"""Finishing: the user's own checkout moves forward to what a run has integrated, and loses nothing on the way."""
+
+from __future__ import annotations
+
+import os
+
+from sow.engine.differences import changed_paths
+from sow.engine.place import remove_file
+from sow.engine.refusal import Refused
+from sow.engine.repository import STATE, is_below, path_of
+from sow.system import linked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.engine.repository import Repository
+
+AGAIN = "then 'sow integrate'"
+MERGE = [
+    "merge",
+    "--ff-only",
+    "--quiet",
+    "--no-stat",
+    "--no-autostash",
+    "--no-overwrite-ignore",
+    "--no-verify-signatures",
+]
+STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
+
+
+class Finished:
+    """The user's branch stands on this commit now, and these paths came with it."""
+
+    __slots__ = ("commit", "paths")
+
+    def __init__(self, commit: str, paths: list[str]) -> None:
+        self.commit = commit
+        self.paths = paths
+
+
+def fast_forward(repository: Repository, branch: str, target: str, *, rehearse: bool = False) -> Finished | Refused:
+    """Move the home's checkout of a branch forward to the target; or say why not, with nothing changed.
+
+    A rehearsal only looks whether it would be possible.
+    """
+    refused = _refuse_elsewhere(repository, branch)
+    if refused:
+        return refused
+    old = repository.commit_of("HEAD")
+    if repository.is_ancestor(target, old):
+        return Finished(old, [])
+    if not repository.is_ancestor(old, target):
+        return Refused(f"{branch} has commits that the run has not", "'sow integrate' brings them in and checks them")
+    paths = [path for path in changed_paths(repository, old, target) if not is_below(path, STATE)]
+    refused = _refuse_dirty(repository, old, paths) or _rehearse(repository, old, target)
+    if refused or rehearse:
+        return refused or Finished(target, paths)
+    return _move(repository, branch, old, target, paths)
+
+
+def _refuse_elsewhere(repository: Repository, branch: str) -> Refused | None:
+    """Refuse where the branch is not checked out, or somebody is in the middle of something."""
+    checkout = repository.home.checkout
+    current = checkout.branch()
+    if current != branch:
+        where = f"on {current}" if current else "on no branch"
+        return Refused(f"{checkout.root} is {where}, and the run belongs to {branch}", f"git switch {branch}, {AGAIN}")
+    for command in linked.under_way(checkout.git).values():
+        hint = f"end it (git {command} --continue, or --abort), {AGAIN}"
+        return Refused(f"a {command} is under way in {checkout.root}", hint)
+    if os.path.lexists(f"{checkout.git}/index.lock"):
+        return Refused(f"another git command is at work in {checkout.root}", f"wait for its end, {AGAIN}")
+    return None
+
+
+def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Refused | None:
+    """Refuse where a file that would change is changed, staged, or in the way: nothing of the user's is overwritten."""
+    entries = repository.git(*STATUS).split("\0")
+    dirty = [entry[3:].rstrip("/") for entry in entries if entry and not is_below(entry[3:], STATE)]
+    touched = dict.fromkeys(_meeting(dirty, paths) + _in_the_way(repository, old, paths))
+    if not touched:
+        return None
+    shown = ", ".join(list(touched)[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
+    return Refused(
+        f"the run changes files that you have changed or not committed: {shown}",
+        f"commit them, or put them away (git stash --include-untracked), {AGAIN}",
+    )
+
+
+def _meeting(paths: Sequence[str], changed: Sequence[str]) -> list[str]:
+    """Those of some paths that are changed, or lie above or below one that is."""
+    exact = set(changed)
+    above = {folder for each in changed for folder in _folders(each)}
+    return [path for path in paths if path in exact or path in above or exact & set(_folders(path))]
+
+
+def _folders(path: str) -> list[str]:
+    """Every folder above a path, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _in_the_way(repository: Repository, old: str, paths: Sequence[str]) -> list[str]:
+    """What lies, perhaps ignored, where the branch has no file yet: git would overwrite what is ignored."""
+    root = repository.home.root
+    known = {path_of(entry) for entry in repository.entries(old)}
+    found = []
+    for path in paths:
+        for part in (*_folders(path), path):
+            place = f"{root}/{part}"
+            is_folder = os.path.isdir(place) and not os.path.islink(place)
+            if part in known or not os.path.lexists(place) or (is_folder and part != path):
+                continue
+            if not is_folder or _has_others(place, root, known):
+                found.append(part)
+            break
+    return found
+
+
+def _has_others(folder: str, root: str, known: set[str]) -> bool:
+    """Whether a folder has a file that is not committed."""
+    for place, _, names in os.walk(folder):
+        if any(f"{place}/{name}".removeprefix(f"{root}/") not in known for name in names):
+            return True
+    return False
+
+
+def _rehearse(repository: Repository, old: str, target: str) -> Refused | None:
+    """Try it with a copy of the user's index, without writing a file."""
+    index = repository.scratch("rehearsal")
+    source = f"{repository.home.checkout.git}/index"
+    if os.path.exists(source):
+        linked.copy(source, index)
+    repository.attempt(["update-index", "-q", "--refresh"], index=index)
+    _put_state(repository, target, index)
+    done = repository.attempt(["read-tree", "-n", "-m", "-u", old, target], index=index)
+    return Refused(f"git would not do it: {done.words}", f"look at 'git status', {AGAIN}") if done.code else None
+
+
+def _put_state(repository: Repository, target: str, index: str = "") -> None:
+    """Let the state's entries of an index be those of the target, so that git leaves their files alone."""
+    entries = repository.entries(target, *STATE)
+    repository.put_entries(entries, index=index, where=lambda path: is_below(path, STATE))
+
+
+def _move(repository: Repository, branch: str, old: str, target: str, paths: list[str]) -> Finished | Refused:
+    """Fast-forward; where git gives up in the middle, every file goes back to what it was."""
+    before = [entry for entry in repository.git("ls-files", "-s", "-z", "--", *STATE).split("\0") if entry]
+    _put_state(repository, target)
+    # A branch may ask for --squash or --no-ff in the user's settings: not here.
+    options = [] if "=" in branch else ["-c", f"branch.{branch}.mergeoptions="]
+    done = repository.attempt([*MERGE, target], options=[*options, "-c", "merge.autoStash=false"])
+    if not done.code and repository.find("HEAD") == target:
+        return Finished(target, paths)
+    repository.put_entries(before, index="", where=lambda path: is_below(path, STATE))
+    _put_back(repository, old, paths)
+    return Refused(f"git did not do it: {done.words}", f"mend that, {AGAIN}")
+
+
+def _put_back(repository: Repository, old: str, paths: Sequence[str]) -> None:
+    """Write the changed paths as the branch has them: they were clean before."""
+    known = {path_of(entry) for entry in repository.entries(old)}
+    for path in paths:
+        if path not in known:
+            remove_file(repository.home.root, path)
+    listed = "".join(f"{path}\0" for path in paths if path in known)
+    repository.attempt(["checkout-index", "--force", "--index", "--quiet", "-z", "--stdin"], input=listed)

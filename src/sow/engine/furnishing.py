@@ -1,0 +1,166 @@
+"""Furnishing a worktree: links and copies of files that git ignores, and the commands that set it up.
+
+A worktree has only what is committed, but tests want node_modules, .env and the like. What cannot be furnished is an
+EnvironmentProblem: no worker can mend it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+
+from sow.engine.place import SET_UP, EnvironmentProblem, Place, is_behind_link, remove_file
+from sow.engine.repository import is_below
+from sow.system import boundary, linked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    Run = Callable[[list[str], str], str]
+
+LIST = "sow-furniture"
+OURS = (".git", ".sow", "orchestration")
+MEND = "mend 'worktree' in your settings (sow config edit), or put the file there"
+
+
+def furniture(place: Place) -> list[str]:
+    """The paths that we linked or copied into a worktree: they are no work."""
+    try:
+        with open(f"{place.record}/{LIST}", encoding="utf-8", errors="surrogateescape") as file:
+            return [path for path in file.read().split("\0") if path]
+    except FileNotFoundError:
+        return []
+
+
+def furnish(place: Place, settings: Mapping[str, Any]) -> list[list[str]]:
+    """Link and copy what the settings name; returns the commands that are still to be run in the worktree."""
+    links, copies = list(settings.get("link") or ()), list(settings.get("copy") or ())
+    for path in (*links, *copies):
+        _check(place, path)
+    listed = dict.fromkeys([*furniture(place), *map(os.path.normpath, (*links, *copies))])
+    linked.write(f"{place.record}/{LIST}", "".join(f"{path}\0" for path in listed))
+    for path in map(os.path.normpath, links):
+        _link(place, path)
+    for path in map(os.path.normpath, copies):
+        _copy_in(place, path)
+    if _read(f"{place.record}/{SET_UP}") == _digest(settings):
+        return []
+    return [list(command) for command in settings.get("setup") or ()]
+
+
+def furnished(place: Place, settings: Mapping[str, Any]) -> None:
+    """Remember that the commands of these settings were run here."""
+    linked.write(f"{place.record}/{SET_UP}", _digest(settings))
+
+
+def run_all(commands: Sequence[list[str]], folder: str, run: Run) -> None:
+    """Run set-up commands in a worktree; `run` takes a command and a folder, and returns why it failed, or ''."""
+    for command in commands:
+        if why := run(command, folder):
+            name = os.path.basename(folder)
+            raise EnvironmentProblem(f"setting up the worktree {name} failed: {command[0]}: {why}", MEND)
+
+
+def clear(place: Place) -> None:
+    """Take our links and copies out of a worktree; what they are links to stays."""
+    for path in furniture(place):
+        if os.path.islink(f"{place.path}/{path}") or not os.path.isdir(f"{place.path}/{path}"):
+            remove_file(place.path, path)
+            continue
+        for folder, _, names in os.walk(f"{place.path}/{path}"):
+            for name in names:
+                remove_file(place.path, f"{folder}/{name}".removeprefix(f"{place.path}/"))
+
+
+def _check(place: Place, path: object) -> None:
+    """Refuse a path that leads out of the home or the worktree, or to what is ours or is committed."""
+    if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
+        raise EnvironmentProblem(f"worktree: {path!r} is not a path inside the repository", MEND)
+    clean, root = os.path.normpath(path), place.repository.home.root
+    if clean.split("/")[0] in ("..", ".", *OURS) or ".git" in clean.split("/"):
+        raise EnvironmentProblem(f"worktree: {path!r} is not a path that can be linked or copied", MEND)
+    if not os.path.lexists(f"{root}/{clean}"):
+        raise EnvironmentProblem(f"worktree: there is no {path!r} in {root}", MEND)
+    if not is_below(os.path.realpath(f"{root}/{clean}"), [os.path.realpath(root)]):
+        raise EnvironmentProblem(f"worktree: {path!r} leads out of {root}", MEND)
+    if is_behind_link(place.path, clean):
+        raise EnvironmentProblem(f"worktree: {path!r} leads out of the worktree, through a link", MEND)
+    if place.git("ls-files", "-z", "--", f":(literal){clean}", index=place.index):
+        raise EnvironmentProblem(f"worktree: {path!r} is committed: every worktree has it already", MEND)
+
+
+def _link(place: Place, path: str) -> None:
+    target = f"{place.path}/{path}"
+    if os.path.lexists(target):  # ours from before, or the worker's own: an install of its own is not undone
+        return
+    boundary.cross()
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.symlink(f"{place.repository.home.root}/{path}", target)
+    except OSError as error:
+        raise _problem("link", path, error) from None
+
+
+def _copy_in(place: Place, path: str) -> None:
+    """Copy a file or a folder; it appears whole or not at all."""
+    target, aside = f"{place.path}/{path}", f"{place.path}.copy"
+    if os.path.lexists(target):
+        return
+    boundary.cross()
+    try:
+        _remove_all(aside)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _copy(f"{place.repository.home.root}/{path}", aside)
+        os.replace(aside, target)
+    except OSError as error:
+        raise _problem("copy", path, error) from None
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy one file, link or folder; links stay links, and what is neither is left out."""
+    mode = os.lstat(source).st_mode
+    boundary.cross(f"copy to {target}")
+    if stat.S_ISLNK(mode):
+        os.symlink(os.readlink(source), target)
+    elif stat.S_ISDIR(mode):
+        os.mkdir(target)
+        for name in os.listdir(source):
+            _copy(f"{source}/{name}", f"{target}/{name}")
+        os.chmod(target, stat.S_IMODE(mode) | 0o700)
+    elif stat.S_ISREG(mode):
+        with open(source, "rb") as old, open(target, "xb") as new:
+            while data := old.read(1 << 20):
+                new.write(data)
+        os.chmod(target, stat.S_IMODE(mode))
+
+
+def _remove_all(path: str) -> None:
+    """Remove what a killed copy left."""
+    boundary.cross(f"remove {path}")
+    if os.path.isdir(path) and not os.path.islink(path):
+        for name in os.listdir(path):
+            _remove_all(f"{path}/{name}")
+        os.rmdir(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _problem(act: str, path: str, error: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(f"cannot {act} {path} into the worktree: {error.strerror}", "mend that, and run again")
+
+
+def _digest(settings: Mapping[str, Any]) -> str:
+    text = json.dumps({key: settings.get(key) for key in ("link", "copy", "setup")}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(200)
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,295 @@
+"""What a run did, told from its journal: calls, tasks, turns, waits. A torn or missing line costs only what it said."""
+
+from __future__ import annotations
+
+from sow.domain.entry import Entry
+from sow.domain.ids import is_task_id
+from sow.engine.call import Call, epoch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+
+class Turn:
+    """One turn of an agent; what is unknown about it is None."""
+
+    __slots__ = (
+        "at", "begun", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens",
+        "role", "seconds", "task",
+    )  # fmt: skip
+
+    def __init__(self, entry: Entry, begun: float | None) -> None:
+        self.task = entry.task
+        self.role = entry.text("role")
+        self.executor = entry.text("executor")
+        self.kind = entry.text("kind")
+        self.iteration = entry.count("iteration")
+        self.at = entry.at
+        self.begun = begun  # its call's moment
+        self.ended = False
+        self.outcome = ""
+        self.seconds: float | None = None
+        self.cost: float | None = None
+        self.input_tokens: float | None = None
+        self.output_tokens: float | None = None
+
+    def end(self, entry: Entry, moment: float) -> None:
+        """Take what was measured."""
+        self.ended = True
+        self.executor = entry.text("executor") or self.executor
+        self.outcome = entry.text("outcome")
+        measured = entry.number("seconds")
+        self.seconds = measured if measured is not None else moment - self.begun if self.begun is not None else None
+        self.cost = entry.number("cost_usd")
+        self.input_tokens = entry.number("input_tokens")
+        self.output_tokens = entry.number("output_tokens")
+
+    def cut(self, moment: float) -> None:
+        """Its end is not in the journal: it lasted at least until then."""
+        self.seconds = max(moment - self.begun, 0.0) if self.begun is not None else None
+
+
+class TaskHistory:
+    """What the journal tells of one task."""
+
+    __slots__ = (
+        "active", "begun", "checks", "conflicts", "ended_at", "iteration", "merges", "plan", "result", "retries",
+        "reviews", "sent_back", "started_at", "status", "why",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.plan = Entry({})  # the line of run_started that tells of it
+        self.begun: float | None = None
+        self.active = 0.0
+        self.started_at = ""
+        self.ended_at = ""
+        self.status = ""
+        self.result = ""
+        self.iteration = 0
+        self.retries: int | None = None
+        self.sent_back = 0
+        self.reviews: list[dict[str, Any]] = []
+        self.checks = {"passed": 0, "failed": 0}
+        self.merges = 0
+        self.conflicts = 0
+        self.why = ""
+
+    def stop(self, moment: float) -> None:
+        """Its time goes on no further."""
+        if self.begun is not None:
+            self.active += max(moment - self.begun, 0.0)
+            self.begun = None
+
+
+class History:
+    """The whole of a journal."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        self.calls: list[Call] = []
+        self.tasks: dict[str, TaskHistory] = {}
+        self.turns: list[Turn] = []
+        self.questions: list[dict[str, Any]] = []
+        self.limits: list[dict[str, Any]] = []
+        self.stops: list[str] = []
+        self.recovered = 0
+        self.check_seconds = 0.0
+        self.waited = {"people": 0.0, "limits": 0.0}
+        self._waits: tuple[str, float] | None = None
+        self._open: list[Turn] = []
+        for data in entries:
+            self._take(Entry(data))
+        self.unfinished = {task for task, each in self.tasks.items() if each.begun is not None}
+        self._cut_off()
+
+    @property
+    def wall(self) -> float:
+        """Seconds in which a call of the run was alive, as far as the journal reaches."""
+        return sum(call.moment for call in self.calls)
+
+    @property
+    def now(self) -> float:
+        return self.calls[-1].moment
+
+    def task(self, ident: str) -> TaskHistory:
+        """The history of one task, empty at first."""
+        return self.tasks.setdefault(ident, TaskHistory())
+
+    def _take(self, entry: Entry) -> None:
+        if not self.calls or self.calls[-1].is_before(entry):
+            self._cut_off()
+            self.calls.append(Call())
+        self.calls[-1].take(entry)
+        self._end_wait(entry)
+        handle = EVENTS.get(entry.event)
+        if handle and (is_task_id(entry.task) or entry.event in OF_THE_RUN):
+            handle(self, entry)
+
+    def _cut_off(self) -> None:
+        """The call before ended here, whether it could say so or not."""
+        for turn in self._open:
+            turn.cut(self.now)
+        self._open, self._waits = [], None
+        for each in self.tasks.values():
+            each.stop(self.now if self.calls else 0.0)
+
+    def _end_wait(self, entry: Entry) -> None:
+        """All stood still from the last `waiting` to the first entry of another kind."""
+        if self._waits and entry.event != "waiting":
+            kind, begun = self._waits
+            self.waited[kind] += self.now - begun
+            self._waits = None
+
+    def _waiting(self, entry: Entry) -> None:
+        if not self._open and not self._waits:
+            self._waits = ("people" if entry.number("until") is None else "limits", self.now)
+
+    def _run_started(self, entry: Entry) -> None:
+        self.recovered += entry.data.get("recovered") is True
+        for each in entry.entries("tasks"):
+            if is_task_id(each.text("id")):
+                self.task(each.text("id")).plan = each
+
+    def _task_started(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        task.stop(self.now)
+        task.begun = self.now
+        task.started_at = task.started_at or entry.at
+        task.ended_at = ""
+
+    def _task_ended(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        if task.begun is None:
+            task.active += entry.number("seconds") or 0.0
+        task.stop(self.now)
+        task.ended_at = entry.at
+        task.status = entry.text("status")
+        task.result = entry.text("result") or task.result
+        task.why = entry.text("reason") or task.why
+        task.retries = entry.count("retry_count") if entry.number("retry_count") is not None else task.retries
+
+    def _touch(self, entry: Entry) -> TaskHistory:
+        task = self.task(entry.task)
+        task.iteration = max(task.iteration, entry.count("iteration"))
+        return task
+
+    def _turn_started(self, entry: Entry) -> None:
+        self._touch(entry)
+        lost = self._find(entry, exactly=True)
+        if lost:
+            lost.cut(self.now)
+            self._open.remove(lost)
+        turn = Turn(entry, self.now)
+        self.turns.append(turn)
+        self._open.append(turn)
+
+    def _turn_ended(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        turn = self._find(entry)
+        if turn:
+            self._open.remove(turn)
+        else:
+            turn = Turn(entry, None)
+            self.turns.append(turn)
+        turn.end(entry, self.now)
+        if turn.outcome not in ("", "done"):
+            task.why = f"{turn.role or 'its agent'} ended with: {turn.outcome}"
+
+    def _find(self, entry: Entry, *, exactly: bool = False) -> Turn | None:
+        """The open turn that is meant; one that another executor took over ends under that one's name."""
+        of_role = [each for each in self._open if (each.task, each.role) == (entry.task, entry.text("role"))]
+        same = [each for each in of_role if each.executor == entry.text("executor")]
+        return next(iter(same if exactly else same + of_role), None)
+
+    def _check(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        passed = entry.data.get("passed") is True
+        task.checks["passed" if passed else "failed"] += 1
+        self.check_seconds += entry.number("seconds") or 0.0
+        if not passed:
+            task.why = f"this check failed: {entry.text('command')}"
+
+    def _reviewed(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        verdict = entry.text("verdict")
+        task.reviews.append(
+            {
+                "iteration": entry.count("iteration"),
+                "verdict": verdict,
+                "by": entry.text("by"),
+                "findings": entry.count("findings"),
+            }
+        )
+        task.why = entry.text("feedback") or task.why if verdict == "RED" else task.why
+
+    def _sent_back(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        task.sent_back += 1
+        task.why = entry.text("reason") or task.why
+
+    def _merged(self, entry: Entry) -> None:
+        self._touch(entry).merges += 1
+
+    def _conflict(self, entry: Entry) -> None:
+        task = self._touch(entry)
+        task.conflicts += 1
+        task.why = f"a merge conflict in {', '.join(entry.texts('paths')[:5]) or 'its files'}"
+
+    def _question(self, entry: Entry) -> None:
+        self._touch(entry)
+        self.questions.append(
+            {
+                "task": entry.task,
+                "number": entry.count("number") or None,
+                "text": entry.text("text"),
+                "asked_at": entry.at,
+                "answered_at": None,
+                "origin": None,
+                "waited_seconds": None,
+                "moment": (len(self.calls), self.now),
+            }
+        )
+
+    def _answered(self, entry: Entry) -> None:
+        self._touch(entry)
+        number = entry.count("number") or None
+        for each in self.questions:
+            if each["task"] == entry.task and each["number"] == number and each["answered_at"] is None:
+                each |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
+                call, moment = each["moment"]
+                apart = max((epoch(entry.at) or 0) - (epoch(each["asked_at"]) or 0), 0)
+                each["waited_seconds"] = self.now - moment if call == len(self.calls) else apart
+
+    def _limit(self, entry: Entry) -> None:
+        until = entry.number("until")
+        self.limits.append(
+            {"executor": entry.text("executor"), "at": entry.at, "until": until, "reason": entry.text("reason")}
+        )
+
+    def _breaker(self, entry: Entry) -> None:
+        self.stops.append(f"{entry.count('failures')} starts failed in a row")
+
+    def _budget(self, entry: Entry) -> None:
+        self.stops.append(entry.text("reason") or "a budget is spent")
+
+
+OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting"})
+EVENTS: dict[str, Callable[[History, Entry], None]] = {
+    "run_started": History._run_started,
+    "task_started": History._task_started,
+    "task_ended": History._task_ended,
+    "turn_started": History._turn_started,
+    "turn_ended": History._turn_ended,
+    "check": History._check,
+    "reviewed": History._reviewed,
+    "sent_back": History._sent_back,
+    "merged": History._merged,
+    "conflict": History._conflict,
+    "question": History._question,
+    "answered": History._answered,
+    "limit": History._limit,
+    "breaker": History._breaker,
+    "budget": History._budget,
+    "waiting": History._waiting,
+}

@@ -1,0 +1,96 @@
+"""What the user's git may do to the state under a running run: the branch is watched, and lost files come back."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.errors import Failed
+from sow.store import project as projects
+from sow.store import restoring
+from sow.store.layout import lay_out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.domain.shapes import ProjectState
+    from sow.store.desk import Desk
+    from sow.store.home import Home
+
+PATIENCE = 5.0
+PAUSE = 0.1
+LOOK_EVERY = 1.0  # seconds between two looks at tasks that nobody works on
+
+
+class HomeGuard:
+    """The state files of a project as they were seen last."""
+
+    __slots__ = ("desks", "home", "looked", "project", "seen")
+
+    def __init__(self, home: Home, project: ProjectState, desks: Iterable[Desk]) -> None:
+        self.home = home
+        self.project = project
+        self.desks = {desk.id: desk for desk in desks}
+        for desk in self.desks.values():
+            restoring.keep_description(desk, project["project_id"])
+        self.seen: dict[str, tuple[int, int]] = {}
+        self.looked = 0.0
+
+    def check(self, running: Iterable[str] = ()) -> list[str]:
+        """Refuse another branch, and bring back what is missing or older; returns what was brought back.
+
+        A git that is at work there right now may be in our way, and is given time.
+        """
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._check(running)
+            except Failed:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(PAUSE)
+
+    def mend(self, ident: str) -> dict[str, str] | None:
+        """Look at one task on which nobody works: what was written there by hand is set aside; says what was done."""
+        self.check()
+        desk = self.desks.get(ident)
+        if desk is None:
+            return None
+        with self.home.lock():
+            aside = restoring.take_edit_back(desk, self.project["project_id"])
+            back = restoring.bring_task_back(desk, self.project["project_id"])
+        return {"aside": aside} if aside else {} if back else None
+
+    def _check(self, running: Iterable[str]) -> list[str]:
+        restoring.refuse_elsewhere(self.home, self.project["branch"])
+        if not os.path.lexists(f"{self.home.sow}/.gitignore"):
+            lay_out(self.home)  # without it, what is of this machine alone would look like the user's new files
+        found = self._project()
+        now = time.monotonic()
+        if now >= self.looked + LOOK_EVERY:
+            self.looked, running = now, self.desks
+        return found + [desk.id for ident in list(running) if self._task(desk := self.desks[ident])]
+
+    def _project(self) -> list[str]:
+        if not self._changed(projects.path(self.home)):
+            return []
+        with self.home.lock():
+            return ["project"] if restoring.bring_project_back(self.home, self.project["project_id"]) else []
+
+    def _task(self, desk: Desk) -> bool:
+        if not self._changed(desk.state_path):
+            return False
+        with self.home.lock():
+            return restoring.bring_task_back(desk, self.project["project_id"])
+
+    def _changed(self, path: str) -> bool:
+        """Whether a file is gone, or another one than at the last look."""
+        try:
+            facts = os.stat(path)
+        except OSError:
+            return True
+        seen = (facts.st_ino, facts.st_mtime_ns)
+        same = self.seen.get(path) == seen
+        self.seen[path] = seen
+        return not same

@@ -1,0 +1,220 @@
+"""One task through a run: worked on, collected, checked, reviewed, merged; each stage is read from what is on disk.
+
+A job is a generator that never ends in the middle of a write: killed anywhere, the next run asks for the stage again.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from sow.domain import stage as stages
+from sow.domain import task as rules
+from sow.engine import standing_answer, work_turn
+from sow.engine.checking import run_check as run_command
+from sow.engine.ended import Ended
+from sow.engine.merge_turn import merge
+from sow.engine.review_turn import review
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store import run_acts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.domain.shapes import Check, Task
+    from sow.engine.checking import Ran
+    from sow.engine.ship import Ship
+    from sow.engine.steps import Steps
+    from sow.executors.story import Event
+
+
+class TaskJob:
+    """The way of one task."""
+
+    __slots__ = ("desk", "id", "project", "remarks", "ship", "started")
+
+    def __init__(self, ship: Ship, task: str) -> None:
+        self.ship = ship
+        self.id = task
+        self.project = projects.load(ship.home)
+        self.desk = desks.find(ship.home, self.project, task)
+        self.remarks: list[str] = []
+        self.started = time.monotonic()
+
+    def steps(self) -> Steps[Ended]:
+        """Stage after stage until the task is done, waits for somebody, or cannot go on."""
+        ways = {
+            "start": self._start,
+            "resume": self._resume,
+            "check": self._check,
+            "review": self._review,
+            "merge": self._merge,
+        }
+        while not self.ship.stopping:
+            task = self.desk.task()
+            stage, reason = self._stage(task)
+            if stage in ways:
+                ended = yield from ways[stage](task)
+                if ended is not None:
+                    return ended
+            elif stage == "hand_in":
+                run_acts.hand_in(self.desk, self.project)
+            elif stage == "collect":
+                self._collect(task)
+            elif stage == "send_back":
+                self._send_back(task, reason)
+            elif stage == "wait" and standing_answer.settle(self.ship, self.desk, task):
+                continue
+            else:
+                return self._end(task, stage, reason)
+        return Ended("stopped")
+
+    def seconds(self) -> float:
+        """How long this job has been on its way."""
+        return time.monotonic() - self.started
+
+    def _stage(self, task: Task) -> tuple[str, str]:
+        ship = self.ship
+        return stages.next_stage(
+            task,
+            merged=ship.isolation.integration.merged() if ship.isolation is not None else (),
+            reviewers=len(ship.reviewers()),
+            retries=ship.settings["retries"],
+            isolated=ship.isolation is not None,
+            only_answered=task["status"] == "in_progress" and run_acts.only_answered(self.desk, task),
+        )
+
+    def _end(self, task: Task, stage: str, reason: str) -> Ended:
+        """A stage at which nobody works: the task is done, has failed, or asks."""
+        if stage == "done":
+            if task["status"] != "completed":
+                run_acts.complete(self.desk, self.project, seconds=self.seconds())
+            if self.ship.isolation is not None:
+                refused = self.ship.isolation.worktrees.remove(self.id)
+                if refused is not None:
+                    self.ship.step(self.id, f"its worktree stays: {refused.reason}"[:200])
+            return Ended("completed")
+        if stage == "ask":
+            return self.ask(reason, found=run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason))
+        if stage == "wait":
+            return Ended("asking", reason=reason)
+        if task["status"] == "failed":
+            run_acts.set_fields(self.desk, self.project, result=task.get("result", "FAILED"))
+        elif task["status"] in rules.OPEN_STATUSES:
+            run_acts.fail(self.desk, self.project, reason)
+        return Ended("abandoned" if task["status"] == "abandoned" else "failed", reason=reason)
+
+    def ask(self, text: str, *, found: str = "") -> Ended:
+        """Leave the rest to a person."""
+        number = run_acts.ask(self.desk, self.project, text, found=found)
+        self.ship.tell("question", task=self.id, number=number, text=text)
+        return Ended("asking", reason=text)
+
+    def _start(self, task: Task) -> Steps[Ended | None]:
+        """A new session in a worktree that is ready for it, if what the work builds on is there."""
+        yield from self._make_ready(fresh=True)
+        ended = yield from self._dependency_checks(task)
+        return (yield from work_turn.begin(self, task)) if ended is None else ended
+
+    def _resume(self, task: Task) -> Steps[Ended | None]:
+        yield from self._make_ready()
+        return (yield from work_turn.go_on(self, task))
+
+    def hear(self, event: Event) -> None:
+        """What an agent says is in its transcript; the run shows the last of it."""
+        if event.kind in ("tool", "text") and event.text:
+            self.ship.step(self.id, event.text.strip().split("\n")[0][:120])
+
+    def _make_ready(self, *, fresh: bool = False) -> Steps[None]:
+        """The worktree of the task, with what the user wants in every one; nothing of an earlier try for a new one."""
+        isolation = self.ship.isolation
+        if isolation is None:
+            return
+        folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
+        wanted = self.ship.furniture()
+        yield from self.set_up(isolation.worktrees.furnish(self.id, wanted), folder)
+        isolation.worktrees.furnished(self.id, wanted)
+
+    def set_up(self, commands: Iterable[list[str]], folder: str) -> Steps[None]:
+        """Run the user's set-up commands in a worktree; one that fails is no fault of the work."""
+        for command in commands:
+            shown = shlex.join(command)
+            ran = yield from self.run_check({"kind": "dependency", "command": shown}, folder, "")
+            if not ran.evidence["passed"]:
+                raise SowError(f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit")
+
+    def _dependency_checks(self, task: Task) -> Steps[Ended | None]:
+        """What the plan wants to hold before the work begins, looked at where the work will be done."""
+        for check in task.get("checks", ()):
+            if check["kind"] != "dependency":
+                continue
+            ran = yield from self.run_check(check, self.ship.folder_of(self.id), "")
+            if ran.interrupted:
+                return Ended("stopped")
+            if not ran.evidence["passed"]:
+                reason = f"what the task builds on is not there: {check['command']} (exit {ran.evidence['exit']})"
+                return self.ask(f"{reason}\n{ran.tail}".strip())
+        return None
+
+    def _collect(self, task: Task) -> None:
+        """What the worker left, as one commit that nothing can lose."""
+        isolation = self.ship.isolation
+        if isolation is None:
+            return
+        base = isolation.base_of(self.id)
+        found = isolation.worktrees.collect(self.id, task["iteration"], run_acts.commit_message(task), base)
+        self.remarks += found.remarks
+        left = {"iteration": task["iteration"], "base": found.base, "commit": found.commit, "tree": found.tree}
+        run_acts.set_fields(self.desk, self.project, work=left)
+        facts = {"commit": found.commit, "files": len(found.paths), "remarks": found.remarks}
+        self.ship.tell("collected", task=self.id, iteration=task["iteration"], **facts)
+
+    def _check(self, task: Task) -> Steps[Ended | None]:
+        """Run what was not run yet on the collected tree, all of it, so that the worker hears of everything at once."""
+        isolated = self.ship.isolation is not None
+        tree = task["work"]["tree"] if isolated and "work" in task else ""
+        for check in stages.missing_checks(task, isolated=isolated):
+            ran = yield from self.run_check(check, self.ship.folder_of(self.id), tree)
+            if ran.interrupted:
+                return Ended("stopped")
+            if not ran.evidence["passed"]:  # before the evidence: a check that has some is not run again
+                run_acts.keep_output(self.ship.checks_folder(self.id), check["command"], ran.tail)
+            run_acts.add_evidence(self.desk, self.project, [ran.evidence])
+        return None
+
+    def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
+        """Run one command of the plan, and tell how it went."""
+        ship = self.ship
+        ship.step(self.id, f"running {check['command']}"[:120])
+        ran = yield from run_command(
+            check,
+            iteration=self.desk.task()["iteration"],
+            tree=tree,
+            cwd=cwd,
+            folder=ship.checks_folder(self.id),
+            environment=ship.environment,
+            let_through=ship.config.setting("checks", "env"),
+            limits=ship.check_limits(),
+        )
+        facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
+        ship.tell("check", task=self.id, **facts)
+        return ran
+
+    def _review(self, task: Task) -> Steps[Ended | None]:
+        return (yield from review(self, task))
+
+    def _send_back(self, task: Task, reason: str) -> None:
+        """Give the work back to its session, with everything that was found."""
+        text = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+        by_review = not reason.startswith("it could not be merged")
+        run_acts.send_back(self.desk, self.project, text, counts=by_review)
+        self.ship.tell("sent_back", task=self.id, iteration=task["iteration"], reason=reason)
+
+    def _merge(self, task: Task) -> Steps[Ended | None]:
+        """Merge into the integration branch, after the checks passed on the result; one task at a time."""
+        if self.ship.isolation is not None:
+            yield from merge(self, task, self.ship.isolation.integration)
+        return None

@@ -1,0 +1,106 @@
+"""The beginning of a run: the one that was cut off goes on, or a new one is made; what a crash left is put in order."""
+
+from __future__ import annotations
+
+from sow.engine.check_mark import sweep_left
+from sow.engine.merging import Integration
+from sow.engine.recovery import is_needed, recover
+from sow.engine.repository import Repository
+from sow.engine.ship import Isolation, Ship
+from sow.engine.worktrees import Worktrees
+from sow.store import desk as desks
+from sow.store import runs
+from sow.store.repair import load_or_repair
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config
+    from sow.domain.shapes import ProjectState, Run, RunPlan, RunSettings
+    from sow.store.desk import Desk
+    from sow.store.home import Home
+    from sow.store.runs import RunFolder
+
+
+def folder_for(
+    home: Home,
+    project: ProjectState,
+    *,
+    name: str,
+    base: str,
+    plans: list[RunPlan],
+    tasks: list[str],
+    settings: RunSettings,
+) -> tuple[RunFolder, bool]:
+    """The run that was not ended yet, with the settings of this call, or a new one; and whether it goes on."""
+    known = runs.unfinished(home, project["project_id"])
+    if known is not None and [each["path"] for each in known.run["plans"]] == [each["path"] for each in plans]:
+        known.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
+        known.run.pop("ended_at", None)
+        known.save()
+        return known, True
+    run: Run = {
+        "id": runs.new_id(),
+        "project_id": project["project_id"],
+        "name": name,
+        "branch": project["branch"],
+        "base": base,
+        "status": "running",
+        "started_at": clock.now(),
+        "plans": plans,
+        "tasks": tasks,
+        "settings": settings,
+    }
+    return runs.create(home, run), False
+
+
+def board_ship(
+    home: Home,
+    config: Config,
+    environment: Mapping[str, str],
+    *,
+    agents: AgentRegistry,
+    folder: RunFolder,
+    listeners: list[Callable[[dict[str, Any]], None]],
+    judges: Sequence[str] | None = None,
+) -> Ship:
+    """The run with its git side."""
+    isolation = None
+    if folder.run["settings"]["isolation"] == "worktree":
+        repository = Repository(home)
+        integration = Integration(home, folder.id, repository=repository)
+        integration.begin(folder.run["base"])
+        isolation = Isolation(Worktrees(home, folder.id, repository=repository), integration)
+    return Ship(
+        home,
+        config,
+        environment,
+        agents=agents,
+        folder=folder,
+        isolation=isolation,
+        listeners=listeners,
+        judges=judges,
+    )
+
+
+def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
+    """End what earlier checks and turns left running, on every task that nobody works on."""
+    left = sweep_left(f"{home.sow}/local/runs")
+    said = [f"an earlier check was cut off; {left} of its processes were ended"] if left else []
+    for desk in desks.desks(home, project):
+        if is_needed(desk) and not home.holder(desk.id):
+            with home.claim(f"task-{desk.id}", purpose="recovery"):
+                said += recover(desk, environment)
+        said += _repaired(desk, project["project_id"])
+    return said
+
+
+def _repaired(desk: Desk, project_id: str) -> list[str]:
+    """Mend a broken state file: a task that cannot be read would look like one that the plan has and we have not."""
+    with desk.home.lock():
+        _, said = load_or_repair(desk, project_id)
+    return [f"task {desk.id}: {said}"] if said else []

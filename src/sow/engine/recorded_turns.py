@@ -1,0 +1,108 @@
+"""The turns of a run from both their sources: its journal, and the session records, which know what they cost."""
+
+from __future__ import annotations
+
+from sow.domain.entry import Entry, number
+from sow.engine.call import epoch
+from sow.engine.history import Turn
+from sow.errors import SowError
+from sow.store import sessions
+from sow.store.desk import Desk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.domain.shapes import Run, Session, SessionTurn
+    from sow.engine.history import History
+    from sow.store.home import Home
+
+    Window = tuple[float, float]
+
+SLACK = 2  # seconds between an entry of the journal and the record of the same moment
+
+
+def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple[list[Turn], list[str]]:
+    """All turns of the run, oldest first, and what could not be read."""
+    told: dict[str, list[Turn]] = {}
+    for turn in history.turns:
+        told.setdefault(turn.task, []).append(turn)
+    windows = _windows(run, history)
+    found, remarks = [], []
+    for task in tasks:
+        try:
+            recorded = _recorded(home, task, windows)
+        except SowError as error:
+            remarks.append(f"the sessions of task {task} cannot be read: {error.message}")
+            recorded = []
+        found += _joined(told.get(task, []), recorded)
+    return sorted(found, key=lambda turn: turn.at), remarks
+
+
+def _windows(run: Run, history: History) -> list[Window]:
+    """When the calls of the run were alive: a turn outside of these was taken by somebody else."""
+    if not history.calls:
+        return [(epoch(run["started_at"]) or 0, _end(run))]
+    found: list[Window] = [
+        ((epoch(call.first_at) or 0) - SLACK, (epoch(call.last_at) or 0) + SLACK) for call in history.calls
+    ]
+    if not history.calls[-1].ended:
+        found[-1] = (found[-1][0], max(found[-1][1], _end(run)))
+    return found
+
+
+def _end(run: Run) -> float:
+    return epoch(run["ended_at"]) or 0 if "ended_at" in run else float("inf")
+
+
+def _recorded(home: Home, task: str, windows: list[Window]) -> list[Turn]:
+    """The turns of a task that were taken while the run was alive."""
+    found = []
+    for record in sessions.records(Desk(home, "", task)):
+        for turn in record.session["turns"]:
+            started = epoch(turn["started_at"]) or 0
+            if any(first <= started <= last for first, last in windows):
+                found.append(_turn(record.session, turn))
+    return found
+
+
+def _turn(session: Session, turn: SessionTurn) -> Turn:
+    facts = {"task": session["task"], "role": session["role"], "executor": session["executor"], "kind": turn["kind"]}
+    made = Turn(Entry({**facts, "at": turn["started_at"]}), None)
+    made.ended = "ended_at" in turn
+    made.outcome = turn.get("outcome", "")
+    made.seconds = number(turn.get("seconds"))
+    made.cost = number(turn.get("cost_usd"))
+    made.input_tokens = number(turn.get("input_tokens"))
+    made.output_tokens = number(turn.get("output_tokens"))
+    return made
+
+
+def _joined(told: list[Turn], recorded: list[Turn]) -> list[Turn]:
+    """Each turn once, by its record where there is one."""
+    # What the journal has as one may have been several: a limit and who took over, a turn and its reminder.
+    left = list(recorded)
+    found = []
+    for turn in told:
+        near = min((each for each in left if _alike(each, turn)), key=lambda each: _apart(each, turn), default=None)
+        if near is not None:
+            left.remove(near)
+        found.append(turn if near is None else _with(near, turn))
+    return found + left
+
+
+def _with(record: Turn, turn: Turn) -> Turn:
+    """A record, with what only the journal knows of its turn."""
+    if not record.ended and turn.ended:
+        return turn
+    record.iteration = turn.iteration
+    record.seconds = turn.seconds if record.seconds is None else record.seconds
+    return record
+
+
+def _alike(one: Turn, other: Turn) -> bool:
+    return (one.role, one.executor) == (other.role, other.executor)
+
+
+def _apart(one: Turn, other: Turn) -> float:
+    return abs((epoch(one.at) or 0) - (epoch(other.at) or 0))

@@ -1,0 +1,152 @@
+"""The report of a run: its journal, the states of its tasks and the records of its sessions as one plain document."""
+
+from __future__ import annotations
+
+from sow.engine import recorded_turns, report_next, report_page, report_tasks, report_totals
+from sow.engine.call import epoch
+from sow.engine.history import History
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sow.store.home import Home
+    from sow.store.runs import RunFolder
+
+    Document = dict[str, Any]
+
+
+def facts(home: Home, folder: RunFolder) -> Document:
+    """All that is known of a run; what cannot be read is said among its remarks, and is no obstacle."""
+    run = folder.run
+    history, remarks = _history(folder)
+    states, more = _states(home, run["project_id"])
+    remarks += more
+    live = is_live(home, folder)
+    idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
+    turns, more = recorded_turns.turns(home, run, history, idents)
+    remarks += more
+    rows = report_tasks.rows(run, history, states, turns, live=live)
+    known = _run(folder, history, live=live)
+    return {
+        "run": known,
+        "counts": counts(rows),
+        "tasks": rows,
+        "totals": report_totals.totals(history, rows, turns),
+        "by_agent": report_totals.groups(turns, lambda turn: turn.role),
+        "by_executor": report_totals.groups(turns, lambda turn: turn.executor),
+        "questions": [_question(each, states) for each in history.questions],
+        "limits": history.limits,
+        "stops": history.stops,
+        "remarks": remarks,
+        "next": report_next.steps(known, rows),
+    }
+
+
+def _question(asked: Document, states: dict[str, Document]) -> Document:
+    """One question; an answer that came while no run looked is in the task's own state."""
+    found = {key: asked[key] for key in asked if key != "moment"}
+    for each in states.get(asked["task"], {}).get("questions", ()) if asked["answered_at"] is None else ():
+        if each["number"] == asked["number"]:
+            waited = max((epoch(each["answered_at"]) or 0) - (epoch(asked["asked_at"]) or 0), 0)
+            found |= {"answered_at": each["answered_at"], "origin": each["answered_by"], "waited_seconds": waited}
+    return found
+
+
+def counts(rows: list[Document]) -> dict[str, int]:
+    """How many tasks there are, and how many of each outcome."""
+    words = [row["outcome"] for row in rows]
+    return {"total": len(words), **{word: words.count(word) for word in (*report_tasks.OUTCOMES, "unknown")}}
+
+
+def is_live(home: Home, folder: RunFolder) -> bool:
+    """Whether a process works on this run now."""
+    return folder.run["status"] == "running" and home.claimant("run") is not None
+
+
+def status_of(home: Home, folder: RunFolder) -> str:
+    """Its status as it is: who was killed could not say that it stopped."""
+    return "stopped" if folder.run["status"] == "running" and not is_live(home, folder) else folder.run["status"]
+
+
+def glance(home: Home, folder: RunFolder) -> Document:
+    """One run in a list: how far it is, by its journal."""
+    run = folder.run
+    history, _ = _history(folder, "run_started", "task_ended")
+    ended = [report_tasks.SETTLED.get(each.status, "pending") for each in history.tasks.values()]
+    return {
+        "id": run["id"],
+        "name": run["name"],
+        "branch": run["branch"],
+        "status": status_of(home, folder),
+        "live": is_live(home, folder),
+        "started_at": run["started_at"],
+        "ended_at": run.get("ended_at"),
+        "exit": run.get("exit"),
+        "tasks": len({*run["tasks"], *history.tasks}),
+        **{word: ended.count(word) for word in ("completed", "failed", "waiting")},
+    }
+
+
+def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
+    try:
+        history = History(folder.journal(*events))
+    except SowError as error:
+        return History(()), [f"its journal cannot be read: {error.message}"]
+    return history, [] if history.calls else ["it has no journal: times, checks and reviews are known only in part"]
+
+
+def _states(home: Home, project_id: str) -> tuple[dict[str, Document], list[str]]:
+    """The present states of the project's tasks; none where the project is gone, or another is in its place."""
+    try:
+        project = projects.load(home)
+        if project["project_id"] != project_id:
+            return {}, [
+                f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
+            ]
+        readable, broken = desks.load_all(home, project)
+    except SowError as error:
+        return {}, [f"its tasks are told by the journal alone: {error.message}"]
+    return {desk.id: {**task} for desk, task in readable}, list(broken.values())
+
+
+def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
+    run = folder.run
+    status = "stopped" if run["status"] == "running" and not live else run["status"]
+    return {
+        "id": run["id"],
+        "name": run["name"],
+        "project_id": run["project_id"],
+        "branch": run["branch"],
+        "base": run["base"],
+        "status": status,
+        "live": live,
+        "started_at": run["started_at"],
+        "ended_at": run.get("ended_at"),
+        "exit": run.get("exit"),
+        "plans": [each["path"] for each in run["plans"]],
+        "settings": dict(run["settings"]),
+        "calls": len(history.calls),
+        "recovered": history.recovered,
+    }
+
+
+def render_markdown(document: Document) -> str:
+    """The report as a page."""
+    return report_page.page(document)
+
+
+def render_json(document: Document) -> str:
+    """The report for programs."""
+    import json
+
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # half a character stays one, as JSON writes it
+
+
+# A new form of the report is one entry here and one file.
+FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json}

@@ -1,0 +1,74 @@
+"""What to do next after a run, or while it goes on: each step as words and as a command."""
+
+from __future__ import annotations
+
+import shlex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Step = dict[str, str]
+
+MOST = 8
+WAITS = 4  # the exit code of a call that could not end what it began
+
+
+def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[Step]:
+    """What a person can do, the most pressing first."""
+    found = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
+    return [*found, *_run(run, rows)]
+
+
+def _step(text: str, command: str) -> Step:
+    return {"text": text, "command": command}
+
+
+def _called(row: dict[str, Any]) -> str:
+    return f"task {row['plan_id']} ({row['id']})" if row["plan_id"] else f"task {row['id']}"
+
+
+def _questions(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+    for row in rows:
+        if row["outcome"] == "waiting":
+            asked = row["question"] or {"number": None, "text": "it is paused"}
+            yield _step(f"{_called(row)} asks: {asked['text']}", f'sow answer {asked["number"] or row["id"]} "…"')
+
+
+def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+    for row in rows:
+        if row["outcome"] == "failed" and row["status"] in ("failed", None):
+            why = f": {row['why']}" if row["why"] else ""
+            yield _step(f"{_called(row)} failed{why}", f"sow task show {row['id']}")
+
+
+def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+    if any(row["outcome"] == "unknown" for row in rows):
+        yield _step("of some tasks nothing is known any more", "sow doctor")
+
+
+def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+    """What there is to do with the run as a whole."""
+    ident = run["id"]
+    if run["live"]:
+        yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
+        return
+    if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
+        yield _step(_why_again(rows), f"sow run {shlex.join(run['plans']) or 'PLAN'}")
+    elif run["exit"] == WAITS:
+        yield _step("all is done and not yet on your branch", "sow integrate")
+    if any(row["outcome"] == "completed" for row in rows):
+        yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
+
+
+def _branch(run: dict[str, Any]) -> str:
+    """Where the work is: on the user's branch once it is integrated, before that on the run's own."""
+    return shlex.quote(run["branch"]) if run["status"] == "ended" else f"sow/int/{run['id']}"
+
+
+def _why_again(rows: Sequence[dict[str, Any]]) -> str:
+    open_tasks = sum(row["outcome"] in ("pending", "running") for row in rows)
+    if open_tasks:
+        return f"go on with the {open_tasks} that are left" if open_tasks > 1 else "go on with the one that is left"
+    return "then go on"

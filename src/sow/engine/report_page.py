@@ -1,0 +1,118 @@
+"""The report of a run as Markdown; no text of a plan or an agent can become a part of its layout."""
+
+from __future__ import annotations
+
+from sow.domain.duration import span
+from sow.engine import report_words as words
+from sow.system.terminal import harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]<>|~"}
+HEAD = ("Task", "Name", "Outcome", "Result", "Tries", "Agent", "Executor", "Time", "Cost")
+GROUP_HEAD = ("Tasks", "Turns", "Work", "Cost", "Tokens")
+
+
+def plain(text: object) -> str:
+    """A text that Markdown shows as it is."""
+    return harmless_line(str(text)).translate(MARKS)
+
+
+def page(document: Facts) -> str:
+    """The whole report."""
+    run = document["run"]
+    lines = [f"# Run {plain(run['id'])}: {plain(run['name'])}", "", *_head(run), ""]
+    lines += [f"- {name}: {plain(value)}" for name, value in words.figures(document)]
+    for title, part in (
+        ("Tasks", _tasks(document["tasks"])),
+        ("What is not done", _open(document["tasks"])),
+        ("Questions", _questions(document["questions"])),
+        ("Limits", _limits(document)),
+        ("By agent", _groups("Agent", document["by_agent"])),
+        ("By executor", _groups("Executor", document["by_executor"])),
+        ("Remarks", [f"- {plain(each)}" for each in document["remarks"]]),
+        ("Next", _next(document["next"])),
+    ):
+        body = list(part)
+        lines += ["", f"## {title}", "", *body] if body else []
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _head(run: Facts) -> list[str]:
+    ended = f", ended {run['ended_at']}" if run["ended_at"] else ""
+    state = "is running" if run["live"] else run["status"]
+    plans = ", ".join(plain(each) for each in run["plans"]) or "no plan"
+    return [f"{plans} on branch {plain(run['branch'])}; {state}, started {plain(run['started_at'])}{plain(ended)}."]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return lines + [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
+
+
+def _tasks(rows: Sequence[Facts]) -> list[str]:
+    return _table(HEAD, [_row(row) for row in rows]) if rows else []
+
+
+def _row(row: Facts) -> tuple[object, ...]:
+    verdicts = " → ".join(each["verdict"] for each in row["reviews"])
+    result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
+    return (
+        words.called(row),
+        row["name"],
+        row["outcome"],
+        result,
+        row["iterations"],
+        row["agent"],
+        row["executor"] or "-",
+        words.time_of(row),
+        words.money(row),
+    )
+
+
+def _open(rows: Sequence[Facts]) -> Iterator[str]:
+    for row in rows:
+        if row["outcome"] in ("completed", "abandoned"):
+            continue
+        about = [row["outcome"]]
+        about += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+        about += [f"asks: {row['question']['text']}"] if row["question"] else []
+        about += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
+        yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain('; '.join(about))}"
+
+
+def _questions(asked: Sequence[Facts]) -> Iterator[str]:
+    for each in asked:
+        waited = f" after {span(each['waited_seconds'])}" if each["waited_seconds"] is not None else ""
+        origin = f" by {each['origin']}" if each["origin"] else ""
+        ending = f"answered{origin}{waited}" if each["answered_at"] else "open"
+        number = f"{each['number']}. " if each["number"] else ""
+        yield f"- {plain(number + each['text'])} (task {plain(each['task'])}; {plain(ending)})"
+
+
+def _limits(document: Facts) -> Iterator[str]:
+    for each in document["limits"]:
+        yield f"- {plain(each['executor'])} at {plain(each['at'])}: {plain(each['reason'])}"
+    for stop in document["stops"]:
+        yield f"- {plain(stop)}"
+
+
+def _groups(noun: str, rows: Sequence[Facts]) -> list[str]:
+    cells = [
+        (row["name"], row["tasks"], row["turns"], span(row["work_seconds"]), words.money(row), words.tokens(row))
+        for row in rows
+    ]
+    return _table((noun, *GROUP_HEAD), cells) if rows else []
+
+
+def _next(steps: Sequence[Facts]) -> Iterator[str]:
+    for step in steps:
+        yield f"- {plain(step['text'])}:"
+        yield ""
+        yield f"      {harmless_line(step['command'])}"
+        yield ""

@@ -1,0 +1,95 @@
+"""The stage of judgement: every reviewer of the run says its word on what was collected and checked."""
+
+from __future__ import annotations
+
+from sow.domain.agent_files import touches_agent_files
+from sow.engine.ended import Ended
+from sow.engine.reviewing import MOST_DIFF, Reviewing, words_of, written
+from sow.engine.work_turn import until_of
+from sow.store import run_acts, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.config import ExecutorConfig
+    from sow.domain.shapes import Task
+    from sow.domain.verdict import Verdict
+    from sow.engine.job import TaskJob
+    from sow.engine.reviewing import Heard
+    from sow.engine.steps import Steps
+
+TRIES = 3  # of a reviewer that fails, before a person is asked
+SHARED = "(all tasks work in one folder: look at the files there)"
+
+
+def review(job: TaskJob, task: Task) -> Steps[Ended | None]:
+    """Ask every reviewer that has not spoken about this commit yet; one that cannot be had is never a pass."""
+    ship = job.ship
+    commit = task["work"]["commit"] if "work" in task and ship.isolation is not None else ""
+    done = {
+        each["by"]
+        for each in task.get("reviews", ())
+        if each["iteration"] == task["iteration"] and each.get("commit", "") == commit
+    }
+    for name in ship.reviewers():
+        if name not in done:
+            ended = yield from _ask(job, task, name, commit)
+            if ended is not None:
+                return ended
+    return None
+
+
+def _ask(job: TaskJob, task: Task, name: str, commit: str) -> Steps[Ended | None]:
+    """One reviewer: tried again where it fails, by another executor where it has reached a limit."""
+    ship = job.ship
+    executors = ship.executors_of(name)
+    failures = 0
+    while failures < TRIES:
+        why = ship.stop_new()
+        if why:
+            return Ended("waiting", reason=why)
+        free = ship.free(executors)
+        if not free:
+            first = ship.first_free(executors)
+            return Ended("waiting", reason=f"{first}, which plays {name}, has reached its limit", executor=first)
+        executor = free[failures % len(free)]
+        if not (yield from ship.has_place(executor, job.id)):
+            return Ended("stopped")
+        ship.step(job.id, f"{name} reviews")
+        heard = yield from ship.seated(executor.name, _hear(job, task, name, executor, commit))
+        outcome = heard.outcome
+        if heard.verdict is not None:
+            _write(job, task, name, commit, heard.verdict)
+            return None
+        if outcome.kind == "interrupted":
+            return Ended("stopped")
+        if outcome.kind in ("limited", "overloaded"):
+            ship.rest(heard.executor, until_of(outcome), outcome.reason)
+        else:
+            failures += 1
+    return job.ask(f"{name} could not review this in {TRIES} tries: {outcome.reason or outcome.kind}")
+
+
+def _write(job: TaskJob, task: Task, name: str, commit: str, found: Verdict) -> None:
+    words = words_of(found)
+    entry = written(found, task, by=name, commit=commit)
+    run_acts.add_review(job.desk, job.project, entry, words)
+    counts = {"verdict": entry["verdict"], "by": name, "findings": len(entry["findings"])}
+    job.ship.tell("reviewed", task=job.id, iteration=task["iteration"], **counts, feedback=words[:2000])
+
+
+def _hear(job: TaskJob, task: Task, name: str, executor: ExecutorConfig, commit: str) -> Steps[Heard]:
+    """One reviewer with one executor, in a checkout of its own where there are worktrees."""
+    ship, isolation = job.ship, job.ship.isolation
+    reviewing = Reviewing(ship, job.desk, job.project, ship.agents.get(name), executor, job.hear)
+    output = sessions.final_text(job.desk, task)
+    if isolation is None or not commit:
+        return (yield from reviewing.hold(task, cwd=ship.home.root, output=output, diff=SHARED, remarks=job.remarks))
+    base = task["work"]["base"]
+    touched = touches_agent_files(isolation.worktrees.changed_paths(base, commit))
+    remarks = [*job.remarks, *(f"the change touches {each}, which steers agents" for each in touched)]
+    diff = isolation.worktrees.diff(base, commit, MOST_DIFF)
+    cwd = isolation.worktrees.judge(job.id, commit, base)
+    try:
+        return (yield from reviewing.hold(task, cwd=cwd, output=output, diff=diff, remarks=remarks))
+    finally:
+        isolation.worktrees.remove_judge(job.id)

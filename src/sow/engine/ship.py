@@ -1,0 +1,210 @@
+"""What every job of a run shares: the home, the settings, the crew's roles, the git side, and whom to tell."""
+
+from __future__ import annotations
+
+import time
+
+from sow.domain.task import DEFAULT_AGENT
+from sow.engine.crew import Crew
+from sow.store.run_acts import RUNNER as RUNNER
+from sow.store.seen import Seen
+from sow.system.process import Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from sow.agents.agent import Agent
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config, ExecutorConfig
+    from sow.domain.shapes import RunSettings, Task
+    from sow.engine.merging import Integration
+    from sow.engine.steps import Steps
+    from sow.engine.worktrees import Worktrees
+    from sow.executors.story import Event
+    from sow.store.home import Home
+    from sow.store.runs import RunFolder
+
+    Turn = TypeVar("Turn")
+
+NO_LIMIT = 0.0
+INTEGRATOR = "integrator"
+
+
+class Queue:
+    """Who merges now: one at a time."""
+
+    __slots__ = ("holder",)
+
+    def __init__(self) -> None:
+        self.holder = ""
+
+    def take(self, task: str) -> bool:
+        self.holder = self.holder or task
+        return self.holder == task
+
+    def give(self, task: str) -> None:
+        if self.holder == task:
+            self.holder = ""
+
+
+class Isolation:
+    """The git side of a run: a worktree for each task, and the branch on which they come together."""
+
+    __slots__ = ("integration", "worktrees")
+
+    def __init__(self, worktrees: Worktrees, integration: Integration) -> None:
+        self.worktrees = worktrees
+        self.integration = integration
+
+    def base_of(self, task: str) -> str:
+        """The commit from which a task's work differs: where its branch and the integration branch parted."""
+        words = ("merge-base", self.worktrees.branch(task), self.integration.head)
+        return self.integration.repository.git(*words).strip()
+
+
+class Ship:
+    """One run: everything but the loop."""
+
+    __slots__ = (
+        "agents",
+        "begun",
+        "busy",
+        "config",
+        "environment",
+        "folder",
+        "home",
+        "isolation",
+        "judges",
+        "listeners",
+        "queue",
+        "seen",
+        "settings",
+        "stop_new",
+        "stopping",
+    )
+
+    def __init__(
+        self,
+        home: Home,
+        config: Config,
+        environment: Mapping[str, str],
+        *,
+        agents: AgentRegistry,
+        folder: RunFolder,
+        isolation: Isolation | None,
+        listeners: list[Callable[[dict[str, Any]], None]],
+        judges: Sequence[str] | None = None,
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.environment = environment
+        self.agents = agents
+        self.folder = folder
+        self.settings: RunSettings = folder.run["settings"]
+        self.isolation = isolation  # none where all tasks share one folder
+        self.listeners = listeners
+        self.judges = config.setting("review", "agents") if judges is None else judges
+        self.queue = Queue()
+        self.busy: dict[str, int] = {}  # turns of each executor
+        self.seen = Seen(home)
+        self.begun = time.monotonic()
+        self.stopping = False  # a person wants the run to end
+        self.stop_new: Callable[[], str] = str  # why no turn may begin now
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Write an event down, and pass it on to those who watch."""
+        entry = self.folder.write(event, t=round(time.monotonic() - self.begun, 3), **facts)
+        for listener in self.listeners:
+            listener(entry)
+
+    def step(self, task: str, text: str) -> None:
+        """What a task does now, in a few words."""
+        self.tell("step", task=task, text=text)
+
+    def crew(self, tell: Callable[[Event], None]) -> Crew:
+        timeout = self.settings.get("timeout", NO_LIMIT)
+        return Crew(self.home, self.config, self.environment, tell=tell, timeout=timeout, seen=self.seen)
+
+    def role_of(self, task: Task) -> Agent:
+        """Who works on a task; an unknown role is played by the default one."""
+        wanted = self.settings.get("agent") or task["assigned_agent"]
+        return self.agents.agents.get(wanted) or self.agents.get(DEFAULT_AGENT)
+
+    def executors_of(self, role: str) -> list[ExecutorConfig]:
+        """The executor of a role, and those that may take over from it."""
+        if "executor" in self.settings:
+            return [self.config.executor(self.settings["executor"])]
+        names = [self._bound(role), *self.config.fallbacks.get(role, [])]
+        return [self.config.executor(name) for name in dict.fromkeys(names)]
+
+    def _bound(self, role: str) -> str:
+        """The executor of a role; an integrator that nobody bound is played by the implementer's."""
+        from sow import config
+
+        name, origin = self.config.binding(role)
+        return self.config.binding(DEFAULT_AGENT)[0] if role == INTEGRATOR and origin == config.DEFAULT else name
+
+    def reviewers(self) -> list[str]:
+        """Who reviews; nobody where reviews are off."""
+        return list(dict.fromkeys(self.judges)) if self.settings["review"] == "on" else []
+
+    def rest(self, executor: str, until: float, reason: str) -> None:
+        """An executor has reached a limit: nothing starts there until it ends."""
+        run = self.folder.run
+        others = [each for each in run.get("pools", []) if each["executor"] != executor]
+        run["pools"] = [*others, {"executor": executor, "until": int(until), "reason": reason[:2000]}]
+        self.folder.save()
+        self.tell("limit", executor=executor, until=int(until), reason=reason[:2000])
+
+    def rests_until(self, executor: str) -> float:
+        """When an executor may be used again; 0 for one that may be used now."""
+        ends = [each["until"] for each in self.folder.run.get("pools", ()) if each["executor"] == executor]
+        return max((end for end in ends if end > time.time()), default=0)
+
+    def free(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
+        """Those of some executors that have not reached a limit."""
+        return [each for each in executors if not self.rests_until(each.name)]
+
+    def first_free(self, executors: Sequence[ExecutorConfig]) -> str:
+        """The executor that can be used first."""
+        return min((each.name for each in executors), key=self.rests_until)
+
+    def has_place(self, executor: ExecutorConfig, task: str) -> Steps[bool]:
+        """Wait until an executor may have another turn; whether it may, or the run is to end."""
+        most, name = executor.settings.get("max_concurrency", 0), executor.name
+        if most and self.busy.get(name, 0) >= most:
+            self.step(task, f"waits for {name}, which has {most} at once")
+        while most and self.busy.get(name, 0) >= most:
+            if self.stopping:
+                return False
+            yield
+        return True
+
+    def seated(self, executor: str, turn: Steps[Turn]) -> Steps[Turn]:
+        """A turn, counted among those of its executor."""
+        self.busy[executor] = self.busy.get(executor, 0) + 1
+        try:
+            return (yield from turn)
+        finally:
+            self.busy[executor] -= 1
+
+    def check_limits(self) -> Limits:
+        """How long and how loud a command of the plan may be."""
+        from sow import config
+
+        wall = config.seconds(str(self.config.setting("checks", "timeout")))
+        return Limits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
+
+    def furniture(self) -> dict[str, Any]:
+        """What the user wants in every worktree."""
+        return {name: self.config.setting("worktree", name) for name in ("link", "copy", "setup")}
+
+    def checks_folder(self, task: str) -> str:
+        """Where the output of a task's checks is kept."""
+        return self.home.folder("local", "runs", self.folder.id, "checks", task)
+
+    def folder_of(self, task: str) -> str:
+        """Where a task is worked on."""
+        return self.isolation.worktrees.path(task) if self.isolation is not None else self.home.root

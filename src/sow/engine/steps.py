@@ -1,0 +1,91 @@
+"""Work that takes its time, as a generator: it yields while a process runs, and is told there to stop.
+
+One thread can step many of them, so that deciding and writing stay in one place; `drive` steps a single one.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from sow.system import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType, TracebackType
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+    Steps = Generator[None, str, T]
+
+STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SHORTEST = 0.005
+LONGEST = 0.1
+BELL = 4096
+
+
+class Interrupts:
+    """Ctrl-C and its kin, noted instead of raised; a signal that our caller ignores stays ignored."""
+
+    __slots__ = ("_before", "_bell", "_bell_before", "patient", "waiting")
+
+    def __init__(self, *, patient: bool = True) -> None:
+        self.patient = patient  # whether it waits for a step even where no child runs
+        self.waiting = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        self._bell = os.pipe()
+        os.set_blocking(self._bell[1], False)
+        self._bell_before = signal.set_wakeup_fd(self._bell[1], warn_on_full_buffer=False)
+        for number in (*STOPPING_SIGNALS, signal.SIGCHLD):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, _hear if number == signal.SIGCHLD else self._note)
+        return self
+
+    def sleep(self, seconds: float) -> None:
+        """Wait so long, or until a signal comes: a child that ends is one, too."""
+        if select.select([self._bell[0]], [], [], seconds)[0]:
+            os.read(self._bell[0], BELL)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if not self.patient and not tree.NURSERY.name:  # nobody has to be asked first
+            raise KeyboardInterrupt
+        self.waiting += 1
+
+    def take(self) -> str:
+        """`interrupt` for one signal that came, else nothing."""
+        if not self.waiting:
+            return ""
+        self.waiting -= 1
+        return "interrupt"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._bell_before)
+        for descriptor in self._bell:
+            os.close(descriptor)
+
+
+def _hear(number: int, frame: FrameType | None) -> None:
+    """A child that ends only wakes us up."""
+
+
+def drive(steps: Steps[T]) -> T:
+    """Take all steps of one piece of work and return what it came to."""
+    with Interrupts(patient=False) as interrupts:
+        pause = SHORTEST
+        try:
+            next(steps)
+            while True:
+                interrupts.sleep(pause)
+                pause = min(pause * 1.5, LONGEST)
+                steps.send(interrupts.take())
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -1,0 +1,38 @@
+"""A turn that ended well and was recorded, but sow ended before the task said so: it is settled, not taken again."""
+
+from __future__ import annotations
+
+from sow.engine import evidence, settle
+from sow.executors.registry import adapter as find_adapter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import ProjectState, SessionTurn
+    from sow.store.desk import Desk
+    from sow.store.sessions import Record
+
+
+def settle_last(desk: Desk, project: ProjectState, record: Record, *, allow_empty: bool) -> bool:
+    """Hand in what the last turn of a session did; whether there was such a turn, and it did something."""
+    turns = record.session["turns"]
+    if not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
+        return False
+    turn = turns[-1]
+    with desk.home.lock():
+        now = desk.task()["iteration"]
+        if turn.get("iteration", now) != now:  # the worker had handed it in itself, and was sent back or answered since
+            return False
+        task, inferred = settle.infer(desk, project, worked=allow_empty or _worked(record, turn))
+    if task["status"] == "in_progress":
+        return False
+    turn.update({"status": task["status"], "inferred": inferred})
+    record.save()
+    return True
+
+
+def _worked(record: Record, turn: SessionTurn) -> bool:
+    """Whether it used a tool; of a CLI that tells nothing of its tools, whether there is work in its folder."""
+    if turn.get("tools"):
+        return True
+    structured = find_adapter(record.session["type"]).capabilities.structured
+    return not structured and bool(evidence.files(record.session["cwd"]))

@@ -1,0 +1,87 @@
+"""Verifying: the evidence of completed tasks is repeated, each command on the very tree that it was run on."""
+
+from __future__ import annotations
+
+from sow.engine.check_room import CheckRoom
+from sow.store import desk as desks
+from sow.store import project as projects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sow.domain.shapes import Check, Evidence, Task
+    from sow.engine.merging import Integration
+    from sow.engine.ship import Ship
+    from sow.engine.steps import Steps
+
+HOLDS, DIFFERS, LEFT_OUT = "holds", "differs", "left out"
+
+
+class Repeated:
+    """One piece of evidence, and what came of the same command now."""
+
+    __slots__ = ("evidence", "exit", "passed", "reason", "task")
+
+    def __init__(self, task: Task, evidence: Evidence) -> None:
+        self.task = task
+        self.evidence = evidence
+        self.exit: int | None = None
+        self.passed: bool | None = None
+        self.reason = ""  # why it was not repeated
+
+    @property
+    def verdict(self) -> str:
+        if self.reason:
+            return LEFT_OUT
+        same = (self.exit, self.passed) == (self.evidence["exit"], self.evidence["passed"])
+        return HOLDS if same else DIFFERS
+
+
+def recorded(ship: Ship, wanted: Sequence[str]) -> list[Repeated]:
+    """The evidence of the run's completed tasks, or of some of them; the same command on the same tree counts once."""
+    project = projects.load(ship.home)
+    chosen = wanted or ship.folder.run["tasks"]
+    found: dict[tuple[str, str, str], Repeated] = {}
+    for task in desks.load_some(ship.home, project, chosen):
+        if task["status"] == "completed":
+            for each in task.get("evidence", ()):
+                found.setdefault((task["id"], each["command"], each.get("tree", "")), Repeated(task, each))
+    return list(found.values())
+
+
+def check_of(repeated: Repeated) -> Check:
+    """The command as the plan gave it, with the exit code that it wants."""
+    command = repeated.evidence["command"]
+    for check in repeated.task.get("checks", ()):
+        if check["command"] == command:
+            return check
+    return {"kind": "test", "command": command}
+
+
+def repeat(
+    ship: Ship, integration: Integration, entries: Sequence[Repeated], tell: Callable[[Repeated], None]
+) -> Steps[None]:
+    """Run every command again on its tree; the worktree stands on the run's head afterwards."""
+    room = CheckRoom(ship, integration, "verify")
+    shown = ""
+    for each in entries:
+        tree = each.evidence.get("tree", "")
+        each.reason = _unrepeatable(integration, tree)
+        if not each.reason:
+            if tree != shown:
+                repository = integration.repository
+                yield from room.show(repository.commit_tree(tree, [integration.head], "To be verified"))
+                shown = tree
+            ran = yield from room.run(check_of(each), tree, each.evidence["iteration"])
+            each.exit, each.passed = ran.evidence["exit"], ran.evidence["passed"]
+        tell(each)
+    if shown:
+        yield from room.show(integration.head)
+
+
+def _unrepeatable(integration: Integration, tree: str) -> str:
+    if not tree:
+        return "it was shown on no tree of its own"
+    found = integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"])
+    return "its tree is not in git any more" if found.code else ""

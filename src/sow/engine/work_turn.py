@@ -1,0 +1,187 @@
+"""The first stage of a task: a turn of its worker, by an executor that has not reached a limit."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.domain.stage import needs_integrator
+from sow.engine import unsettled, work
+from sow.engine.ended import Ended
+from sow.engine.reviewing import turn_facts
+from sow.engine.ship import INTEGRATOR, RUNNER
+from sow.errors import SowError
+from sow.executors.registry import adapter as find_adapter
+from sow.store import run_acts, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.domain.shapes import Task
+    from sow.engine.crew import Result
+    from sow.engine.job import TaskJob
+    from sow.engine.steps import Steps
+    from sow.executors.adapter import Outcome
+    from sow.store.sessions import Record
+
+GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
+BUDGET = "Its budget is spent"
+OVERLOADED = 60  # seconds until a busy server is tried again
+LIMITED = 900  # seconds for a limit that names no end
+
+
+def begin(job: TaskJob, task: Task) -> Steps[Ended | None]:
+    """A new session."""
+    role = job.ship.role_of(task)
+    return (yield from _spawn(job, task, role, job.ship.executors_of(role.name), ""))
+
+
+def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:
+    """The next turn of the session that is there: after feedback, an answer, a time-out, a limit or a crash."""
+    ship = job.ship
+    task = run_acts.count_timeout(job.desk, job.project)
+    text = run_acts.last_words(job.desk, task)
+    record = sessions.current(job.desk, task.get("session_id", ""))
+    if record is not None and _settle(job, record):
+        return None
+    if needs_integrator(task) and (record is None or record.session["role"] != INTEGRATOR):
+        return (yield from _spawn(job, task, ship.agents.get(INTEGRATOR), ship.executors_of(INTEGRATOR), text))
+    role = _role(job, task, record)
+    executor = _executor(job, record)
+    if executor is None or ship.rests_until(executor.name) or not find_adapter(executor.type).capabilities.resumes:
+        return (yield from _spawn(job, task, role, _others(job, role, executor), text))
+    ended = _refused(job, task)
+    if ended is not None:
+        return ended
+    if not (yield from ship.has_place(executor, job.id)):
+        return Ended("stopped")
+    turn = work.resume(ship.crew(job.hear), job.id, role, executor, text or GO_ON, actor=RUNNER, recorded=True)
+    return (yield from _take(job, task, turn, role.name, executor.name, "resume"))
+
+
+def _settle(job: TaskJob, record: Record) -> bool:
+    """Whether the turn ended well before a crash, so that it is not taken again."""
+    executor = _executor(job, record)
+    allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
+    return unsettled.settle_last(job.desk, job.project, record, allow_empty=allow_empty)
+
+
+def _role(job: TaskJob, task: Task, record: Record | None) -> Agent:
+    """Who the session belongs to."""
+    known = job.ship.agents.agents.get(record.session["role"]) if record is not None else None
+    return known or job.ship.role_of(task)
+
+
+def _executor(job: TaskJob, record: Record | None) -> ExecutorConfig | None:
+    """The executor of a session, if it is still there."""
+    return job.ship.config.executors.get(record.session["executor"]) if record is not None else None
+
+
+def _others(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
+    """Who may take a session over, and the one that has it, which can wait for the end of its limit."""
+    found = job.ship.executors_of(role.name)
+    return found if executor is None or executor.name in [each.name for each in found] else [*found, executor]
+
+
+def _spawn(
+    job: TaskJob, task: Task, role: Agent, executors: Sequence[ExecutorConfig], text: str
+) -> Steps[Ended | None]:
+    """A new session with the first executor that may be used now."""
+    ship = job.ship
+    free = ship.free(executors)
+    if not free:
+        first = ship.first_free(executors)
+        return Ended("waiting", reason=f"{first} has reached its limit", executor=first)
+    ended = _refused(job, task)
+    if ended is not None:
+        return ended
+    if not (yield from ship.has_place(free[0], job.id)):
+        return Ended("stopped")
+    fresh = "session_id" in task
+    turn = work.spawn(
+        ship.crew(job.hear),
+        job.id,
+        role,
+        free[:1],
+        actor=RUNNER,
+        fresh=fresh,
+        cwd=ship.folder_of(job.id),
+        text=text,
+    )
+    return (yield from _take(job, task, turn, role.name, free[0].name, "recovery" if fresh else "spawn"))
+
+
+def _refused(job: TaskJob, task: Task) -> Ended | None:
+    """Whether a budget is in the way of another turn."""
+    why = job.ship.stop_new()
+    if why:
+        return Ended("waiting", reason=why)
+    most = job.ship.config.setting("budgets", "task_usd")
+    if most is None:
+        return None
+    raised = max((each["answered_at"] for each in task["questions"] if each["text"].startswith(BUDGET)), default="")
+    turns = [turn for record in sessions.records(job.desk) for turn in record.session["turns"]]
+    spent = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised)
+    if spent < most:
+        return None
+    since = " since you raised it" if raised else ""
+    asked = f"{BUDGET}: task {job.id} has cost ${spent:.2f} of ${most:.2f}{since}. Go on for ${most:.2f} more?"
+    return job.ask(asked, found=run_acts.last_words(job.desk, task))
+
+
+def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: str, kind: str) -> Steps[Ended | None]:
+    """One turn, and what its end means for the job."""
+    ship = job.ship
+    facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor, "kind": kind}
+    ship.tell("turn_started", **facts)
+    look = ship.isolation.worktrees.look_home() if ship.isolation is not None else None
+    try:
+        result = yield from ship.seated(executor, turn)
+    except SowError as problem:
+        ship.tell("turn_ended", **facts, outcome="failed", status=task["status"], reason=problem.message)
+        raise
+    if look is not None and ship.isolation is not None:
+        result.remarks += [f"meanwhile {each}" for each in ship.isolation.worktrees.look_home().changes_since(look)]
+    job.remarks += result.remarks
+    told = turn_facts(result.outcome, result.record.session["turns"][-1])
+    ship.tell("turn_ended", **facts, **(told | {"status": result.status, "remarks": result.remarks}))
+    if result.status != "in_progress" or result.outcome.kind == "done":
+        return _told(job, result)
+    return _cut_off(job, result)
+
+
+def _told(job: TaskJob, result: Result) -> Ended | None:
+    """The worker has ended its turn; what it asks is said at once."""
+    question = result.task.get("question")
+    if question is not None:
+        job.ship.tell("question", task=job.id, number=question["number"], text=question["text"])
+    return None
+
+
+def _cut_off(job: TaskJob, result: Result) -> Ended | None:
+    """A turn that did not come to its end."""
+    outcome = result.outcome
+    if outcome.kind == "interrupted":
+        return Ended("stopped")
+    if outcome.kind in ("limited", "overloaded"):
+        job.ship.rest(result.executor, until_of(outcome), outcome.reason)
+        return None  # the next turn looks for another executor
+    if outcome.kind == "timeout":
+        run_acts.note_timeout(job.desk, job.project)
+        return None
+    session = result.record.session
+    if not os.path.isdir(session["cwd"]):
+        job.ship.step(job.id, "its worktree was removed: it is made again")
+        return None
+    run_acts.fail(job.desk, job.project, outcome.reason or outcome.kind)
+    speaks = find_adapter(session["type"]).capabilities.structured  # others do not tell of their tools
+    return Ended("failed", reason=outcome.reason, idle=speaks and session["turns"][-1].get("tools") == 0)
+
+
+def until_of(outcome: Outcome) -> float:
+    """When an executor that may not go on now is tried again."""
+    wait = LIMITED if outcome.kind == "limited" else OVERLOADED
+    return float(outcome.reset_at) if outcome.reset_at else time.time() + wait

@@ -1,0 +1,143 @@
+"""Bringing state back during a run: what a stash or a clean took away, or set back, comes from its last copy."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.phase import DEFAULT_PHASE
+from sow.errors import SowError, Waiting
+from sow.store import aside, kept, runs
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store.desk import Desk
+from sow.store.disk import list_folder
+from sow.store.yaml_text import scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import ProjectState
+    from sow.store.home import Home
+
+FIELD = "\nrevision: "
+
+
+class Elsewhere(Waiting):
+    """The home checkout is not on the project's branch: its state must not be written there."""
+
+
+def refuse_elsewhere(home: Home, branch: str) -> None:
+    """Nothing of a project is written while another branch is checked out."""
+    current = home.checkout.branch()
+    if current != branch:
+        where = f"on {current}" if current else "on no branch"
+        raise Elsewhere(
+            f"{home.root} is {where}, and the run belongs to {branch}",
+            f"git switch {branch}, then run the same command again",
+        )
+
+
+def take_edit_back(desk: Desk, project_id: str) -> str:
+    """Put a state that was edited by hand aside, and its last copy in its place; returns where it is, under the lock.
+
+    It is as old as its copy and differs from it: nobody writes so through sow.
+    """
+    good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
+    if good is None or now is None or now == good or _in_conflict(now) or _revision(now) != _revision(good):
+        return ""
+    where = aside.keep(desk.home, desk.id, now)
+    desk.home.replace(desk.state_path, good)
+    return where
+
+
+def bring_task_back(desk: Desk, project_id: str) -> bool:
+    """Restore what is missing of a task, or older than its last copy: state, notes, description; under the lock."""
+    home = desk.home
+    notes = _bring_back(home, project_id, kept.of_notes(desk.id), desk.notes_path)
+    words = _bring_back(home, project_id, kept.of_description(desk.id), desk.description_path)
+    state = _bring_back(home, project_id, desk.id, desk.state_path)
+    return state or notes or words
+
+
+def keep_description(desk: Desk, project_id: str) -> None:
+    """Keep a copy of what a task is about, unless there is an equal one."""
+    name, text = kept.of_description(desk.id), _read(desk.home, desk.description_path)
+    if text is not None and text != kept.recall(desk.home, project_id, name):
+        kept.keep(desk.home, project_id, name, text)
+
+
+def bring_project_back(home: Home, project_id: str) -> bool:
+    """The same for the project's own state."""
+    return _bring_back(home, project_id, "project", projects.path(home))
+
+
+def bring_run_back(home: Home) -> list[str]:
+    """Before a run: what is missing or older of the project whose run on this branch was not ended; what came back."""
+    copy = kept.project_copy(home, home.checkout.branch())
+    project_id = os.path.basename(os.path.dirname(copy))
+    run = runs.kept_copy(home, project_id) if copy else None
+    if run is None or run["run"]["status"] == "ended" or _is_over(home, project_id):
+        return []
+    with home.lock():
+        found = ["project"] if bring_project_back(home, project_id) else []
+        project = projects.load_anywhere(home)
+        found += [ident for ident in run["run"]["tasks"] if bring_task_back(_desk(home, project, ident), project_id)]
+        if runs.bring_back(home, run):
+            found.append("run")
+    return found
+
+
+def _is_over(home: Home, project_id: str) -> bool:
+    """Whether another project has begun here since then, or this one was removed on purpose."""
+    removed = f"{home.sow}/local/removed"
+    texts = [_read(home, f"{removed}/{name}/state.yaml") for name in list_folder(removed)]
+    own = f"\nproject_id: {scalar(project_id)}\n"
+    now = _read(home, projects.path(home))
+    return (now is not None and own not in now) or any(text is not None and own in text for text in texts)
+
+
+def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
+    """The desk of a task; of one that is gone altogether, the one that it would have in a plan's phase."""
+    try:
+        return desks.find(home, project, ident)
+    except SowError:
+        names = [each["name"] for each in project["phases"]]
+        return Desk(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
+
+
+def _bring_back(home: Home, project_id: str, name: str, path: str) -> bool:
+    good, now = kept.recall(home, project_id, name), _read(home, path)
+    if good is None or now == good or not _is_behind(now, good):
+        return False
+    home.folder(*os.path.dirname(home.relative(path)).split("/")[1:])  # the whole folder may be gone
+    home.replace(path, good)
+    return True
+
+
+def _is_behind(text: str | None, good: str) -> bool:
+    """Whether a file is gone, or has an older revision than its copy; notes have none, and only come back.
+
+    A merge conflict is left to the person who is at work there.
+    """
+    if text is None:
+        return True
+    return not _in_conflict(text) and _revision(text) < _revision(good)
+
+
+def _in_conflict(text: str) -> bool:
+    return "\n<<<<<<< " in f"\n{text}"
+
+
+def _revision(text: str) -> int:
+    """The revision in a text of our writing; zero where none can be read."""
+    number = text.partition(FIELD)[2].partition("\n")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
+def _read(home: Home, path: str) -> str | None:
+    """The text of a state file; one that cannot be read counts as there, and is another one's business."""
+    try:
+        return home.read(path)
+    except FileNotFoundError:
+        return None
+    except SowError:
+        return f"{FIELD}{1 << 60}\n"

@@ -1,0 +1,253 @@
+"""What a run does to a task's state: each act is one decision under the lock, and one write."""
+
+from __future__ import annotations
+
+from sow.domain import task as rules
+from sow.domain.actor import ORCHESTRATOR, Actor
+from sow.store import feedback, log, notes, restoring
+from sow.store import project as projects
+from sow.store.disk import counted
+from sow.store.repair import load_or_repair
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from sow.domain.shapes import Evidence, ProjectState, Review, Task
+    from sow.store.desk import Desk
+
+RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
+MOST_FEEDBACK = 20_000
+
+
+def _change(desk: Desk, project: ProjectState, change: Callable[[Task], Task]) -> Task:
+    """Load, change and write one task under the lock."""
+    with desk.home.lock():
+        restoring.refuse_elsewhere(desk.home, project["branch"])
+        restoring.bring_task_back(desk, project["project_id"])
+        loaded, _ = load_or_repair(desk, project["project_id"])
+        task = change(loaded["task"])
+        if task is not loaded["task"]:
+            desk.save(loaded, task, project["project_id"])
+    return task
+
+
+def set_fields(desk: Desk, project: ProjectState, **fields: Any) -> Task:
+    """Write some fields of a task."""
+    return _change(desk, project, lambda task: {**task, **fields, "updated_at": clock.now()})  # type: ignore[typeddict-item]
+
+
+def add_evidence(desk: Desk, project: ProjectState, found: Sequence[Evidence]) -> Task:
+    """Write down what a command showed."""
+    return _change(
+        desk, project, lambda task: {**task, "evidence": [*task.get("evidence", []), *found], "updated_at": clock.now()}
+    )
+
+
+def add_review(desk: Desk, project: ProjectState, review: Review, words: str) -> Task:
+    """Write down a verdict; the task's result is the strictest so far."""
+
+    def change(task: Task) -> Task:
+        reviews = [*task.get("reviews", []), review]
+        now = [each["verdict"] for each in reviews if each["iteration"] == task["iteration"]]
+        result = "RED" if _fails(task) else next(flag for flag in ("RED", "YELLOW", "GREEN") if flag in now)
+        changed: Task = {**task, "reviews": reviews, "result": result, "updated_at": clock.now()}
+        if words.strip():
+            changed["review_feedback"] = words.strip()[:MOST_FEEDBACK]
+        return changed
+
+    return _change(desk, project, change)
+
+
+def _fails(task: Task) -> bool:
+    """Whether a command showed that this iteration is not good: no verdict can change that."""
+    last = {
+        each["command"]: each["passed"]
+        for each in task.get("evidence", ())
+        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge")
+    }
+    return not all(last.values())
+
+
+def send_back(desk: Desk, project: ProjectState, text: str, *, counts: bool) -> Task:
+    """Give work back to its worker: the text is its feedback, the iteration the next, and a try is used up."""
+    now = clock.now()
+
+    def change(task: Task) -> Task:
+        feedback.add(desk, text, by=RUNNER.name, iteration=task["iteration"], now=now)
+        changed, _ = rules.move(task, "in_progress", actor=RUNNER, now=now)
+        if counts:
+            changed["retry_count"] = task.get("retry_count", 0) + 1
+        return changed
+
+    return _change(desk, project, change)
+
+
+def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "") -> int:
+    """Pause a task with a question; returns its number. What was found reaches the worker with the answer.
+
+    Where nothing was found about work that was handed in, the iteration stays: the question is not about the work.
+    """
+    now = clock.now()
+    number = 0
+
+    def change(task: Task) -> Task:
+        nonlocal number
+        judged = task["status"] == "needs_review"
+        if task["status"] != "in_progress" and task["status"] != "paused":
+            moved = _at_work(task, now)
+            task = {**moved, "iteration": task["iteration"]} if judged and not found else moved
+        if judged and found:
+            task = {**task, "result": "RED"}
+        if found and task["status"] != "paused":
+            feedback.add(desk, found, by=RUNNER.name, iteration=task["iteration"], now=now)
+        if task["status"] == "in_progress":
+            task, _ = rules.move(task, "paused", actor=RUNNER, now=now)
+        # Every task of a run counts from the file: the project that its job loaded may be older.
+        restoring.bring_project_back(desk.home, project["project_id"])
+        fresh = projects.load_anywhere(desk.home)
+        number = task["question"]["number"] if "question" in task else projects.next_question(desk.home, fresh, now)
+        return rules.ask(task, text, number=number, now=now)
+
+    _change(desk, project, change)
+    _log(desk, "question", text, now)
+    return number
+
+
+def _at_work(task: Task, now: str) -> Task:
+    """On the way to a question: the table has no move to paused but from work, and no try is counted for it."""
+    moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now)
+    return moved
+
+
+def fail(desk: Desk, project: ProjectState, reason: str) -> Task:
+    """A task that cannot go on."""
+    now = clock.now()
+
+    def change(task: Task) -> Task:
+        if task["status"] == "failed" or task["status"] in rules.ENDED_STATUSES:
+            return task
+        moved = task if task["status"] == "in_progress" else _at_work(task, now)
+        failed, _ = rules.move(moved, "failed", actor=RUNNER, now=now)
+        return {**failed, "result": "TIMEOUT" if task.get("result") == "TIMEOUT" else "FAILED"}
+
+    task = _change(desk, project, change)
+    _log(desk, "failed", reason or "it failed", now)
+    return task
+
+
+def complete(desk: Desk, project: ProjectState, *, seconds: float) -> Task:
+    """Approve what was checked, reviewed and merged."""
+    now = clock.now()
+
+    def change(task: Task) -> Task:
+        if task["status"] in rules.ENDED_STATUSES:
+            return task
+        rules.gate(task, notes.unresolved(desk))
+        for step in ("in_progress", "needs_review"):  # git knows of a merge that an older state has not heard of
+            if (task["status"], step) in (("pending", "in_progress"), ("in_progress", "needs_review")):
+                task, _ = rules.move(task, step, actor=RUNNER, now=now)
+        moved, _ = rules.move(task, "completed", actor=RUNNER, now=now)
+        return {**moved, "result": task.get("result", "GREEN"), "duration": round(task.get("duration", 0) + seconds, 3)}
+
+    return _change(desk, project, change)
+
+
+def note_timeout(desk: Desk, project: ProjectState) -> Task:
+    """A turn ran out of time: what that costs is counted when it is tried again."""
+    return set_fields(desk, project, result="TIMEOUT")
+
+
+def count_timeout(desk: Desk, project: ProjectState) -> Task:
+    """A try after a time-out is one of the retries."""
+
+    def change(task: Task) -> Task:
+        if task.get("result") != "TIMEOUT":
+            return task
+        changed: Task = {**task, "retry_count": task.get("retry_count", 0) + 1, "updated_at": clock.now()}
+        changed.pop("result", None)
+        return changed
+
+    return _change(desk, project, change)
+
+
+def hand_in(desk: Desk, project: ProjectState) -> Task:
+    """Let work that its worker has handed in before go on to where it was."""
+
+    def change(task: Task) -> Task:
+        return rules.move(task, "needs_review", actor=RUNNER, now=clock.now())[0]
+
+    return _change(desk, project, change)
+
+
+def only_answered(desk: Desk, task: Task) -> bool:
+    """Whether all that was said about the last iteration is the answer to a question."""
+    if not task["questions"]:
+        return False
+    last = task["iteration"] - 1
+    said = sum(each["iteration"] == str(last) for each in feedback.read(desk))
+    return said == 1 and feedback.is_about(desk, task["questions"][-1]["answer"], last)
+
+
+def last_words(desk: Desk, task: Task) -> str:
+    """The feedback that the present iteration answers to: what was found, and what a person said about it."""
+    given = [each["text"] for each in feedback.read(desk) if each["iteration"] == str(task["iteration"] - 1)]
+    return "\n\n".join(dict.fromkeys(reversed(given)))
+
+
+def keep_output(folder: str, command: str, tail: str) -> None:
+    """Keep the end of what a failed command said, for the feedback."""
+    path = _output_path(folder, command)
+    counted(f"write {path}")
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        file.write(tail)
+
+
+def output_of(folder: str, command: str) -> str:
+    """The end of what a command said when it failed last."""
+    try:
+        with open(_output_path(folder, command), encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def _output_path(folder: str, command: str) -> str:
+    import hashlib
+
+    return f"{folder}/{hashlib.sha256(command.encode()).hexdigest()[:16]}.tail"
+
+
+def feedback_text(task: Task, folder: str, reason: str) -> str:
+    """Everything that was found about the present iteration, for its worker."""
+    lines = [f"Your work on task {task['id']} was not accepted: {reason}."]
+    for each in task.get("evidence", ()):
+        if each["iteration"] == task["iteration"] and not each["passed"]:
+            said = output_of(folder, each["command"])
+            lines += [
+                "",
+                f"`{each['command']}` failed (exit {each['exit']}):",
+                *(f"    {line}" for line in said.splitlines()),
+            ]
+    for review in task.get("reviews", ()):
+        if review["iteration"] != task["iteration"]:
+            continue
+        for found in review["findings"]:
+            place = " ".join(found[key] for key in ("file", "symbol") if key in found)
+            lines += ["", f"{found['severity']}: {place + ': ' if place else ''}{found['text']}"]
+    words = task.get("review_feedback", "")
+    if task.get("result") == "RED" and words:
+        lines += ["", words]
+    return "\n".join(lines)[:MOST_FEEDBACK]
+
+
+def commit_message(task: Task) -> str:
+    """The message of the commit that holds a worker's work."""
+    return f"{task['name']}\n\nTask {task['id']}, iteration {task['iteration']}"
+
+
+def _log(desk: Desk, action: str, text: str, now: str) -> None:
+    entry = {"timestamp": now, "agent": RUNNER.name, "action": action, "result": "info", "files": [], "text": text}
+    log.append(desk.home, desk.log_path, entry)  # type: ignore[arg-type]

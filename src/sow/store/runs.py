@@ -1,0 +1,171 @@
+"""Runs: each a folder on this machine with its state, and its journal, which is history and decides nothing."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store import kept, state
+from sow.store.schema import VERSION
+from sow.store.validators.run import validate
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sow.domain.shapes import Run, RunState
+    from sow.store.home import Home
+
+MAX_JOURNAL = 256 << 20
+LAST = "run_ended"
+SYNC_EVERY = 1.0  # seconds
+COPY = "run"  # the name of the copy of a project's last run
+
+
+class RunFolder:
+    """One run: state.yaml is what it goes on from, journal.jsonl what it did."""
+
+    __slots__ = ("folder", "home", "loaded", "synced")
+
+    def __init__(self, home: Home, folder: str, loaded: RunState) -> None:
+        self.home = home
+        self.folder = folder
+        self.loaded = loaded
+        self.synced = 0.0  # when the journal was last made durable
+
+    @property
+    def run(self) -> Run:
+        return self.loaded["run"]
+
+    @property
+    def id(self) -> str:
+        return self.run["id"]
+
+    @property
+    def journal_path(self) -> str:
+        return f"{self.folder}/journal.jsonl"
+
+    def save(self) -> None:
+        """Write the state as it is now, and keep a copy where no clean-up reaches it."""
+        self.home.folder("local", "runs", self.id)
+        text = state.write(self.home, f"{self.folder}/state.yaml", self.loaded, validate)  # type: ignore[arg-type]
+        kept.keep(self.home, self.run["project_id"], COPY, text)
+
+    def write(self, event: str, **facts: Any) -> dict[str, Any]:
+        """Add a line to the journal; returns it.
+
+        Nothing is decided from the journal, so lines become durable together, once a second and at the end.
+        """
+        import json
+        import time
+
+        if not os.path.isdir(self.folder):  # somebody cleaned up under us
+            self.save()
+        entry = {"at": clock.now(), "event": event, **facts}
+        line = json.dumps(entry, ensure_ascii=False) + "\n"
+        # A name of a file may be no UTF-8: its odd bytes are written as JSON has them.
+        durable = event == LAST or time.monotonic() > self.synced + SYNC_EVERY
+        self.home.append(self.journal_path, line.encode("utf-8", "backslashreplace").decode(), durable=durable)
+        self.synced = time.monotonic() if durable else self.synced
+        return entry
+
+    def journal(self, *events: str) -> Iterator[dict[str, Any]]:
+        """Every entry, or those of some events, oldest first; a line that a crash tore is left out."""
+        import json
+
+        wanted = [f'"{event}"' for event in events]  # looked for before a line is taken apart, which is slow
+        try:
+            text = self.home.read(self.journal_path, MAX_JOURNAL, torn=True)
+        except FileNotFoundError:
+            return
+        for line in text.split("\n"):
+            if wanted and not any(word in line for word in wanted):
+                continue
+            try:
+                entry = json.loads(line) if line else None
+            except (ValueError, RecursionError):  # torn, or never ours: 50,000 brackets are no entry
+                continue
+            if isinstance(entry, dict) and (not events or entry.get("event") in events):
+                yield entry
+
+
+def _folder(home: Home) -> str:
+    return f"{home.sow}/local/runs"
+
+
+def new_id() -> str:
+    """An id that sorts by time."""
+    stamp = clock.stamp().replace("_", "-")
+    return f"{stamp}-{os.urandom(2).hex()}"
+
+
+def create(home: Home, run: Run) -> RunFolder:
+    """A new run, its state on disk."""
+    folder = f"{_folder(home)}/{run['id']}"
+    made = RunFolder(home, folder, {"schema_version": VERSION, "revision": 0, "run": run})
+    made.save()
+    return made
+
+
+def listed(home: Home) -> list[RunFolder]:
+    """All runs that can be read, oldest first."""
+    try:
+        names = sorted(os.listdir(_folder(home)))
+    except FileNotFoundError:
+        return []
+    found = []
+    for name in names:
+        try:
+            found.append(_load(home, name))
+        except (FileNotFoundError, SowError):  # half made by a crash, or broken by hand: the others are shown
+            continue
+    return found
+
+
+def _load(home: Home, name: str) -> RunFolder:
+    folder = f"{_folder(home)}/{name}"
+    loaded: RunState = state.read(home, f"{folder}/state.yaml", validate)  # type: ignore[assignment]
+    return RunFolder(home, folder, loaded)
+
+
+def find(home: Home, name: str) -> RunFolder:
+    """The run that a person meant: its id, the beginning of it, or `last`."""
+    known = listed(home)
+    if not known:
+        raise SowError("there is no run here", "start one: sow run PLAN")
+    fitting = known[-1:] if name in ("", "last") else [each for each in known if each.id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    ids = ", ".join(each.id for each in (fitting or known)[-8:])
+    if fitting:
+        raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
+    raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
+
+
+def unfinished(home: Home, project_id: str) -> RunFolder | None:
+    """The run of this project that has not ended yet; a new call goes on with it."""
+    open_runs = [
+        each for each in listed(home) if each.run["project_id"] == project_id and each.run["status"] != "ended"
+    ]
+    return open_runs[-1] if open_runs else None
+
+
+def kept_copy(home: Home, project_id: str) -> RunState | None:
+    """The last run of a project, as its copy has it."""
+    text = kept.recall(home, project_id, COPY)
+    try:
+        found: RunState | None = state.parse(text, "the last run", validate) if text else None  # type: ignore[assignment]
+    except SowError:  # torn, or of another version: no run to go on with
+        return None
+    return found
+
+
+def bring_back(home: Home, copy: RunState) -> bool:
+    """Make the folder of a run again that somebody cleaned away; whether it was gone."""
+    folder = f"{_folder(home)}/{copy['run']['id']}"
+    if os.path.lexists(f"{folder}/state.yaml"):
+        return False
+    RunFolder(home, folder, copy).save()
+    return True

@@ -1,0 +1,144 @@
+"""State files as they were seen last: only what its stamps show to be another one is read again."""
+
+from __future__ import annotations
+
+import os
+import time
+from weakref import WeakSet
+
+from sow.domain.ids import is_task_id
+from sow.errors import SowError
+from sow.store import kept
+from sow.store import project as projects
+from sow.store.desk import Desk
+from sow.store.disk import list_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import ProjectState
+    from sow.store.home import Home
+
+    Stamp = tuple[int, int, int, int]
+    File = tuple[str, str]  # the name of its kept copy, and its task
+
+UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
+NO_COPY = (0, 0)
+SECOND = 1_000_000_000
+FRESH = 1.0  # seconds
+STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second change would leave the same stamp
+
+
+class Look:
+    """One file at one moment: its text, None where there is none, and which copy of it was kept then."""
+
+    __slots__ = ("copy", "stamp", "sure", "text")
+
+    def __init__(self, stamp: Stamp | None, text: str | None, copy: tuple[int, int], *, sure: bool) -> None:
+        self.stamp = stamp
+        self.text = text
+        self.copy = copy
+        self.sure = sure  # whether any later change must show in the stamp
+
+
+UNKNOWN = Look(None, None, NO_COPY, sure=False)
+
+
+class Seen:
+    """What the turns of one process know of a project's state files; to be asked under the lock."""
+
+    __slots__ = ("changes", "files", "folders", "home", "looks", "scanned", "turns")
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.files: dict[str, File] = {projects.path(home): ("project", "")}  # by path; a desk that is gone stays
+        self.folders: dict[str, Stamp | None] = {}
+        self.looks: dict[str, Look] = {}
+        self.changes: list[str] = []  # the path of every look that was new, in order
+        self.scanned = float("-inf")
+        self.turns: WeakSet[object] = WeakSet()  # those that have begun, and will look once more at their end
+
+    def begin(self, turn: object, project: ProjectState) -> dict[str, Look]:
+        """What a turn finds; not looked at again where that was done just now.
+
+        While others go on, what changes is found at their end. So is what somebody changes by hand in the moment
+        between two turns.
+        """
+        if not self.turns and time.monotonic() > self.scanned + FRESH:
+            self.scan(project)
+        self.turns.add(turn)
+        return self.looks
+
+    def scan(self, project: ProjectState) -> dict[str, Look]:
+        """Every state file as it is now; the very same look as the last time where nothing was written since."""
+        project_id = project["project_id"]
+        for phase in project["phases"]:
+            self._list(phase["name"])
+        copies = set(list_folder(kept.folder(self.home, project_id)))
+        found = {path: look for path in self._suspects(copies) if (look := self._look(path, project_id))}
+        if found:
+            self.looks = {**self.looks, **found}
+            self.changes += found
+        self.scanned = time.monotonic()
+        return self.looks
+
+    def _suspects(self, copies: set[str]) -> list[str]:
+        """The files that may be others than at the last look: one call to the system for each of them."""
+        found, looks, lstat = [], self.looks, os.lstat
+        for path, (name, _) in self.files.items():
+            known = looks.get(path, UNKNOWN)
+            try:
+                facts = lstat(path)
+            except OSError:
+                if known.copy != NO_COPY or known.stamp is not None or f"{name}.yaml" in copies:
+                    found.append(path)
+                continue
+            stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
+            if not known.sure or known.stamp != stamp:
+                found.append(path)
+        return found
+
+    def _list(self, phase: str) -> None:
+        """Learn of the desks of a phase, a task's notes before its state, if one came or went."""
+        folder = f"{self.home.project}/phases/{phase}/tasks"
+        stamp = _stamp(folder)
+        if stamp is not None and self.folders.get(phase) == stamp:
+            return
+        for ident in sorted((name for name in list_folder(folder) if is_task_id(name)), key=int):
+            desk = Desk(self.home, phase, ident)
+            self.files.setdefault(desk.notes_path, (kept.of_notes(ident), ident))
+            self.files.setdefault(desk.state_path, (ident, ident))
+        self.folders[phase] = stamp if stamp and _is_settled(stamp) else None
+
+    def _look(self, path: str, project_id: str) -> Look | None:
+        """A new look at a file, or nothing where it would be the last one again."""
+        known = self.looks.get(path)
+        stamp = _stamp(path)
+        copy = kept.stamp(self.home, project_id, self.files[path][0])
+        if stamp is not None:
+            return Look(stamp, self._read(path), copy, sure=_is_settled(stamp))
+        if known is not None and known.stamp is None and known.copy == copy:
+            return None
+        return Look(None, None, copy, sure=False)
+
+    def _read(self, path: str) -> str | None:
+        try:
+            return self.home.read(path)
+        except FileNotFoundError:
+            return None
+        except SowError:
+            return UNREADABLE
+
+
+def _stamp(path: str) -> Stamp | None:
+    """What is different after every change; nothing of a file that is not there."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return None
+    return (facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
+
+
+def _is_settled(stamp: Stamp) -> bool:
+    """Whether the last change is so long ago that the next one cannot have the same time."""
+    changed = stamp[2]
+    return changed % SECOND != 0 and time.time_ns() - changed > STEP

@@ -1,0 +1,363 @@
+"""Written by `make generate` from schemas/v1.0.0/run.json: change the schema, not this file."""
+
+from sow.store.complaint import missing, unknown, wrong
+from sow.store.formats import FORMATS
+
+digest, digest_wanted = FORMATS['sow-digest']
+line, line_wanted = FORMATS['sow-line']
+task_id, task_id_wanted = FORMATS['sow-task-id']
+timestamp, timestamp_wanted = FORMATS['sow-timestamp']
+uuid4, uuid4_wanted = FORMATS['sow-uuid4']
+version, version_wanted = FORMATS['sow-version']
+
+def validate(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'schema_version' in data:
+        seen += 1
+        value = data['schema_version']
+        if type(value) is not str:
+            wrong(f'{at}.schema_version' if at else 'schema_version', 'a text', value)
+        if not version(value):
+            wrong(f'{at}.schema_version' if at else 'schema_version', version_wanted, value)
+    else:
+        missing(at, 'schema_version')
+    if 'revision' in data:
+        seen += 1
+        value = data['revision']
+        if type(value) is not int:
+            wrong(f'{at}.revision' if at else 'revision', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.revision' if at else 'revision', 'at least 0', value)
+    else:
+        seen += 1
+        data['revision'] = 0
+    if 'run' in data:
+        seen += 1
+        value = data['run']
+        validate_run(value, f'{at}.run' if at else 'run')
+    else:
+        missing(at, 'run')
+    if seen != len(data):
+        unknown(data, at, ('schema_version', 'revision', 'run'))
+
+
+def validate_run(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'id' in data:
+        seen += 1
+        value = data['id']
+        if type(value) is not str:
+            wrong(f'{at}.id' if at else 'id', 'a text', value)
+        if not 1 <= len(value) <= 40:
+            wrong(f'{at}.id' if at else 'id', '1 to 40 characters long', value)
+        if not line(value):
+            wrong(f'{at}.id' if at else 'id', line_wanted, value)
+    else:
+        missing(at, 'id')
+    if 'project_id' in data:
+        seen += 1
+        value = data['project_id']
+        if type(value) is not str:
+            wrong(f'{at}.project_id' if at else 'project_id', 'a text', value)
+        if not uuid4(value):
+            wrong(f'{at}.project_id' if at else 'project_id', uuid4_wanted, value)
+    else:
+        missing(at, 'project_id')
+    if 'name' in data:
+        seen += 1
+        value = data['name']
+        if type(value) is not str:
+            wrong(f'{at}.name' if at else 'name', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.name' if at else 'name', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.name' if at else 'name', line_wanted, value)
+    else:
+        missing(at, 'name')
+    if 'branch' in data:
+        seen += 1
+        value = data['branch']
+        if type(value) is not str:
+            wrong(f'{at}.branch' if at else 'branch', 'a text', value)
+        if not 1 <= len(value) <= 255:
+            wrong(f'{at}.branch' if at else 'branch', '1 to 255 characters long', value)
+        if not line(value):
+            wrong(f'{at}.branch' if at else 'branch', line_wanted, value)
+    else:
+        missing(at, 'branch')
+    if 'base' in data:
+        seen += 1
+        value = data['base']
+        if type(value) is not str:
+            wrong(f'{at}.base' if at else 'base', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.base' if at else 'base', digest_wanted, value)
+    else:
+        missing(at, 'base')
+    if 'status' in data:
+        seen += 1
+        value = data['status']
+        if type(value) not in (str, type(None)) or value not in ('running', 'waiting', 'stopped', 'ended'):
+            wrong(f'{at}.status' if at else 'status', 'one of running, waiting, stopped, ended', value)
+    else:
+        missing(at, 'status')
+    if 'started_at' in data:
+        seen += 1
+        value = data['started_at']
+        if type(value) is not str:
+            wrong(f'{at}.started_at' if at else 'started_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.started_at' if at else 'started_at', timestamp_wanted, value)
+    else:
+        missing(at, 'started_at')
+    if 'ended_at' in data:
+        seen += 1
+        value = data['ended_at']
+        if type(value) is not str:
+            wrong(f'{at}.ended_at' if at else 'ended_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.ended_at' if at else 'ended_at', timestamp_wanted, value)
+    if 'exit' in data:
+        seen += 1
+        value = data['exit']
+        if type(value) is not int:
+            wrong(f'{at}.exit' if at else 'exit', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.exit' if at else 'exit', 'at least 0', value)
+    if 'plans' in data:
+        seen += 1
+        value = data['plans']
+        if type(value) is not list:
+            wrong(f'{at}.plans' if at else 'plans', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_plans_item(item, (f'{at}.plans' if at else 'plans') + f'[{index}]')
+    else:
+        missing(at, 'plans')
+    if 'tasks' in data:
+        seen += 1
+        value = data['tasks']
+        if type(value) is not list:
+            wrong(f'{at}.tasks' if at else 'tasks', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', 'a text', item)
+            if not task_id(item):
+                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', task_id_wanted, item)
+    else:
+        missing(at, 'tasks')
+    if 'settings' in data:
+        seen += 1
+        value = data['settings']
+        validate_run_settings(value, f'{at}.settings' if at else 'settings')
+    else:
+        missing(at, 'settings')
+    if 'pools' in data:
+        seen += 1
+        value = data['pools']
+        if type(value) is not list:
+            wrong(f'{at}.pools' if at else 'pools', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_pools_item(item, (f'{at}.pools' if at else 'pools') + f'[{index}]')
+    if 'breaker' in data:
+        seen += 1
+        value = data['breaker']
+        validate_run_breaker(value, f'{at}.breaker' if at else 'breaker')
+    if 'spawns' in data:
+        seen += 1
+        value = data['spawns']
+        if type(value) is not int:
+            wrong(f'{at}.spawns' if at else 'spawns', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.spawns' if at else 'spawns', 'at least 0', value)
+    if seen != len(data):
+        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns'))
+
+
+def validate_run_plans_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'path' in data:
+        seen += 1
+        value = data['path']
+        if type(value) is not str:
+            wrong(f'{at}.path' if at else 'path', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.path' if at else 'path', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.path' if at else 'path', line_wanted, value)
+    else:
+        missing(at, 'path')
+    if 'digest' in data:
+        seen += 1
+        value = data['digest']
+        if type(value) is not str:
+            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
+    else:
+        missing(at, 'digest')
+    if seen != len(data):
+        unknown(data, at, ('path', 'digest'))
+
+
+def validate_run_settings(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'max_concurrency' in data:
+        seen += 1
+        value = data['max_concurrency']
+        if type(value) is not int:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.max_concurrency' if at else 'max_concurrency', 'at least 1', value)
+    else:
+        missing(at, 'max_concurrency')
+    if 'schedule' in data:
+        seen += 1
+        value = data['schedule']
+        if type(value) not in (str, type(None)) or value not in ('ready', 'waves'):
+            wrong(f'{at}.schedule' if at else 'schedule', 'one of ready, waves', value)
+    else:
+        missing(at, 'schedule')
+    if 'isolation' in data:
+        seen += 1
+        value = data['isolation']
+        if type(value) not in (str, type(None)) or value not in ('worktree', 'none'):
+            wrong(f'{at}.isolation' if at else 'isolation', 'one of worktree, none', value)
+    else:
+        missing(at, 'isolation')
+    if 'review' in data:
+        seen += 1
+        value = data['review']
+        if type(value) not in (str, type(None)) or value not in ('on', 'off'):
+            wrong(f'{at}.review' if at else 'review', 'one of on, off', value)
+    else:
+        missing(at, 'review')
+    if 'retries' in data:
+        seen += 1
+        value = data['retries']
+        if type(value) is not int:
+            wrong(f'{at}.retries' if at else 'retries', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.retries' if at else 'retries', 'at least 0', value)
+    else:
+        missing(at, 'retries')
+    if 'executor' in data:
+        seen += 1
+        value = data['executor']
+        if type(value) is not str:
+            wrong(f'{at}.executor' if at else 'executor', 'a text', value)
+        if not 1 <= len(value) <= 64:
+            wrong(f'{at}.executor' if at else 'executor', '1 to 64 characters long', value)
+        if not line(value):
+            wrong(f'{at}.executor' if at else 'executor', line_wanted, value)
+    if 'agent' in data:
+        seen += 1
+        value = data['agent']
+        if type(value) is not str:
+            wrong(f'{at}.agent' if at else 'agent', 'a text', value)
+        if not 1 <= len(value) <= 64:
+            wrong(f'{at}.agent' if at else 'agent', '1 to 64 characters long', value)
+        if not line(value):
+            wrong(f'{at}.agent' if at else 'agent', line_wanted, value)
+    if 'timeout' in data:
+        seen += 1
+        value = data['timeout']
+        if type(value) not in (int, float):
+            wrong(f'{at}.timeout' if at else 'timeout', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.timeout' if at else 'timeout', 'at least 0', value)
+    if 'max_cost' in data:
+        seen += 1
+        value = data['max_cost']
+        if type(value) not in (int, float):
+            wrong(f'{at}.max_cost' if at else 'max_cost', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.max_cost' if at else 'max_cost', 'at least 0', value)
+    if 'max_wait' in data:
+        seen += 1
+        value = data['max_wait']
+        if type(value) not in (int, float):
+            wrong(f'{at}.max_wait' if at else 'max_wait', 'a number', value)
+        if value < 0:
+            wrong(f'{at}.max_wait' if at else 'max_wait', 'at least 0', value)
+    if seen != len(data):
+        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'review', 'retries', 'executor', 'agent', 'timeout', 'max_cost', 'max_wait'))
+
+
+def validate_run_pools_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'executor' in data:
+        seen += 1
+        value = data['executor']
+        if type(value) is not str:
+            wrong(f'{at}.executor' if at else 'executor', 'a text', value)
+        if not 1 <= len(value) <= 64:
+            wrong(f'{at}.executor' if at else 'executor', '1 to 64 characters long', value)
+        if not line(value):
+            wrong(f'{at}.executor' if at else 'executor', line_wanted, value)
+    else:
+        missing(at, 'executor')
+    if 'until' in data:
+        seen += 1
+        value = data['until']
+        if type(value) is not int:
+            wrong(f'{at}.until' if at else 'until', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.until' if at else 'until', 'at least 0', value)
+    else:
+        missing(at, 'until')
+    if 'reason' in data:
+        seen += 1
+        value = data['reason']
+        if type(value) is not str:
+            wrong(f'{at}.reason' if at else 'reason', 'a text', value)
+        if not 0 <= len(value) <= 2000:
+            wrong(f'{at}.reason' if at else 'reason', '0 to 2000 characters long', value)
+    else:
+        missing(at, 'reason')
+    if seen != len(data):
+        unknown(data, at, ('executor', 'until', 'reason'))
+
+
+def validate_run_breaker(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'failures' in data:
+        seen += 1
+        value = data['failures']
+        if type(value) is not int:
+            wrong(f'{at}.failures' if at else 'failures', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.failures' if at else 'failures', 'at least 0', value)
+    else:
+        missing(at, 'failures')
+    if 'opened' in data:
+        seen += 1
+        value = data['opened']
+        if type(value) is not int:
+            wrong(f'{at}.opened' if at else 'opened', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.opened' if at else 'opened', 'at least 0', value)
+    else:
+        missing(at, 'opened')
+    if 'until' in data:
+        seen += 1
+        value = data['until']
+        if type(value) is not int:
+            wrong(f'{at}.until' if at else 'until', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.until' if at else 'until', 'at least 0', value)
+    else:
+        missing(at, 'until')
+    if seen != len(data):
+        unknown(data, at, ('failures', 'opened', 'until'))

@@ -1,0 +1,140 @@
+"""What git keeps about a linked worktree, read and mended in its files: git itself gives up on a damaged one.
+
+A worktree is a folder with a pointer in its file .git, and a record in the shared git folder that points back. Each of
+the two can be lost while the other, and the work, is still there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import Failed
+from sow.system import boundary
+
+POINTER = "gitdir: "
+INITIALISING = "initializing"  # git's own word in the lock of a worktree that it has not finished
+# What an unfinished operation leaves in a git folder, and the command that knows it.
+UNDER_WAY = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick",
+    "BISECT_LOG": "bisect",
+}
+
+
+def record_of(common: str, folder: str) -> str:
+    """Git's record of the worktree in this folder; empty if there is none."""
+    wanted = os.path.realpath(folder)
+    known = {record: _place(record) for record in _records(common)}
+    for record, place in known.items():
+        if place and os.path.realpath(place) == wanted:
+            return record
+    # The repository was moved: the pointer has an old path, but the record's own name is in it.
+    name = os.path.basename(pointer(folder))
+    moved = f"{common}/worktrees/{name}"
+    return moved if name and moved in known and not os.path.lexists(known[moved]) else ""
+
+
+def _records(common: str) -> list[str]:
+    try:
+        return sorted(f"{common}/worktrees/{name}" for name in os.listdir(f"{common}/worktrees"))
+    except FileNotFoundError:
+        return []
+
+
+def _place(record: str) -> str:
+    """The folder that a record points back to."""
+    target = line(f"{record}/gitdir")
+    return os.path.dirname(os.path.join(record, target)) if target else ""
+
+
+def pointer(folder: str) -> str:
+    """What the folder's file .git points to; empty where there is no such file."""
+    said = line(f"{folder}/.git")
+    return os.path.normpath(os.path.join(folder, said.removeprefix(POINTER))) if said.startswith(POINTER) else ""
+
+
+def is_whole(record: str, folder: str) -> bool:
+    """Whether record and folder point to each other, and git had finished them."""
+    return (
+        os.path.realpath(pointer(folder)) == os.path.realpath(record)
+        and os.path.realpath(_place(record)) == os.path.realpath(folder)
+        and bool(line(f"{record}/commondir"))
+        and _head_is_sane(record)
+        and line(f"{record}/locked") != INITIALISING
+    )
+
+
+def _head_is_sane(record: str) -> bool:
+    head = line(f"{record}/HEAD")
+    return head.startswith("ref: ") or bool(head.strip("0"))
+
+
+def mend(common: str, record: str, folder: str, *, head: str) -> None:
+    """Let record and folder point to each other again; a HEAD that never was becomes this one."""
+    write(f"{record}/gitdir", f"{os.path.realpath(folder)}/.git\n")
+    if not line(f"{record}/commondir"):
+        write(f"{record}/commondir", f"{os.path.relpath(common, record)}\n")
+    if not _head_is_sane(record):
+        write(f"{record}/HEAD", f"{head}\n")
+    # What is aside stays out of the folder: a left-over there would be taken for work.
+    write(f"{folder}/.git", f"{POINTER}{os.path.realpath(record)}\n", aside=f"{folder}.pointer")
+    if line(f"{record}/locked") == INITIALISING:
+        remove(f"{record}/locked")
+
+
+def under_way(git: str) -> dict[str, str]:
+    """The operations that are not finished in a git folder: what tells, and the command."""
+    return {name: command for name, command in UNDER_WAY.items() if os.path.lexists(f"{git}/{name}")}
+
+
+def write(path: str, text: str, *, aside: str = "") -> None:
+    """Replace one of git's small files as a whole."""
+    boundary.cross(f"write {path}")
+    aside = aside or f"{path}.sow"
+    try:
+        with open(aside, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        os.replace(aside, path)
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror}", "mend that and run the command again") from None
+
+
+def copy(source: str, target: str) -> None:
+    """Copy one of git's files as a whole, with its time: git tells by an index's time which entries it may trust."""
+    boundary.cross(f"copy to {target}")
+    try:
+        with open(source, "rb") as old, open(f"{target}.sow", "wb") as new:
+            while data := old.read(1 << 20):
+                new.write(data)
+            facts = os.fstat(old.fileno())
+        os.utime(f"{target}.sow", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        os.replace(f"{target}.sow", target)
+    except OSError as error:
+        raise Failed(f"cannot copy {source}: {error.strerror}", "mend that and run the command again") from None
+
+
+def remove(path: str) -> bool:
+    """Remove one file; whether it was there."""
+    boundary.cross(f"remove {path}")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise Failed(f"cannot remove {path}: {error.strerror}", "mend that and run the command again") from None
+    return True
+
+
+def line(path: str) -> str:
+    """The first line of one of git's small files; nothing where it is not there."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(8192).rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""
+    except OSError as error:
+        raise Failed(f"cannot read {path}: {error.strerror}", "mend that and run the command again") from None

@@ -1,0 +1,184 @@
+"""sow integrate: what a run merged comes to the user's branch later, and nothing of the user's is lost on the way."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import SOW, Repo
+from harbour import Harbour
+from workers import wait_for
+
+
+@pytest.fixture
+def waiting(harbour: Harbour) -> Harbour:
+    """A run of two tasks that could not come to the user's branch: a file of theirs lies in the way."""
+    harbour.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    result = harbour.run()
+    assert result.code == 4, result
+    assert "part_010.txt" in result.err
+    return harbour
+
+
+def head(repo: Repo) -> str:
+    return repo.git("rev-parse", "HEAD").strip()
+
+
+def commit(repo: Repo, name: str, text: str = "theirs\n") -> str:
+    """A commit of the user's."""
+    (repo.root / name).write_text(text)
+    repo.git("add", name)
+    repo.git("commit", "-q", "-m", f"My {name}")
+    return head(repo)
+
+
+def refused(repo: Repo, code: int, said: str, hint: str) -> None:
+    """The command refuses with this code and these words, and the branch stays where it is."""
+    before = head(repo)
+    result = repo.sow("integrate")
+    assert result.code == code, result
+    first, second = result.err.splitlines()[-2:]
+    assert first.startswith("error: ")
+    assert said in first
+    assert second.startswith("hint: ")
+    assert hint in second
+    assert head(repo) == before
+
+
+def test_what_was_in_the_way_is_gone(waiting: Harbour):
+    """Once the user's file is put away, the branch moves to what the run merged, and the run is over."""
+    refused(waiting.repo, 4, "part_010.txt", "then 'sow integrate'")
+    assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
+    (waiting.repo.root / "part_010.txt").unlink()
+    result = waiting.repo.ok("integrate")
+    assert "feat/harbour moved to" in result.out
+    assert "part_010.txt" in result.out
+    assert (waiting.repo.root / "part_010.txt").read_text() == "by 010\n"
+    assert (waiting.runs()[-1]["status"], waiting.runs()[-1]["exit"]) == ("ended", 0)
+    assert waiting.worktrees() == set()
+    assert "has everything" in waiting.repo.ok("integrate").out
+
+
+def test_a_dry_run_moves_nothing(waiting: Harbour):
+    """It says what would happen, or what is in the way, and changes neither branch nor files."""
+    refs = waiting.repo.git("for-each-ref")
+    blocked = waiting.repo.sow("integrate", "--dry-run", "--json")
+    assert blocked.code == 4
+    assert blocked.json["possible"] is False
+    assert "part_010.txt" in blocked.json["reason"]
+    (waiting.repo.root / "part_010.txt").unlink()
+    result = waiting.repo.ok("integrate", "last", "--dry-run", "--json").json
+    assert result["possible"]
+    assert result["paths"] == ["part_010.txt", "part_020.txt"]
+    assert result["branch"] == "feat/harbour"
+    assert "would move" in waiting.repo.ok("integrate", "--dry-run").out
+    assert waiting.repo.git("for-each-ref") == refs
+    assert not (waiting.repo.root / "part_010.txt").exists()
+
+
+def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: Harbour):
+    """The user went on meanwhile: both sides are in what the branch moves to, and its tests passed there."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    theirs = commit(waiting.repo, "notes.txt")
+    assert waiting.repo.ok("integrate", "--dry-run", "--json").json["your_commits"] == 1
+    assert "1 new commit of yours were merged in and checked" not in waiting.repo.ok("integrate", "--dry-run").out
+    result = waiting.repo.ok("integrate", "--json").json
+    assert result["your_commits"] == 1
+    assert waiting.repo.git("merge-base", "--is-ancestor", theirs, "HEAD") == ""
+    assert (waiting.repo.root / "notes.txt").read_text() == "theirs\n"
+    assert (waiting.repo.root / "part_020.txt").read_text() == "by 020\n"
+
+
+def test_new_commits_that_conflict(waiting: Harbour):
+    """A conflict is told with its path and the way out of it; after that way, the command ends well."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    commit(waiting.repo, "part_020.txt")
+    refused(waiting.repo, 4, "conflict with the run in part_020.txt", "sow project save && git merge sow/int/")
+    branch = f"sow/int/{waiting.runs()[-1]['id']}"
+    waiting.repo.ok("project", "save")
+    waiting.repo.git("merge", "-q", "-X", "ours", "-m", "Mine wins", branch)
+    assert waiting.repo.ok("integrate").code == 0
+    assert (waiting.repo.root / "part_020.txt").read_text() == "theirs\n"
+
+
+def test_new_commits_that_break_a_test(harbour: Harbour):
+    """A test of a completed task that is red with the user's commits stops it with exit 1 and the command's name."""
+    commit(harbour.repo, "mode.txt", "good\n")
+    harbour.plan({"test_commands": ["grep -qx good mode.txt"]})
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    assert harbour.run().code == 4
+    (harbour.repo.root / "part_010.txt").unlink()
+    commit(harbour.repo, "mode.txt", "bad\n")
+    refused(harbour.repo, 1, "`grep -qx good mode.txt` fails", "mend it")
+    commit(harbour.repo, "mode.txt", "good\nand new\n")
+    harbour.repo.ok("integrate")
+
+
+def test_on_another_branch(waiting: Harbour):
+    """Away from the run's branch, the command names the branch to go to, and nothing moves."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    waiting.repo.git("switch", "-q", "-c", "elsewhere")
+    refused(waiting.repo, 4, "on elsewhere, and the run belongs to feat/harbour", "git switch feat/harbour")
+
+
+def test_in_the_middle_of_a_merge(waiting: Harbour):
+    """While the user is in the middle of a git operation, the command waits for its end."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    (waiting.repo.root / ".git" / "MERGE_HEAD").write_text(f"{head(waiting.repo)}\n")
+    refused(waiting.repo, 4, "a merge is under way", "git merge --continue")
+
+
+def test_a_branch_that_is_gone(waiting: Harbour):
+    """The run's branch was deleted: the command says where the work is."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    waiting.repo.git("switch", "-q", "--detach")
+    waiting.repo.git("branch", "-q", "-D", "feat/harbour")
+    refused(waiting.repo, 4, "the branch feat/harbour is gone", "git switch -c feat/harbour sow/int/")
+
+
+def test_while_a_run_goes_on(harbour: Harbour):
+    """Two who move the same branches are one too many: the second is told who is at work."""
+    harbour.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
+    harbour.plan("First")
+    process = harbour.start()
+    try:
+        wait_for(lambda: harbour.has_happened("turn_started", task="010"))
+        result = harbour.repo.sow("integrate")
+        assert result.code == 4, result
+        assert str(process.pid) in result.err
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_a_run_without_worktrees(harbour: Harbour):
+    """A run that worked in the user's own folder has nothing to bring in."""
+    harbour.plan("First")
+    assert harbour.run("--isolation", "none").code == 0
+    result = harbour.repo.sow("integrate")
+    assert result.code == 2
+    assert "--isolation none" in result.err
+
+
+def test_a_worker_does_not_integrate(waiting: Harbour):
+    """A supervised worker moves no branch of the user's."""
+    result = waiting.repo.sow("integrate", SOW_TASK="010", SOW_AGENT="implementer")
+    assert result.code == 2, result
+
+
+def test_there_is_no_run(repo: Repo):
+    """Where nothing was run the command says how to begin."""
+    result = repo.sow("integrate")
+    assert result.code == 2
+    assert "there is no run here" in result.err
+
+
+def test_from_a_folder_below(waiting: Harbour, tmp_path: Path):
+    """The command works from anywhere in the checkout."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    below = waiting.repo.root / "docs"
+    below.mkdir()
+    done = subprocess.run([SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,133 @@
+"""sow runs verify: the evidence of a run can be repeated by anybody, on the trees that it was shown on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo, Result
+from harbour import Harbour
+
+CHECK = "grep -q by part_010.txt"
+
+
+@pytest.fixture
+def ran(harbour: Harbour) -> Harbour:
+    """A run of two tasks, the first with a command."""
+    harbour.plan({"test_commands": [CHECK]}, "Second")
+    assert harbour.run().code == 0
+    return harbour
+
+
+def verify(repo: Repo, *words: str) -> tuple[int, list[dict[str, Any]]]:
+    result = repo.sow("runs", "verify", "--json", *words)
+    return result.code, result.json["evidence"]
+
+
+def test_all_of_it_holds(ran: Harbour):
+    """Every command is run again on its tree, ends as it did, and the exit code is 0; nothing of the user's changes."""
+    state, refs = ran.repo.state("010"), ran.repo.git("for-each-ref")
+    before = ran.repo.git("status", "--porcelain")
+    code, evidence = verify(ran.repo)
+    assert code == 0
+    assert [each["command"] for each in evidence] == [CHECK] * len(evidence)
+    assert {each["verdict"] for each in evidence} == {"holds"}
+    assert all(each["tree"] and (each["exit"], each["exit_now"]) == (0, 0) for each in evidence)
+    assert (ran.repo.state("010"), ran.repo.git("for-each-ref")) == (state, refs)
+    assert ran.repo.git("status", "--porcelain") == before
+    assert ran.worktrees() == set()
+
+
+def test_the_commands_do_run_again(harbour: Harbour, tmp_path: Path):
+    """A command that depends on more than its tree shows it: its evidence differs, and the exit code is 1."""
+    flag = tmp_path / "flag"
+    flag.touch()
+    harbour.plan({"test_commands": [f"test -e {flag}"]})
+    assert harbour.run().code == 0
+    flag.unlink()
+    result = harbour.repo.sow("runs", "verify")
+    assert result.code == 1, result
+    assert f"differs   task 010, iteration 1, test: test -e {flag} (exit 1, was 0)" in result.out
+    flag.touch()
+    assert harbour.repo.ok("runs", "verify", "last").out.splitlines()[-1].endswith(": holds: 1")
+
+
+def test_it_is_the_tree_of_that_time(ran: Harbour):
+    """What the user did to the files since then does not matter: the tree is the one of the evidence."""
+    (ran.repo.root / "part_010.txt").write_text("nothing\n")
+    ran.repo.git("commit", "-q", "-am", "Worse")
+    assert verify(ran.repo)[0] == 0
+
+
+def test_a_failed_try_is_evidence_too(harbour: Harbour):
+    """The command that failed before the worker mended its work fails again on that tree, and so its evidence holds."""
+    harbour.act("implementer-010-1", "echo wrong > part_010.txt\n")
+    harbour.plan({"test_commands": [CHECK]})
+    assert harbour.run().code == 0
+    code, evidence = verify(harbour.repo)
+    assert code == 0
+    assert (evidence[0]["iteration"], evidence[0]["exit_now"]) == (1, 1)
+    assert {each["verdict"] for each in evidence} == {"holds"}
+
+
+def test_forged_evidence_is_found(ran: Harbour):
+    """A state file that says that a command failed, which passes, does not hold."""
+    path = ran.repo.desk("010") / "state.yaml"
+    path.write_text(path.read_text().replace("exit: 0", "exit: 3"))
+    code, evidence = verify(ran.repo)
+    assert code == 1
+    assert "differs" in {each["verdict"] for each in evidence}
+
+
+@pytest.mark.parametrize("name", ["1", "010"])
+def test_one_task(ran: Harbour, name: str):
+    """A task is named by its number in the plan or by its id."""
+    code, evidence = verify(ran.repo, "--task", name)
+    assert (code, {each["task"] for each in evidence}) == (0, {"010"})
+
+
+def says(result: Result, code: int, said: str) -> None:
+    assert result.code == code, result
+    assert result.err.startswith(f"error: {said}"), result
+    assert "\nhint: " in result.err
+
+
+def test_what_cannot_be_verified(ran: Harbour):
+    """An unknown task or run, and one without evidence, are refused with what there is."""
+    run = ran.runs()[-1]["id"]
+    says(ran.repo.sow("runs", "verify", "--task", "077"), 2, f"run {run} has no task '077'")
+    says(ran.repo.sow("runs", "verify", "--task", "2"), 2, f"run {run} has no evidence to repeat")
+    says(ran.repo.sow("runs", "verify", "1999"), 2, "there is no run '1999'")
+    says(ran.repo.sow("runs", "verify", SOW_TASK="010", SOW_AGENT="implementer"), 2, "")
+    assert ran.worktrees() == set()
+
+
+def test_evidence_without_a_tree_is_left_out(ran: Harbour):
+    """Where the tree is not in git any more, the command is not run on another one, and nothing is proven."""
+    path = ran.repo.desk("010") / "state.yaml"
+    trees = {each["tree"] for each in verify(ran.repo)[1]}
+    text = path.read_text()
+    for tree in trees:
+        text = text.replace(tree, "f" * 40)
+    path.write_text(text)
+    code, evidence = verify(ran.repo)
+    assert code == 1
+    assert {(each["verdict"], each["reason"]) for each in evidence} == {("left out", "its tree is not in git any more")}
+
+
+def test_a_task_that_cannot_be_read_is_no_proof(ran: Harbour):
+    """A state file of the run that is broken is named, whatever the evidence of the others shows."""
+    path = ran.repo.desk("020") / "state.yaml"
+    path.write_text(path.read_text().replace("status: completed", "status: fine"))
+    says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
+
+
+def test_commands_for_a_shell_need_a_word(harbour: Harbour):
+    """What only a shell understands is shown and not run without --yes."""
+    harbour.plan({"test_commands": ["test -e part_010.txt && echo there"]})
+    assert harbour.run("--yes").code == 0
+    result = harbour.repo.sow("runs", "verify")
+    assert result.code == 4
+    assert "test -e part_010.txt && echo there" in result.err
+    assert verify(harbour.repo, "--yes")[0] == 0

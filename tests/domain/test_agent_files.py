@@ -1,0 +1,74 @@
+"""Which paths an agent CLI would obey."""
+
+from __future__ import annotations
+
+import pytest
+
+from sow.domain.agent_files import NAMES, PATHS, is_agent_file, touches_agent_files
+
+OBEYED = [
+    "CLAUDE.md",
+    "claude.md",
+    "docs/CLAUDE.md",
+    "CLAUDE.local.md",
+    ".claude/settings.json",
+    "packages/x/.claude/agents/a.md",
+    ".Claude/settings.json",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "GEMINI.md",
+    ".gemini/settings.json",
+    ".codex/config.toml",
+    ".cursor/rules/a.mdc",
+    ".cursorrules",
+    ".mcp.json",
+    ".github/copilot-instructions.md",
+    ".github/instructions/a.instructions.md",
+    ".aider.conf.yml",
+    "QWEN.md",
+    "opencode.json",
+    ".opencode/agent/a.md",
+    ".windsurfrules",
+    ".windsurf/rules/a.md",
+    ".amp/settings.json",
+    ".devin/x",
+    ".vscode/mcp.json",
+]
+ORDINARY = [
+    "README.md",
+    "src/claude.py",
+    "docs/agents.md.txt",
+    ".github/workflows/ci.yml",
+    ".github/CODEOWNERS",
+    "github/copilot.md",
+    "src/.github/copilot.md",
+    ".vscode/settings.json",
+    "gemini/x.py",
+    "aider.txt",
+    "myCLAUDE.md",
+    "opencode.jsonl",
+    "",
+]
+
+
+@pytest.mark.parametrize("path", OBEYED)
+def test_files_that_are_obeyed(path: str) -> None:
+    """What a CLI reads and obeys is seen, wherever it lies and however it is spelt."""
+    assert is_agent_file(path)
+
+
+@pytest.mark.parametrize("path", ORDINARY)
+def test_files_that_are_ordinary(path: str) -> None:
+    """A name that only looks like one of them is ordinary work."""
+    assert not is_agent_file(path)
+
+
+def test_a_change_that_touches_them() -> None:
+    """Of many paths, those that are obeyed are told, in their order."""
+    assert touches_agent_files([*ORDINARY, *OBEYED]) == OBEYED
+
+
+def test_the_table_is_in_small_letters() -> None:
+    """Names are compared in small letters, so the table has no others, and none twice."""
+    assert [name for name in (*NAMES, *PATHS) if name != name.lower()] == []
+    assert len(set(NAMES)) == len(NAMES)

@@ -1,0 +1,57 @@
+"""Names of branches, held to git's own judgement."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.domain.branch_name import is_branch_name
+
+GOOD = ("main", "feat/login", "salvaged/20260131-090000-ab12/010/1", "ümlaut", "a.b", "x-", "@x", "a@b", "'", "a;b")
+BAD = (
+    "",
+    "-x",
+    "--force",
+    "a b",
+    "a..b",
+    "a~1",
+    "a^",
+    "a:b",
+    "a?",
+    "a*",
+    "a[b",
+    "a\\b",
+    ".a",
+    "a/.b",
+    "a.lock",
+    "a.lock/b",
+)
+BAD += ("/a", "a/", "a//b", "a.", "@", "@{-1}", "a@{1}", "HEAD", "a\nb", "a\x7fb", "a\tb", "x" * 300)
+
+
+def git_takes(name: str) -> bool:
+    """What git says; `--branch` also reads `@{-1}` as the branch before, which is no name."""
+    done = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, cwd="/")
+    return done.returncode == 0 and done.stdout == f"{name}\n"
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_names(name: str):
+    """These are names of branches, to us and to git."""
+    assert is_branch_name(name)
+    assert git_takes(name)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_names(name: str):
+    """These are none."""
+    assert not is_branch_name(name)
+
+
+@given(st.text("ab./-@{}~^:?*[\\\t \x7f", max_size=8))
+def test_what_we_take_git_takes(name: str):
+    """Whatever we take for a name is one to git as well."""
+    assert not is_branch_name(name) or git_takes(name)

@@ -1,0 +1,110 @@
+"""Budgets and the circuit breaker: what stops new work, for how long, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from sow.domain.budget import Breaker, Budget
+from sow.errors import SowError
+
+SPENT = {
+    "money": ({"max_cost": 2.0}, "the budget of $2.00 is spent ($2.50)"),
+    "tokens": ({"max_tokens": 3000}, "the budget of 3,000 tokens is spent (3,500)"),
+    "starts": ({"max_spawns": 2}, "the budget of 2 starts is spent"),
+    "time": ({"max_seconds": 90.0}, "the budget of 90 seconds is spent"),
+    "nothing at all": ({"max_cost": 0.0}, "the budget of $0.00 is spent ($2.50)"),
+}
+
+
+@pytest.mark.parametrize(("limits", "text"), SPENT.values(), ids=SPENT)
+def test_each_limit_stops_by_itself(limits, text):
+    """A limit that is reached stops new work and is named; time does not undo it."""
+    budget = Budget(begun=1000.0, **limits)
+    budget.spawned()
+    budget.spend(cost=1.25, tokens=1750)
+    assert budget.stop_new(1089.0) == ("" if 0.0 not in limits.values() else "the budget of $0.00 is spent ($1.25)")
+    budget.spawned()
+    budget.spend(cost=1.25, tokens=1750)
+    assert budget.stop_new(1090.0) == text
+    assert budget.until(1090.0) is None
+
+
+def test_without_limits_nothing_stops():
+    """A budget without limits only counts, and what is unknown is counted as such."""
+    budget = Budget()
+    budget.spend(cost=None, tokens=None)
+    budget.spend(cost=1e9, tokens=10**12)
+    assert (budget.stop_new(1e12), budget.cost, budget.unknown) == ("", 1e9, 1)
+
+
+@pytest.mark.parametrize("name", ["max_cost", "max_tokens", "max_seconds", "max_spawns"])
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_a_budget_below_nothing_is_refused(name, value):
+    """A limit is zero or more."""
+    with pytest.raises(SowError):
+        Budget(**{name: value})
+
+
+def test_a_few_failures_are_no_reason():
+    """A start that works ends the row of failures."""
+    breaker = Breaker(limit=3, wait=60.0)
+    for _ in range(5):
+        breaker.failed(0.0)
+        breaker.failed(0.0)
+        breaker.worked()
+    assert breaker.stop_new(0.0) == ""
+
+
+def test_the_pause_doubles_and_then_somebody_must_look():
+    """Three failures open it for a minute, each further one for twice as long; after the third pause it stays open."""
+    breaker = Breaker(limit=3, wait=60.0)
+    now, seen = 0.0, []
+    for _ in range(2):
+        breaker.failed(now)
+    while not breaker.is_final:
+        breaker.failed(now)
+        seen.append((breaker.until(now) or now) - now)
+        now = breaker.until(now) or now
+        assert breaker.is_final or breaker.stop_new(now) == ""
+    assert seen == [60.0, 120.0, 240.0, 0.0]
+    assert breaker.stop_new(now) == "6 starts in a row failed, and waiting did not help"
+    assert breaker.stop_new(1e12)
+
+
+def test_what_was_under_way_counts_no_more():
+    """Failures that come in while the breaker is open neither lengthen its pause nor use up another."""
+    breaker = Breaker(limit=2, wait=60.0)
+    for second in range(8):
+        breaker.failed(float(second))
+    assert (breaker.opened, breaker.until(8.0)) == (1, 61.0)
+    assert breaker.stop_new(8.0) == "2 starts in a row failed: the next one waits"
+
+
+def test_one_start_that_works_makes_all_well():
+    """After a success, and after a person's word, the breaker begins from the start."""
+    breaker = Breaker(limit=1, wait=60.0, pauses=0)
+    breaker.failed(0.0)
+    assert breaker.is_final
+    breaker.worked()
+    assert (breaker.stop_new(0.0), breaker.failures, breaker.opened) == ("", 0, 0)
+
+
+def test_a_breaker_is_kept_and_restored():
+    """A breaker made from the state of another stops at the same times, to the second."""
+    first = Breaker(limit=2, wait=30.0)
+    first.failed(0.0)
+    first.failed(0.4)
+    second = Breaker(limit=2, wait=30.0, **first.state())
+    assert first.state() == {"failures": 2, "opened": 1, "until": 31}
+    for now in (1.0, 30.0, 31.0, 32.0):
+        assert second.stop_new(now) == first.stop_new(now)
+    first.failed(40.0)
+    second.failed(40.0)
+    assert second.until(40.0) == first.until(40.0) == 100.0
+
+
+@pytest.mark.parametrize("options", [{"limit": 0}, {"wait": -1.0}, {"wait": float("nan")}, {"pauses": -1}])
+def test_a_breaker_that_could_not_work_is_refused(options):
+    """A breaker needs a failure to open on, and pauses that are not negative."""
+    with pytest.raises(SowError):
+        Breaker(**options)

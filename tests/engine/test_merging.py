@@ -1,0 +1,289 @@
+"""The integration branch: merges are tried on no branch, checked in a worktree, and only then taken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from shop import RUN, Shop
+
+from sow.engine.place import EnvironmentProblem
+from sow.errors import Failed, SowError
+
+INT = f"sow/int/{RUN}"
+STATE = ".sow/project/state.yaml"
+
+
+@pytest.fixture
+def begun(shop: Shop) -> Shop:
+    """A run whose integration branch has begun."""
+    shop.integration.begin("HEAD")
+    return shop
+
+
+def test_the_beginning(shop: Shop) -> None:
+    """The branch begins at the base with a worktree of its own that has no state, and the user's side stays."""
+    before = shop.user_side()
+    where = Path(shop.integration.begin("HEAD"))
+    assert where == shop.root / f".sow/local/worktrees/integration-{RUN}"
+    assert shop.integration.head == shop.integration.base == shop.head() == shop.head(where)
+    assert (where / "src/a.txt").exists()
+    assert not (where / ".sow/project").exists()
+    assert shop.git("status", "--porcelain", cwd=where) == ""
+    assert shop.integration.merged() == {}
+    assert shop.user_side() == before
+
+
+def test_before_the_beginning(shop: Shop) -> None:
+    """A run that has not begun has no head and no base, and says so."""
+    with pytest.raises(EnvironmentProblem, match="is gone"):
+        _ = shop.integration.head
+    with pytest.raises(SowError, match="no integration branch"):
+        _ = shop.integration.base
+
+
+def test_a_merge(begun: Shop) -> None:
+    """A merge has two parents and a trailer, moves no branch, is shown for checks, and is taken by advancing."""
+    work = begun.work("010", "new.txt", "new\n")
+    head = begun.integration.head
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge task 010")
+    assert merge.conflicts == ()
+    assert begun.integration.head == head
+    parents = begun.git("log", "-1", "--format=%P", merge.commit).split()
+    assert parents == [head, work.commit]
+    assert begun.git("log", "-1", "--format=%B", merge.commit).strip() == "Merge task 010\n\nSow-Task: 010/1"
+    where = Path(begun.integration.show(merge.commit))
+    assert (where / "new.txt").exists()
+    assert begun.head(where) == merge.commit
+    assert begun.integration.merged() == {}
+    begun.integration.advance(merge.commit, head)
+    assert begun.integration.head == merge.commit
+    assert begun.integration.merged() == {("010", 1): work.commit}
+
+
+def test_what_is_merged_is_read_from_git(begun: Shop) -> None:
+    """Every task and iteration that was merged is told by git alone, and nothing that only looks like it."""
+    first = begun.work("010", "a.txt", "a\n")
+    second = begun.work("020", "b.txt", "b\n")
+    begun.merge("010", first.commit)
+    spoof = begun.prepare("030", begun.integration.head)
+    begun.write("c.txt", where=spoof)
+    begun.git("add", "c.txt", cwd=spoof)
+    begun.git("commit", "-q", "-m", "sly\n\nSow-Task: 900/1", cwd=spoof)
+    third = begun.worktrees.collect("030", 3, "sly\n\nSow-Task: 901/1", begun.integration.head)
+    merge = begun.integration.try_merge("030", 3, third.commit, "Merge\n\nSow-Task: 902/1")
+    begun.integration.advance(merge.commit, begun.integration.head)
+    begun.merge("020", second.commit)
+    fresh = Shop(begun.repo)
+    assert fresh.integration.merged() == {
+        ("010", 1): first.commit,
+        ("020", 1): second.commit,
+        ("030", 3): third.commit,
+    }
+
+
+def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
+    """A task without a change leaves a merge that says it was done."""
+    where = begun.prepare("010", begun.integration.head)
+    collected = begun.collect("010", base=begun.integration.head)
+    assert where.exists()
+    merge = begun.merge("010", collected.commit)
+    assert merge.tree == begun.git("rev-parse", "HEAD^{tree}").strip()
+    assert begun.integration.merged() == {("010", 1): collected.commit}
+
+
+def test_a_conflict(begun: Shop) -> None:
+    """A conflict gives the paths and git's words, with names in place of numbers, and nothing is made."""
+    base = begun.integration.head
+    ours = begun.work("010", "src/a.txt", "ours\n")
+    where = begun.prepare("020", base)
+    begun.write("src/a.txt", "theirs\n", where=where)
+    (where / "src/b.txt").unlink()
+    theirs = begun.collect("020", base=base)
+    begun.merge("010", ours.commit)
+    again = begun.prepare("030", base)
+    begun.write("src/b.txt", "changed\n", where=again)
+    begun.merge("030", begun.collect("030", base=base).commit)
+    head = begun.integration.head
+    merge = begun.integration.try_merge("020", 1, theirs.commit, "Merge")
+    assert merge.commit == ""
+    assert merge.conflicts == ("src/a.txt", "src/b.txt")
+    assert any("Merge conflict in src/a.txt" in each for each in merge.messages)
+    assert any("task 020" in each and "the integration branch" in each for each in merge.messages)
+    assert begun.integration.head == head
+
+
+def test_a_conflict_in_an_odd_name(begun: Shop) -> None:
+    """A path with a line end in its name is told whole."""
+    base, name = begun.integration.head, "new\nline"
+    first = begun.work("010", name, "ours\n")
+    where = begun.prepare("020", base)
+    begun.write(name, "theirs\n", where=where)
+    second = begun.collect("020", base=base)
+    begun.merge("010", first.commit)
+    assert begun.integration.try_merge("020", 1, second.commit, "Merge").conflicts == (name,)
+
+
+def test_the_state_never_conflicts(begun: Shop) -> None:
+    """State that was saved here and committed by the user there merges: the state is saved and never merged."""
+    begun.write(STATE, "saved\n")
+    begun.integration.save_state("state")
+    begun.write(STATE, "committed by the user\n")
+    begun.write("user.txt")
+    user = begun.commit("the user's")
+    merge = begun.integration.bring_in(user)
+    assert merge.conflicts == ()
+    assert begun.text(merge.commit, STATE) == "saved\n"
+    assert begun.text(merge.commit, "user.txt") == "text\n"
+    assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
+
+
+def test_what_is_shown_is_clean(begun: Shop) -> None:
+    """What checks left or changed is gone when another commit is shown; ignored files stay."""
+    begun.work("010", "old/a.txt", "a\n")
+    first = begun.merge("010", begun.collect("010").commit).commit
+    where = Path(begun.integration.path)
+    begun.write("left/over.txt", where=where)
+    begun.write("src/a.txt", "changed by a check\n", where=where)
+    begun.write("out.log", where=where)
+    begun.git("switch", "-q", "-c", "by-a-check", cwd=where)
+    (begun.root / ".git/worktrees" / where.name / "index.lock").touch()
+    begun.integration.show(begun.integration.base)
+    assert begun.git("status", "--porcelain", cwd=where) == ""
+    assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
+    assert not (where / "old").exists()
+    assert (where / "out.log").exists()
+    assert begun.git("rev-parse", "by-a-check").strip() == first
+
+
+def test_showing_kinds_that_change(begun: Shop) -> None:
+    """A file that becomes a folder, and a folder that becomes a file, are shown right, there and back."""
+    base = begun.head()
+    (begun.root / "src/a.txt").unlink()
+    begun.write("src/a.txt/deep.txt")
+    begun.git("rm", "-q", "-r", "--cached", "src/b.txt")
+    (begun.root / "src/b.txt").unlink()
+    (begun.root / "README.md").unlink()
+    (begun.root / "README.md").symlink_to("CLAUDE.md")
+    other = begun.commit()
+    for commit in (other, base, other):
+        where = Path(begun.integration.show(commit))
+        assert begun.git("status", "--porcelain", cwd=where) == ""
+        assert begun.git("diff", "--name-only", commit, cwd=where) == ""
+
+
+def test_the_branch_moves_only_from_where_it_was(begun: Shop) -> None:
+    """Advancing from another commit than expected is refused, and changes nothing."""
+    work = begun.work("010", "new.txt", "new\n")
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
+    head = begun.integration.head
+    with pytest.raises(Failed, match="has moved meanwhile"):
+        begun.integration.advance(merge.commit, work.commit)
+    assert begun.integration.head == head
+
+
+def test_the_branch_does_not_move_under_a_checkout(begun: Shop) -> None:
+    """A branch that the user has checked out is not moved, and the refusal names the place."""
+    peek = begun.root.parent / "peek"
+    begun.git("worktree", "add", "-q", str(peek), INT)
+    work = begun.work("010", "new.txt", "new\n")
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
+    with pytest.raises(EnvironmentProblem, match="peek"):
+        begun.integration.advance(merge.commit, begun.integration.head)
+    assert begun.git("status", "--porcelain", cwd=peek) == ""
+
+
+def test_a_deleted_branch_comes_back(begun: Shop) -> None:
+    """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
+    work = begun.work("010", "new.txt", "new\n")
+    head = begun.merge("010", work.commit).commit
+    begun.git("branch", "-q", "-D", INT)
+    assert begun.integration.head == head
+    begun.git("branch", "-q", "-D", INT)
+    begun.integration.begin("HEAD")
+    assert begun.integration.head == head
+    assert begun.integration.merged() == {("010", 1): work.commit}
+
+
+@pytest.mark.parametrize("damage", ["folder", "pointer", "record"])
+def test_a_damaged_worktree_is_made_again(begun: Shop, damage: str) -> None:
+    """The integration worktree stands again, whatever was removed of it."""
+    where = Path(begun.integration.path)
+    work = begun.work("010", "new.txt", "new\n")
+    if damage == "folder":
+        shutil.rmtree(where)
+    elif damage == "pointer":
+        (where / ".git").unlink()
+    else:
+        shutil.rmtree(begun.root / ".git/worktrees" / where.name)
+    merge = begun.merge("010", work.commit)
+    assert (where / "new.txt").exists()
+    assert begun.head(where) == merge.commit
+    assert begun.git("status", "--porcelain", cwd=where) == ""
+
+
+def test_the_users_commits_are_brought_in(begun: Shop) -> None:
+    """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
+    assert begun.integration.bring_in("HEAD").commit == begun.integration.head
+    begun.write("user.txt")
+    user = begun.commit("the user's")
+    merge = begun.integration.bring_in(user)
+    assert begun.git("log", "-1", "--format=%P", merge.commit).split() == [begun.integration.head, user]
+    begun.integration.advance(merge.commit, begun.integration.head)
+    assert begun.integration.merged() == {}
+    work = begun.work("010", "src/a.txt", "ours\n")
+    begun.merge("010", work.commit)
+    begun.write("src/a.txt", "the user's\n")
+    conflict = begun.integration.bring_in(begun.commit())
+    assert conflict.conflicts == ("src/a.txt",)
+    assert conflict.commit == ""
+
+
+def test_the_state_is_saved(begun: Shop) -> None:
+    """State is one commit on the branch; the user's index, files and staged changes are not touched."""
+    begun.write("staged.txt")
+    begun.git("add", "staged.txt")
+    begun.write("src/a.txt", "changed\n")
+    begun.write("orchestration/plan.md", "plan\n")
+    begun.write(".sow/project/new.yaml", "new\n")
+    begun.write(".sow/project/half.tmp", "half\n")
+    (begun.root / STATE).write_text("state\n")
+    before, index = begun.user_side(), (begun.root / ".git/index").read_bytes()
+    head = begun.integration.head
+    saved = begun.integration.save_state("Save the state")
+    assert begun.integration.head == saved
+    assert begun.git("log", "-1", "--format=%P", saved).strip() == head
+    changed = begun.git("diff", "--name-only", head, saved).split()
+    assert changed == [".sow/project/new.yaml", STATE, "orchestration/plan.md"]
+    assert begun.user_side() == before
+    assert (begun.root / ".git/index").read_bytes() == index
+    assert begun.integration.save_state("Save the state") == saved
+    shutil.rmtree(begun.root / ".sow/project")
+    gone = begun.integration.save_state("Cleaned up")
+    assert ".sow/project" not in begun.git("ls-tree", "-r", "--name-only", gone)
+
+
+def test_ignored_state_is_not_saved(begun: Shop) -> None:
+    """A folder of the state that the user has git ignore is left alone, and the rest is saved."""
+    begun.write(".git/info/exclude", "orchestration\n")
+    begun.write("orchestration/plan.md", "plan\n")
+    assert begun.integration.save_state("Save") == begun.integration.head
+    begun.write(STATE, "state\n")
+    saved = begun.integration.save_state("Save")
+    assert begun.git("diff", "--name-only", f"{saved}~1", saved).split() == [STATE]
+
+
+def test_removal(begun: Shop) -> None:
+    """The integration worktree goes with whatever lies there, and the branch stays."""
+    where = Path(begun.integration.path)
+    begun.write("left.txt", where=where)
+    assert begun.integration.remove(busy=lambda path: {7: "make"}) is not None
+    assert where.exists()
+    assert begun.integration.remove() is None
+    assert not where.exists()
+    assert os.path.isdir(begun.integration.begin("HEAD"))
+    assert begun.integration.remove() is None
+    assert begun.integration.remove() is None
+    assert begun.git("rev-parse", INT)

@@ -1,0 +1,144 @@
+"""The end of a run before its time: Ctrl-C, signals, `sow runs stop`, and that the same command goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+from harbour import WORK, Harbour
+from workers import wait_for
+
+SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
+
+
+def begin(harbour: Harbour, *words: str) -> subprocess.Popen[bytes]:
+    """A run whose first worker is at work."""
+    run = harbour.start(*words)
+    wait_for(lambda: (harbour.folder / "implementer-010-1.cwd").exists())
+    return run
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_turns(harbour: Harbour, number: int) -> None:
+    """Ctrl-C or SIGTERM ends every turn, exit 130, and the same command goes on in the same run and session."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First", "Second < 1")
+    run = begin(harbour)
+    run.send_signal(number)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, (out, err)
+    assert harbour.alive() == []
+    assert harbour.runs()[-1]["status"] == "stopped"
+    assert harbour.task("010")["status"] == "in_progress"
+    assert "010" in harbour.worktrees()
+    assert harbour.repo.ok("status", "--json").json["idle"] == [{"task": "010", "do": "sow run plan.yaml"}]
+    result = harbour.run()
+    assert result.code == 0, result
+    assert "going on from where it was" in result.out
+    assert len(harbour.runs()) == 1
+    assert (harbour.task("010")["iteration"], harbour.task("010").get("retry_count", 0)) == (1, 0)
+
+
+def test_a_second_ctrl_c_does_not_wait(harbour: Harbour) -> None:
+    """A worker that is deaf to the first signal is killed at the second."""
+    harbour.configure(limits={"stop_grace": "60s"})
+    deaf = harbour.folder / "deaf"
+    harbour.act("implementer-010-1", f"trap '' INT TERM\ntouch {deaf}\nwhile true; do sleep 1; done\n")
+    harbour.plan("First")
+    run = harbour.start()
+    wait_for(deaf.exists)
+    run.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(timeout=1.5)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, (out, err)
+    assert harbour.alive() == []
+
+
+def test_an_interrupted_check_is_no_evidence(harbour: Harbour) -> None:
+    """A check that Ctrl-C cut off counts for nothing: it is run again, and the worker is not blamed."""
+    slow = harbour.folder / "slow"
+    slow.write_text(f"#!/bin/sh\nif [ ! -e {harbour.folder}/go ]; then touch {harbour.folder}/begun; sleep 60; fi\n")
+    slow.chmod(0o755)
+    harbour.plan({"test_commands": [str(slow)]})
+    run = harbour.start()
+    wait_for(lambda: (harbour.folder / "begun").exists())
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, (out, err)
+    assert "evidence" not in harbour.task("010")
+    assert harbour.alive() == []
+    (harbour.folder / "go").touch()
+    assert harbour.run().code == 0
+    assert harbour.turns("010") == 1
+
+
+def test_an_interrupted_review_is_asked_for_again(harbour: Harbour) -> None:
+    """A reviewer that Ctrl-C cut off is asked anew by the next call, at once, and the worker is not."""
+    harbour.act("quality-control-010-1", SLOW)
+    harbour.plan("First")
+    run = harbour.start()
+    wait_for(lambda: (harbour.folder / "quality-control-010-1.cwd").exists())
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=30) == 130
+    run.communicate()
+    assert harbour.run("--max-wait", "1s").code == 0
+    assert (harbour.turns("010"), harbour.turns("010", "quality-control")) == (1, 2)
+
+
+def test_what_is_done_is_kept(harbour: Harbour) -> None:
+    """After Ctrl-C the tasks that were merged are on the user's branch, and are not done again."""
+    harbour.act("implementer-020-1", SLOW)
+    harbour.plan("First", "Second < 1")
+    run = harbour.start()
+    wait_for(lambda: (harbour.folder / "implementer-020-1.cwd").exists())
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=30) == 130
+    run.communicate()
+    assert harbour.statuses() == {"010": "completed", "020": "in_progress"}
+    assert (harbour.repo.root / "part_010.txt").exists()
+    harbour.act("implementer-020-2", WORK)
+    assert harbour.run().code == 0
+    assert harbour.turns("010") == 1
+
+
+def test_a_second_run_is_refused(harbour: Harbour) -> None:
+    """While a run goes on, another call is refused with who holds it, and disturbs nothing."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    second = harbour.run()
+    assert second.code == 4, second
+    assert str(run.pid) in second.err
+    assert len(harbour.runs()) == 1
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+
+
+def test_sow_runs_stop(harbour: Harbour) -> None:
+    """`sow runs stop` ends a run like Ctrl-C, and says how to go on."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    stopped = harbour.repo.ok("runs", "stop")
+    assert "go on with: sow run plan.yaml" in stopped.out
+    run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert harbour.run().code == 0
+
+
+def test_killed_in_the_middle(harbour: Harbour) -> None:
+    """After kill -9 the same command ends what was left running and goes on in the same session."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First", "Second < 1")
+    run = begin(harbour)
+    run.kill()
+    run.communicate(timeout=30)
+    result = harbour.run()
+    assert result.code == 0, result
+    assert "was cut off" in result.err
+    assert harbour.alive() == []
+    assert harbour.statuses() == {"010": "completed", "020": "completed"}
+    assert harbour.task("010")["iteration"] == 1

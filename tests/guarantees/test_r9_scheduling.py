@@ -1,0 +1,340 @@
+"""R9: scheduling is right and every run ends: seeded runs under a virtual clock, each held to a plain model."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from typing import Any
+
+import pytest
+from conftest import FULL
+
+from sow.domain import graph
+from sow.domain.budget import Breaker, Budget
+from sow.domain.decide import Board, Job
+
+SEEDS, STEPS = (5000, 100) if FULL else (300, 50)
+BLOCKS = 10
+blocks = pytest.mark.parametrize("block", range(BLOCKS))
+NEVER = float("inf")
+POOLS = ("claude", "codex", "gemini")
+FILES = ("a", "b", "src/c", "src/d", "src", "docs/e")
+ENDED = ("completed", "failed", "asking", "abandoned")
+
+
+def seeds(block: int) -> range:
+    return range(block, SEEDS, BLOCKS)
+
+
+def some_needs(dice: random.Random, count: int) -> dict[str, list[str]]:
+    """A graph without circles: each task may need some of those before it."""
+    ids = [f"{number}0" for number in range(1, count + 1)]
+    share = dice.choice((0.0, 0.05, 0.2, 0.5))
+    return {each: [other for other in ids[:at] if dice.random() < share] for at, each in enumerate(ids)}
+
+
+def some_jobs(dice: random.Random, count: int) -> list[Job]:
+    needs = some_needs(dice, count)
+    rest = graph.lengths(needs, {each: float(dice.randint(0, 9)) for each in needs})
+    wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
+    return [
+        Job(
+            each,
+            needs=before,
+            rest=rest[each],
+            wave=wave[each],
+            pool=dice.choice(POOLS),
+            files=dice.sample(FILES, dice.randint(0, 2)),
+        )
+        for each, before in needs.items()
+    ]
+
+
+class Model:
+    """The rules once more, written from the design and worked out anew for every question."""
+
+    def __init__(self, jobs: list[Job], **options: Any) -> None:
+        self.jobs = {job.id: job for job in jobs}
+        self.options = options
+        self.status = {job.id: "waiting" for job in jobs}
+        self.pool = {job.id: job.pool for job in jobs}
+        self.paused: dict[str, float] = {}
+        self.begun = 0
+        self.begin_waves()
+
+    def blocked(self) -> set[str]:
+        """What waits and needs, near or far, something that waits for somebody; needs stand before those who need."""
+        dead = {each for each, status in self.status.items() if status in ("failed", "asking", "abandoned")}
+        found: set[str] = set()
+        for job in self.jobs.values():
+            if self.status[job.id] == "waiting" and (dead | found).intersection(job.needs):
+                found.add(job.id)
+        return found
+
+    def begin_waves(self) -> None:
+        """The next wave begins when all before it have ended, if only by being blocked."""
+        over = self.blocked() | {each for each, status in self.status.items() if status in ENDED}
+        last = max((job.wave for job in self.jobs.values()), default=0)
+        while self.begun < last and all(job.id in over for job in self.jobs.values() if job.wave <= self.begun):
+            self.begun += 1
+
+    def ready(self) -> list[str]:
+        """What waits for nothing but a slot, the longest chain first."""
+        order = list(self.jobs)
+        found = [
+            job.id
+            for job in self.jobs.values()
+            if self.status[job.id] == "waiting"
+            and all(self.status[each] == "completed" for each in job.needs)
+            and (self.options["schedule"] == "ready" or job.wave <= self.begun)
+        ]
+        return sorted(found, key=lambda each: (-self.jobs[each].rest, order.index(each)))
+
+    def running(self, pool: str = "") -> list[str]:
+        return [each for each in self.jobs if self.status[each] == "running" and pool in ("", self.pool[each])]
+
+    def room(self, pool: str, more: list[str]) -> bool:
+        limit = self.options["pool_slots"].get(pool, NEVER)
+        return len(self.running(pool)) + sum(self.pool[each] == pool for each in more) < limit
+
+    def beside(self, ident: str, others: list[str]) -> bool:
+        """Whether a job may work in the same folder as these."""
+        mine = self.jobs[ident].files
+        return all(mine and theirs and not meet(mine, theirs) for theirs in (self.jobs[each].files for each in others))
+
+    def starts(self, now: float) -> list[str]:
+        chosen: list[str] = []
+        for each in self.ready():
+            pool = self.pool[each]
+            if (
+                len(self.running()) + len(chosen) < self.options["slots"]
+                and self.paused.get(pool, 0.0) <= now
+                and self.room(pool, chosen)
+                and (not self.options["share"] or self.beside(each, [*self.running(), *chosen]))
+            ):
+                chosen.append(each)
+        return chosen
+
+    def until(self, now: float, chosen: list[str]) -> float | None:
+        if len(self.running()) + len(chosen) >= self.options["slots"]:
+            return None
+        waiting = {self.pool[each] for each in self.ready()}
+        ends = [self.paused.get(pool, 0.0) for pool in waiting if self.room(pool, [])]
+        return min((end for end in ends if now < end), default=None)
+
+
+def meet(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    return any(f"{one}/".startswith(f"{two}/") or f"{two}/".startswith(f"{one}/") for one in mine for two in theirs)
+
+
+class Run:
+    """One run under a virtual clock: a board, its model, and dice for everything that can happen."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        options: dict[str, Any] = {
+            "slots": self.dice.randint(1, 6),
+            "pool_slots": {pool: self.dice.randint(1, 3) for pool in POOLS if self.dice.random() < 0.4},
+            "schedule": self.dice.choice(("ready", "waves")),
+            "share": self.dice.choice(("", "", "none")),
+        }
+        jobs = some_jobs(self.dice, self.dice.randint(1, STEPS))
+        self.model = Model(jobs, **options)
+        self.budget = Budget(max_spawns=self.dice.choice((None, None, None, len(jobs))), max_seconds=500.0)
+        self.breaker = Breaker(limit=2, wait=7.0, pauses=2)
+        self.board = Board(jobs, guards=[self.budget, self.breaker], **options)
+        self.now = 0.0
+        self.ends: list[tuple[float, str]] = []
+        self.started: list[str] = []
+
+    def step(self, *, calm: bool) -> bool:
+        """Ask, check the answer, start what it names, and let something happen; whether the run goes on."""
+        decision = self.board.decide(self.now)
+        assert repr(decision) == repr(self.board.decide(self.now)), "asking twice gives another answer"
+        self.check(decision)
+        for each in decision.start:
+            self.start(each)
+        if decision.over:
+            return False
+        if not calm and self.dice.random() < 0.4:
+            self.surprise()
+        elif self.ends and (decision.until is None or self.ends[0][0] <= decision.until):
+            self.end()
+        else:
+            assert decision.until is not None, "nothing runs, nothing starts, and nobody says when to go on"
+            assert decision.until > self.now
+            self.now = decision.until
+        return True
+
+    def check(self, decision: Any) -> None:
+        stops = [guard for guard in (self.budget, self.breaker) if guard.stop_new(self.now)]
+        expected = [] if stops else self.model.starts(self.now)
+        assert decision.start == expected
+        assert bool(decision.why) == bool(stops and self.model.ready())
+        if not stops:
+            assert decision.until == self.model.until(self.now, expected)
+        idle = not self.model.running()
+        assert decision.over == (idle and not decision.start and decision.until is None)
+        assert set(self.board.blocked()) == self.model.blocked()
+        assert self.board.statuses() == self.model.status
+
+    def start(self, ident: str) -> None:
+        self.board.started(ident)
+        self.model.status[ident] = "running"
+        self.started.append(ident)
+        self.budget.spawned()
+        heapq.heappush(self.ends, (self.now + self.dice.randint(0, 9), ident))
+
+    def end(self) -> None:
+        self.now, ident = heapq.heappop(self.ends)
+        status = self.dice.choice(("completed",) * 6 + ("failed", "asking", "abandoned", "waiting", "limit", "broken"))
+        if status == "limit":
+            self.pause(self.model.pool[ident])
+        if status == "broken":
+            self.breaker.failed(self.now)
+        elif status == "completed":
+            self.breaker.worked()
+        self.become(ident, status if status in ENDED else "waiting")
+
+    def become(self, ident: str, status: str) -> None:
+        self.board.ended(ident, status)
+        self.model.status[ident] = status
+        self.model.begin_waves()
+
+    def pause(self, pool: str) -> None:
+        until = self.now + self.dice.randint(1, 20)
+        self.board.pause(pool, until)
+        self.model.paused[pool] = until
+
+    def surprise(self) -> None:
+        """Somebody acts: answers, gives up, pauses or resumes a pool, moves a job to another."""
+        self.now += self.dice.choice((0.0, 0.0, 0.5))
+        if self.breaker.is_final:
+            self.breaker.worked()
+        ident = self.dice.choice(list(self.model.jobs))
+        pool = self.dice.choice(POOLS)
+        status = self.model.status[ident]
+        if status in ("asking", "failed"):
+            self.board.answered(ident)
+            self.model.status[ident] = "waiting"
+            self.model.begin_waves()
+        elif status == "waiting" and self.dice.random() < 0.05:
+            self.become(ident, "abandoned")
+        elif status == "waiting" and self.dice.random() < 0.5:
+            self.board.transfer(ident, pool)
+            self.model.pool[ident] = pool
+        elif self.dice.random() < 0.3:
+            self.pause(pool)
+        else:
+            self.board.resume(pool)
+            self.model.paused.pop(pool, None)
+
+
+@blocks
+def test_every_run_is_as_the_model_says_and_ends(block):
+    """Through limits, failures, questions, answers and pauses, each decision is the model's, and the run ends."""
+    for seed in seeds(block):
+        run = Run(seed)
+        for _ in range(STEPS):
+            if not run.step(calm=False):
+                run.surprise()  # a run that is over goes on when somebody acts
+        for _ in range(100 * STEPS):
+            if not run.step(calm=True):
+                break
+        else:
+            pytest.fail(f"seed {seed}: the run does not end")
+        assert run.model.running() == [], seed
+
+
+def play(jobs: list[Job], minutes: dict[str, float], **options: Any) -> list[tuple[float, str, float]]:
+    """A run in which nothing goes wrong and deciding takes no time: (start, task, end) of each."""
+    board = Board(jobs, **options)
+    order = {job.id: at for at, job in enumerate(jobs)}
+    now, found, running = 0.0, [], []
+    while not (decision := board.decide(now)).over:
+        for each in decision.start:
+            board.started(each)
+            found.append((now, each, now + minutes[each]))
+            heapq.heappush(running, (now + minutes[each], order[each], each))
+        now = running[0][0]
+        while running and running[0][0] == now:  # all that end at this moment are told before anything starts
+            board.ended(heapq.heappop(running)[2], "completed")
+    return found
+
+
+def some_plan(dice: random.Random) -> tuple[dict[str, list[str]], dict[str, float], list[Job]]:
+    needs = some_needs(dice, dice.randint(1, STEPS))
+    minutes = {each: float(dice.randint(1, 9)) for each in needs}
+    rest = graph.lengths(needs, minutes)
+    wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
+    return needs, minutes, [Job(each, needs=needs[each], rest=rest[each], wave=wave[each]) for each in needs]
+
+
+def length(found: list[tuple[float, str, float]]) -> float:
+    return max(end for _, _, end in found)
+
+
+@blocks
+def test_without_overhead_a_run_takes_what_its_schedule_says(block):
+    """Task by task a run starts and ends when the list schedule of its graph does; with enough slots that is the
+    critical path."""
+    for seed in seeds(block):
+        dice = random.Random(seed)
+        needs, minutes, jobs = some_plan(dice)
+        slots = dice.randint(1, 8)
+        assert play(jobs, minutes, slots=slots) == graph.schedule(needs, minutes, workers=slots), seed
+        longest = sum(minutes[each] for each in graph.critical_path(needs, minutes))
+        assert length(play(jobs, minutes, slots=len(jobs))) == longest, seed
+
+
+@blocks
+def test_a_wave_begins_when_the_one_before_has_ended(block):
+    """With barriers, no task starts before the last end of the wave before, and the run takes the sum of its waves."""
+    for seed in seeds(block):
+        dice = random.Random(seed)
+        _, minutes, jobs = some_plan(dice)
+        found = play(jobs, minutes, slots=dice.randint(1, 8), schedule="waves")
+        wave = {job.id: job.wave for job in jobs}
+        ends: dict[int, float] = {}
+        for start, each, end in found:
+            assert all(start >= before for number, before in ends.items() if number < wave[each]), seed
+            ends[wave[each]] = max(end, ends.get(wave[each], 0.0))
+        wide = play(jobs, minutes, slots=len(jobs), schedule="waves")
+        slowest = [max(minutes[job.id] for job in jobs if job.wave == number) for number in ends]
+        assert length(wide) == sum(slowest), seed
+
+
+@blocks
+def test_ready_is_not_longer_than_waves(block):
+    """With a slot for each task it never is. With few, what is ready can take the slot that a longer chain needs soon
+    after: it is then never longer than Graham's bound, and at most one plan in a hundred is longer at all."""
+    longer = 0
+    for seed in seeds(block):
+        dice = random.Random(seed)
+        _, minutes, jobs = some_plan(dice)
+        wide = {"slots": len(jobs)}
+        assert length(play(jobs, minutes, **wide)) <= length(play(jobs, minutes, schedule="waves", **wide)), seed
+        slots = dice.randint(1, 8)
+        ready = length(play(jobs, minutes, slots=slots))
+        waves = length(play(jobs, minutes, slots=slots, schedule="waves"))
+        assert ready <= (2 - 1 / slots) * waves, seed
+        longer += ready > waves
+    assert longer <= len(seeds(block)) / 100 + 1
+
+
+def test_the_model_would_notice():
+    """A board that forgets a pause, a barrier or a slot is told apart from the model."""
+    noticed = 0
+    for seed in range(30):
+        for option, value in (("slots", 7), ("schedule", "ready"), ("share", ""), ("pool_slots", {})):
+            run = Run(seed)
+            if run.model.options[option] == value:
+                continue
+            jobs = list(run.model.jobs.values())
+            run.board = Board(jobs, **{**run.model.options, option: value}, guards=[run.budget, run.breaker])
+            try:
+                while run.step(calm=True):
+                    pass
+            except AssertionError:
+                noticed += 1
+    assert noticed > 20

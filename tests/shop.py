@@ -1,0 +1,126 @@
+"""A repository with a project, the worktrees of one run, and hands that do what workers and users do there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from conftest import Repo
+
+from sow.engine.collecting import Collected
+from sow.engine.merging import Integration, Merge
+from sow.engine.worktrees import Worktrees
+from sow.store.home import Home
+from sow.system import checkout
+
+RUN = "20260131-090000-ab12"
+LATER = "20260131-100000-cd34"
+BRANCH = "feat/auth"
+
+
+def home_at(root: Path | str) -> Home:
+    where = checkout.at(str(root))
+    assert where
+    return Home(where)
+
+
+class Shop:
+    """One home with a run."""
+
+    def __init__(self, repo: Repo, run: str = RUN) -> None:
+        self.repo = repo
+        self.root = repo.root
+        self.home = home_at(repo.root)
+        self.run = run
+        self.worktrees = Worktrees(self.home, run)
+        self.integration = Integration(self.home, run)
+
+    def git(self, *words: str, cwd: Path | None = None, ok: bool = True) -> str:
+        """A git command of a worker or a user: their own, and not hardened."""
+        done = subprocess.run(
+            ["git", *words], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=60
+        )
+        assert not ok or done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+    def write(self, path: str, text: str = "text\n", *, where: Path | None = None) -> Path:
+        file = (where or self.root) / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def commit(self, message: str = "more", *, where: Path | None = None) -> str:
+        self.git("add", "--all", cwd=where)
+        self.git("commit", "-q", "-m", message, cwd=where)
+        return self.head(where)
+
+    def head(self, where: Path | None = None) -> str:
+        return self.git("rev-parse", "HEAD", cwd=where).strip()
+
+    def prepare(self, task: str = "010", base: str = "HEAD", *, fresh: bool = False) -> Path:
+        return Path(self.worktrees.prepare(task, base, fresh=fresh))
+
+    def collect(self, task: str = "010", iteration: int = 1, base: str = "HEAD") -> Collected:
+        return self.worktrees.collect(task, iteration, f"Work on {task}", base)
+
+    def merge(self, task: str, commit: str, iteration: int = 1) -> Merge:
+        """Merge a task and advance, as a run does when the checks pass."""
+        merge = self.integration.try_merge(task, iteration, commit, f"Merge task {task}")
+        if merge.commit:
+            self.integration.show(merge.commit)
+            self.integration.advance(merge.commit, self.integration.head)
+        return merge
+
+    def work(self, task: str, path: str, text: str) -> Collected:
+        """A task that writes one file, from the integration's head."""
+        where = self.prepare(task, self.integration.head)
+        self.write(path, text, where=where)
+        return self.collect(task, base=self.integration.head)
+
+    def text(self, commit: str, path: str) -> str:
+        return self.git("show", f"{commit}:{path}")
+
+    def pins(self) -> dict[str, str]:
+        lines = self.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/sow/keep").splitlines()
+        prefix = f"refs/sow/keep/{self.run}/"
+        return {name.removeprefix(prefix): oid for name, oid in (line.split() for line in lines)}
+
+    def is_kept(self, commit: str) -> bool:
+        """Whether a pin holds this commit."""
+        return bool(self.git("for-each-ref", "--contains", commit, "refs/sow/keep").strip())
+
+    def user_side(self) -> dict[str, object]:
+        """All that is the user's: files with their bytes, the index's entries, refs, stash, settings and hooks."""
+        files: dict[str, object] = {}
+        for folder, folders, names in os.walk(self.root):
+            here = Path(folder).relative_to(self.root)
+            if here == Path():
+                folders[:] = [each for each in folders if each not in (".git", ".sow")]
+            for name in [*names, *(each for each in folders if (Path(folder) / each).is_symlink())]:
+                path = Path(folder) / name
+                content = os.readlink(path) if path.is_symlink() else path.read_bytes()
+                files[str(here / name)] = (content, path.lstat().st_mode)
+        refs = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return {
+            "files": files,
+            "index": self.git("ls-files", "--stage", "-v", "-z"),
+            "refs": [line for line in refs if not line.startswith(("refs/sow/", "refs/heads/sow/"))],
+            "head_commit": self.head(),
+            "head": (self.root / ".git" / "HEAD").read_text(),
+            "stash": self.git("stash", "list"),
+            "config": (self.root / ".git" / "config").read_text(),
+            "exclude": (self.root / ".git" / "info" / "exclude").read_text(),
+        }
+
+
+def dress(repo: Repo) -> Shop:
+    """The repository with a few files, everything committed."""
+    shop = Shop(repo)
+    shop.write("src/a.txt", "one\ntwo\nthree\n")
+    shop.write("src/b.txt", "b\n")
+    shop.write("README.md", "# Read\n")
+    shop.write("CLAUDE.md", "be good\n")
+    shop.write(".gitignore", "node_modules/\n.env\n*.log\n")
+    shop.commit("start")
+    return shop

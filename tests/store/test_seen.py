@@ -1,0 +1,68 @@
+"""What the turns of a run know of state files: nothing is read twice without need, and no change is missed."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from conftest import Repo
+
+from sow.store import home as homes
+from sow.store import project as projects
+from sow.store.seen import FRESH, STEP, Seen
+from sow.store.snapshot import Snapshot
+
+
+def opened(repo: Repo) -> tuple[Seen, projects.ProjectState, str]:
+    """A fresh memory of a project with one task, and the path of the task's state."""
+    home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
+    path = f"{home.project}/phases/implementation/tasks/010/state.yaml"
+    return Seen(home), projects.load(home), path
+
+
+def test_a_file_that_nobody_touched_is_the_same_look(task_repo: Repo) -> None:
+    """Once its last change is long enough ago, a file is not read again."""
+    seen, project, path = opened(task_repo)
+    time.sleep(2 * STEP / 1e9)
+    assert seen.scan(project)[path] is seen.scan(project)[path]
+
+
+def test_an_edit_within_the_same_moment_is_seen(task_repo: Repo) -> None:
+    """A file that was just written is read again, even if size, place and times are as they were."""
+    seen, project, path = opened(task_repo)
+    with open(path, "r+") as file:
+        text = file.read()
+        for letter in "abcdefgh":
+            file.seek(0)
+            file.write(letter + text[1:])
+            file.flush()
+            assert (seen.scan(project)[path].text or "")[0] == letter
+
+
+def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -> None:
+    """A turn that began while another went on did not look by itself, and finds what was edited all the same."""
+    seen, project, path = opened(task_repo)
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    assert [edit.path for edit in first.edits()] == [path]
+    assert [edit.path for edit in second.edits()] == [path]
+
+
+def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
+    """What was edited while no turn went on is no edit of the next one."""
+    seen, project, path = opened(task_repo)
+    Snapshot(seen.home, project, seen).edits()
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    time.sleep(FRESH)
+    assert Snapshot(seen.home, project, seen).edits() == []
+
+
+def test_a_desk_that_is_gone_is_an_edit(task_repo: Repo) -> None:
+    """Removing a whole desk by hand is found, with the text that was there."""
+    seen, project, path = opened(task_repo)
+    turn = Snapshot(seen.home, project, seen)
+    os.rename(os.path.dirname(path), f"{seen.home.root}/elsewhere")
+    edits = {edit.path: edit for edit in turn.edits()}
+    assert edits[path].now is None and (edits[path].good or "").startswith("schema_version")

@@ -1,0 +1,140 @@
+"""The door to git: bounded, never asking, never cut off in the middle, and counted for tests that kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from workers import wait_for
+
+from sow.errors import Failed
+from sow.system import git
+from sow.system.boundary import VARIABLE
+
+CALL = "import sys; from sow.system import git; print(git.run(sys.argv[1:], cwd='.'))"
+
+
+@pytest.fixture(autouse=True)
+def _at_home(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own calls see the test's settings for git, and nobody else's."""
+    for name, value in bare_repo.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def call(repo: Repo, *words: str, code: str = CALL, **variables: str) -> subprocess.Popen[str]:
+    """Our door in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        cwd=repo.root,
+        env={**repo.environment, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_names_come_whole(bare_repo: Repo) -> None:
+    """Carriage returns and line ends in names are given out as git has them."""
+    for name in ("a\rb", "c\r\nd", "e\nf"):
+        (bare_repo.root / name).touch()
+    listed = git.run(["ls-files", "--others", "-z"], cwd=str(bare_repo.root))
+    assert sorted(listed.split("\0")[:-1]) == ["a\rb", "c\r\nd", "e\nf"]
+
+
+def test_input_and_index(bare_repo: Repo, tmp_path: Path) -> None:
+    """A command takes input and another index than the checkout's, which stays as it is."""
+    root, index = str(bare_repo.root), str(tmp_path / "index")
+    oid = git.run(["hash-object", "-w", "--stdin"], cwd=root, input="träne\n").strip()
+    git.run(["update-index", "-z", "--index-info"], cwd=root, input=f"100644 {oid}\tträne\0", index=index)
+    assert git.run(["ls-files", "-z"], cwd=root, index=index) == "träne\0"
+    assert git.run(["ls-files"], cwd=root) == ""
+
+
+def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
+    """The error has git's reason, also where a warning stands before it."""
+    with pytest.raises(Failed, match="git rev-parse failed: Needed a single revision"):
+        git.run(["rev-parse", "--verify", "nowhere"], cwd=str(bare_repo.root))
+    done = git.Done(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
+    assert done.words == "the reason"
+    assert git.Done(code=3, out="", err="").words == "exit 3"
+    assert git.Done(code=-9, out="", err="").words == "it was ended by SIGKILL"
+
+
+def test_a_folder_that_is_gone(bare_repo: Repo, tmp_path: Path) -> None:
+    """A missing folder is an error that names it, and is not taken for a missing git."""
+    with pytest.raises(Failed, match=r"nowhere is gone"):
+        git.run(["status"], cwd=str(tmp_path / "nowhere"))
+
+
+def test_reading_stops_at_the_limit(bare_repo: Repo) -> None:
+    """Of endless output only as much as asked for is read, the program is ended, and that it was cut is told."""
+    (bare_repo.root / "large.txt").write_text("x" * 5_000_000)
+    bare_repo.git("add", "large.txt")
+    text, whole = git.read(["cat-file", "blob", ":large.txt"], cwd=str(bare_repo.root), limit=1000)
+    assert (text, whole) == ("x" * 1000, False)
+    text, whole = git.read(["cat-file", "blob", ":large.txt"], cwd=str(bare_repo.root), limit=5_000_000)
+    assert (len(text), whole) == (5_000_000, True)
+
+
+def test_a_command_that_does_not_end(bare_repo: Repo, tmp_path: Path) -> None:
+    """A git that hangs is ended with all that it started, and the error says which it was."""
+    pid = tmp_path / "pid"
+    alias = f"alias.hang=!echo $$ > {pid}; sleep 600"
+    with pytest.raises(Failed, match="git hang did not end within 2 seconds"):
+        git.run(["hang"], cwd=str(bare_repo.root), options=["-c", alias], timeout=2)
+    wait_for(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
+
+
+def test_ctrl_c_lets_git_end(bare_repo: Repo, tmp_path: Path) -> None:
+    """Git is not cut off by Ctrl-C in the middle of its work; we end when it has."""
+    ready, done = tmp_path / "ready", tmp_path / "done"
+    os.mkfifo(tmp_path / "go")
+    bare_repo.git("config", "alias.slow", f"!touch {ready}; read line < {tmp_path}/go; touch {done}")
+    process = call(bare_repo, "slow")
+    wait_for(ready.exists)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    assert not done.exists()
+    (tmp_path / "go").write_text("on\n")
+    _, err = process.communicate(timeout=30)
+    assert "KeyboardInterrupt" in err
+    assert done.exists()
+
+
+def test_the_surroundings_do_not_lead_astray(bare_repo: Repo, tmp_path: Path) -> None:
+    """Variables that name another repository, index or way to read paths are not passed on."""
+    other = str(tmp_path / "other")
+    names = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
+    process = call(bare_repo, "rev-parse", "--show-toplevel", **dict.fromkeys(names, other))
+    assert process.communicate(timeout=30)[0].strip() == str(bare_repo.root)
+    (bare_repo.root / "a.txt").touch()
+    process = call(bare_repo, "ls-files", "--others", "--", ":(top)*.txt", GIT_LITERAL_PATHSPECS="1")
+    assert process.communicate(timeout=30)[0].strip() == "a.txt"
+
+
+def test_nothing_works_behind_our_back(bare_repo: Repo) -> None:
+    """Neither a clean-up nor a watcher of git's own is started by a call of ours."""
+    bare_repo.git("config", "gc.auto", "1")
+    bare_repo.git("config", "core.fsmonitor", "true")
+    for name in ("gc.auto", "maintenance.auto", "core.fsmonitor"):
+        assert git.run(["config", name], cwd=str(bare_repo.root)).strip() in ("0", "false")
+
+
+def test_the_boundary(bare_repo: Repo) -> None:
+    """A process that is told a number dies at that boundary, before the call behind it; other numbers do nothing."""
+    code = "from sow.system import git\nfor n in range(3): git.run(['branch', f'b{n}'], cwd='.')"
+    process = call(bare_repo, code=code, **{VARIABLE: "3"})
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    assert bare_repo.git("branch", "--list", "b*").split() == ["b0", "b1"]
+    process = call(bare_repo, code=code.replace("f'b", "f'c"), **{VARIABLE: "4"})
+    process.communicate(timeout=30)
+    assert process.returncode == 0
