@@ -1,12 +1,13 @@
-"""`make bench`: print a table of ratios; it reports and never fails on a number."""
+"""`make bench`: print tables of ratios, each with its limit; exit 1 where a run is over one."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-from bench import command_line, plans, spawning
+from bench import command_line, deciding, plans, running, spawning, worktrees
 from bench.timing import best_times
 
 ROUNDS = 30
@@ -19,6 +20,7 @@ def main() -> int:
         times = best_times(cases, rounds)
         first, bare_start = spawning.first_instruction(Path(folder), rounds)
         share, megabytes = spawning.listening(Path(folder))
+        rows = run_rows(Path(folder))
     readings = plans.reading(min(rounds, 3))
     print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
     print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
@@ -29,8 +31,44 @@ def main() -> int:
     row = "sow agent spawn, first instruction"
     print(f"{row:<34} {first * 1000:7.1f} {bare_start * 1000:7.1f} {first / bare_start:6.2f} {4:6.1f}")
     print(f"\nListening to 100 workers: {share:.0%} of a core, {megabytes:.0f} MB (limits: 100 %, 100 MB)")
+    slowest = deciding.slowest_decision(rounds)
+    print(f"Deciding what starts next, {deciding.TASKS} tasks: {slowest * 1000:.2f} ms at most (limit: 1 ms)")
     print_plans(readings)
-    return 0
+    return print_runs(rows)
+
+
+class Row(NamedTuple):
+    """What was measured of a run, what it is measured against, and how many times that it may be at most."""
+
+    name: str
+    mine: float
+    bare: float
+    limit: float
+    unit: str = "s"
+
+
+def run_rows(scratch: Path) -> list[Row]:
+    """Everything about whole runs."""
+    taken, bare, writes = running.many(scratch)
+    asleep = running.sleeping(scratch)
+    bound, barrier = running.crossed().bound(), running.crossed().in_waves()
+    mine, plain = worktrees.per_task(scratch)
+    return [
+        Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", taken, bare, running.OVERHEAD),
+        Row("sleeping tasks, lower bound", asleep["mixed"], running.mixed().bound(), running.LATE),
+        Row("ready, as a part of waves", asleep["ready"] / asleep["waves"], bound / barrier, running.LATE, ""),
+        Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),
+        Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
+    ]
+
+
+def print_runs(rows: list[Row]) -> int:
+    """One row for each, and 1 where one is over its limit."""
+    print(f"\n{'a run':<38} {'':>9} {'against':>9} {'ratio':>6} {'limit':>6}")
+    for name, mine, bare, limit, unit in rows:
+        mark = "" if mine <= bare * limit else "  over"
+        print(f"{name:<38} {mine:6.2f} {unit:<2} {bare:6.2f} {unit:<2} {mine / bare:6.2f} {limit:6.2f}{mark}")
+    return int(any(row.mine > row.bare * row.limit for row in rows))
 
 
 def print_plans(readings: list[plans.Reading]) -> None:
