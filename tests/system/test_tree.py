@@ -86,8 +86,9 @@ def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
     environment = {"SOW_MARK": MARK, "PATH": os.environ["PATH"]}
     root = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, env=environment, start_new_session=True)
     wait_for(lambda: (tmp_path / "pids").exists() and "end" in (tmp_path / "pids").read_text())
-    pids = {int(line) for line in (tmp_path / "pids").read_text().split() if line.isdigit()}
-    yield root.pid, pids
+    pids = [int(line) for line in (tmp_path / "pids").read_text().split() if line.isdigit()]
+    wait_for(lambda: os.getpgid(pids[1]) == pids[1] and Path(f"/proc/{pids[1]}/comm").read_text() == "sleep\n")
+    yield root.pid, set(pids)
     for pid in (*pids, root.pid):
         os.kill(pid, signal.SIGKILL)
     root.wait()
