@@ -34,7 +34,8 @@ test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part
 test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
 	@$(BIN)/python -m compileall -q src
 	@PYTHONPATH=tests $(BIN)/python -m real.install "$(CLIS)"
-	@SOW_TEST_CLIS="$(CLIS)" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
+	@# On a disk: the sandboxes of some CLIs have a /dev of their own.
+	@SOW_TEST_CLIS="$(CLIS)" PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
 	@$(BIN)/python -m compileall -q src bench
