@@ -74,7 +74,9 @@ class Stage:
 
     def _differences(self) -> list[str]:
         found = self.scene.end()
-        return [f"{key}: {found[key]} is not {value}" for key, value in self.wanted.items() if found[key] != value]
+        return [
+            f"{key}: {found.get(key)} is not {value}" for key, value in self.wanted.items() if found.get(key) != value
+        ]
 
     def _repeated(self) -> list[str]:
         """Feedback that stands twice; a worker that was cut off may be better the second time, and hear less."""

@@ -31,7 +31,7 @@ def test_the_first_five_minutes(bare_repo: Repo):
 
 def test_run_a_plan(bare_repo: Repo):
     """The plan of the README is run as it is typed there: on a branch of its own, two tasks completed and merged."""
-    section = README.partition("## Run a plan\n")[2].partition("\n## What agents call")[0]
+    section = README.partition("## Run a plan\n")[2].partition("\n## Run a workflow")[0]
     (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block],
@@ -44,3 +44,14 @@ def test_run_a_plan(bare_repo: Repo):
     assert done.returncode == 0, done.stdout + done.stderr
     assert bare_repo.git("branch", "--show-current") == "sow/help-pages\n"
     assert sorted(path.name for path in (bare_repo.root / "simulated").iterdir()) == ["010.md", "020.md"]
+
+
+def test_run_a_workflow():
+    """The README's workflow is the example that the tests run, and its commands are those of the program."""
+    from sow.cli.registry import find
+
+    section = README.partition("## Run a workflow\n")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert block == "sh examples/workflow-user-management/run.sh\n"
+    for line in re.findall(r"`sow (workflow [^`]*)`", section):
+        assert find(line.split())[0].name.startswith("workflow ")

@@ -29,8 +29,8 @@ class Sabotage(NamedTuple):
 SABOTAGES = {
     "a worker that takes off its marks is a person": Sabotage(
         "system/caller.py",
-        "    for above in _marks_of_ancestors():\n",
-        "    for above in ():\n",
+        "    for pid, process in _ancestors(proc):\n",
+        "    for pid, process in _ancestors(proc)[:0]:\n",
         "guarantees/test_s10_worker.py::test_a_worker_cannot[approve 020-without_marks]",
     ),
     "the names in a folder are not synced": Sabotage(
@@ -123,6 +123,30 @@ SABOTAGES = {
         '("technology", "architecture", "requirements", "conflict", "secrets")\n',
         "cli/test_note.py::test_a_worker_leaves_security_to_others",
     ),
+    "an agent speaks for another one": Sabotage(
+        "system/caller.py",
+        '    return task if name == badge(task) else ""\n',
+        "    return task\n",
+        "cli/test_workflow_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
+    ),
+    "instructions are no part of an approval": Sabotage(
+        "plans/workflow_plan.py",
+        "        told = [_told(instructions, name) for name in (member.name, member.verifier)]\n",
+        "        told: list[list[str]] = []\n",
+        "workflows/test_changes.py::test_instructions_that_change_after_approval_hold_their_agent",
+    ),
+    "who comes late is heard first": Sabotage(
+        "domain/escalation.py",
+        '    return sorted(blocked, key=lambda name: members[name]["last_update"] or "")\n',
+        "    return blocked\n",
+        "workflows/test_house_rules.py::test_who_was_blocked_first_is_heard_first[3]",
+    ),
+    "an agent answers its own question by hand": Sabotage(
+        "store/notes.py",
+        "        if session and (before is None or lawful(before, session, actor, answers)):\n",
+        "        if session:\n",
+        "store/test_workflow.py::test_an_agent_cannot_answer_its_own_question_by_hand",
+    ),
     "anybody writes on any desk": Sabotage(
         "store/note_acts.py",
         "    if actor.is_worker and actor.task != task:\n",
@@ -190,7 +214,7 @@ SABOTAGES = {
         "guarantees/test_r9_scheduling.py::test_every_run_is_as_the_model_says_and_ends[0]",
     ),
     "a block counts whatever its nonce is": Sabotage(
-        "domain/verdict.py",
+        "domain/final_answer.py",
         'said.get("nonce") != nonce',
         'not said.get("nonce")',
         "guarantees/test_s10_verdicts.py::test_a_spoof_is_never_green[a block with the nonce in a list]",

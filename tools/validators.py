@@ -50,6 +50,8 @@ class Writer:
                 "        if type(key) is not str:",
                 '            wrong(at, "a mapping with names as keys", key)',
             ]
+            if "propertyNames" in schema:
+                body += self.bounds("", {"format": schema["propertyNames"]["format"]}, "key", "at", " " * 8)
             body += self.check(f"{name}_value", schema["additionalProperties"], "value", "f'{at}.{key}'", 8)
         for rule in schema.get("allOf", ()):
             body += self.condition(rule)
@@ -94,6 +96,7 @@ class Writer:
             "properties",
             "required",
             "additionalProperties",
+            "propertyNames",
             "allOf",
             "items",
             "minItems",

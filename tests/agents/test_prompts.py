@@ -11,6 +11,7 @@ import pytest
 from sow.agents import prompts
 from sow.agents.agent import JUDGES
 from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.crew_briefing import CONTRACT
 from sow.cli.parse import parse
 from sow.cli.registry import find
 from sow.cli.spec import Command
@@ -116,7 +117,7 @@ def test_guidance_can_be_read_in_a_minute(name: str) -> None:
 
 def test_no_prompt_is_out_of_reach() -> None:
     """Every prompt is a role's template, is for roles found in files, or is named by a prompt that can be reached."""
-    waiting = [*(f"templates/{role}" for role in ROLES), "guidance/common/contract"]
+    waiting = [*(f"templates/{role}" for role in ROLES), "guidance/common/contract", CONTRACT]
     reached = set(waiting)
     while waiting:
         for each in references(waiting.pop()) - reached:

@@ -117,7 +117,7 @@ def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
     result = repo.ok("agent", "validate")
     assert result.err.count("warning: ") == 2 and "bad.md" in result.err and "judges" in result.err
     assert "without effect here: color, model" in result.out
-    assert result.out.endswith("17 agents, 2 warnings\n")
+    assert result.out.endswith("20 agents, 2 warnings\n")
     found = repo.ok("agent", "validate", "--json").json
     assert found["valid"] is False and len(found["warnings"]) == 2 and len(found["remarks"]) == 1
 
@@ -125,7 +125,7 @@ def test_validate_without_files_looks_at_all_of_them(repo: Repo) -> None:
 def test_validate_in_a_clean_repository(repo: Repo) -> None:
     """Nothing is wrong, and that is said."""
     result = repo.ok("agent", "validate")
-    assert (result.out, result.err) == ("16 agents, 0 warnings\n", "")
+    assert (result.out, result.err) == ("19 agents, 0 warnings\n", "")
 
 
 def test_validate_of_named_files(repo: Repo) -> None:

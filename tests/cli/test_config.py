@@ -317,7 +317,7 @@ def test_show_without_a_file(desk: Desk):
         "# Environment overrides: none",
         "",
     ]
-    assert '    implementer: "claude-code"         # (default)' in lines
+    assert '    implementer: "claude-code"              # (default)' in lines
     assert "        yolo_mode: false  # (default)" in lines
 
 

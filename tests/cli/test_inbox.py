@@ -4,6 +4,20 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
+from holding import held
+
+from sow.domain.shapes import RunSettings
+from sow.engine.opening import folder_for
+from sow.store import project as projects
+from sow.store.home import find
+
+SETTINGS: RunSettings = {
+    "max_concurrency": 1,
+    "schedule": "ready",
+    "isolation": "none",
+    "review": "on",
+    "retries": 0,
+}
 
 
 def test_an_empty_inbox(repo: Repo):
@@ -164,3 +178,26 @@ def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
     task_repo.ok("note", "escalate", "2", "--reason", "taste", **worker)
     task_repo.ok("task", "set", "status", "paused", **worker)
     assert "Which size?" in task_repo.ok("inbox").out
+
+
+def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: Repo):
+    """While a run has the claim, its tasks are its own to approve; others, and all after its end, are the person's."""
+    task_repo.ok("task", "create", "--name", "Beside it")
+    for task in ("010", "020"):
+        task_repo.sow("task", "set", "--id", task, "status", "in_progress")
+        task_repo.ok("task", "set", "--id", task, "status", "needs_review")
+    home = find(option=str(task_repo.root), environment={}, cwd="/")
+    folder_for(
+        home,
+        projects.load(home)["project_id"],
+        name="plan",
+        branch="feature",
+        base="0" * 40,
+        plans=[],
+        tasks=["010"],
+        settings=SETTINGS,
+    )
+    with held(task_repo, "run"):
+        assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
+        assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]
+    assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["010", "020"]

@@ -146,6 +146,7 @@ def test_the_review_pattern(created: Repo):
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status in_progress")
     state = created.desk("010") / "state.yaml"
     state.write_text(state.read_text() + "  session_id: 6f1c1f9e-3b1a-4c59-9d68-2a4a9f8f7e11\n")
+    typed(created, "sow task set --id 010 priority high")  # a worker's next call would not count it
     typed(created, f'{IMPLEMENTER} sow agent log "Implemented authentication"')
     typed(created, f"{IMPLEMENTER} sow task set --id 010 status needs_review")
     typed(created, f'{ORCHESTRATOR} sow feedback add 010 "{SECURITY}"')

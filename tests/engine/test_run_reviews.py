@@ -275,6 +275,29 @@ def test_a_limited_reviewer_is_waited_for(harbour: Harbour) -> None:
     assert verdicts(harbour) == [(1, "GREEN")]
 
 
+NOTE = """\
+sow note add --description "{description}" --context "the work" --category detail
+sow note resolve 1 --resolution "as it stands"
+echo by $SOW_TASK > part_$SOW_TASK.txt
+"""
+
+
+def test_notes_of_siblings_on_one_topic_are_side_by_side_for_the_reviewer(harbour: Harbour) -> None:
+    """A reviewer sees what two tasks of the run assume about one topic, and nothing of what is unrelated."""
+    first, second, third = "Assuming prices are gross", "Assuming prices are net", "The footer has two columns"
+    harbour.act("implementer-010", NOTE.format(description=first))
+    harbour.act("implementer-020", NOTE.format(description=second))
+    harbour.act("implementer-030", NOTE.format(description=third))
+    harbour.plan("First", "Second < 1", "Third < 2")
+    assert harbour.run().code == 0
+    asked = harbour.prompt("020", role="quality-control")
+    assert "side by side" in asked
+    assert f"| - 010 note_001 (resolved): {first} → as it stands" in asked
+    assert f"| - 020 note_001 (resolved): {second} → as it stands" in asked
+    for task in ("010", "030"):
+        assert "side by side" not in harbour.prompt(task, role="quality-control")
+
+
 def a_reviewer_of_mine(harbour: Harbour, folder: Path) -> None:
     """A role `picky` in a folder, which the user's config names as the reviewer."""
     folder.mkdir(parents=True, exist_ok=True)

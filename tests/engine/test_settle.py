@@ -243,7 +243,10 @@ def test_a_note_that_a_worker_takes_away_comes_back(yard: Yard) -> None:
     """No note is lost by removing it, and its gate stays closed."""
     yard.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(yard.repo, "010"))]}, HAND_IN])
     yard.spawn()
-    assert [each["description"] for each in yard.repo.task("010")["notes"]] == ["unsure"]
+    task = yard.repo.task("010")
+    assert {each["description"] for each in task["notes"]} == {"unsure"}
+    assert {each["status"] for each in task["notes"]} == {"open"}
+    assert task["status"] == "failed"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"notes": 7}'])

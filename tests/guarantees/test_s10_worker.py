@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -273,3 +274,40 @@ def test_an_orphan_has_the_rights_of_its_worker(repo: Repo, tmp_path: Path):
     repo.ok("task", "create", "--name", "Task 010")
     code, said = leave(repo, tmp_path, ("note", "add", "--task", "010", "--description", "d", "--context", "c"))
     assert (code, said) == ("0", "")
+
+
+GREEN = {"iteration": 1, "verdict": "GREEN", "by": "quality-control", "at": "2026-01-31T09:00:00Z", "findings": []}
+
+
+@pytest.mark.parametrize("revision", [0, 5], ids=["as old as the last one", "newer than the last one"])
+def test_a_verdict_in_its_own_state_file_is_none(task_repo: Repo, revision: int):
+    """A review, a criterion or a result that a worker writes into its state by hand is gone after its next call."""
+    path = task_repo.desk("010") / "state.yaml"
+    loaded = yaml.safe_load(path.read_text())
+    before = dict(loaded["task"])
+    loaded["revision"] += revision
+    loaded["task"] |= {"reviews": [GREEN], "result": "GREEN", "criteria": ["anything goes"], "iteration": 7}
+    path.write_text(yaml.safe_dump(loaded, sort_keys=False))
+    result = openly(task_repo, "task", "set", "status", "needs_review")
+    assert result.code == 0, result
+    assert "edited by hand, which does not count" in result.err
+    task = yaml.safe_load(path.read_text())["task"]
+    assert {**task, "updated_at": ""} == {**before, "status": "needs_review", "updated_at": ""}
+    (aside,) = (task_repo.root / ".sow/local/edited").iterdir()
+    assert "anything goes" in aside.read_text()
+
+
+@pytest.mark.parametrize(
+    "words", [("note", "add", "--description=d", "--context=c"), ("task", "set", "status", "paused")]
+)
+def test_a_note_that_it_closed_by_hand_is_open_again(task_repo: Repo, words: tuple[str, ...]):
+    """An escalated note that a worker resolved in the file itself comes back with its next call."""
+    assert openly(task_repo, "note", "add", "--description=Which?", "--context=c").code == 0
+    assert openly(task_repo, "note", "escalate", "1", "--reason=r").code == 0
+    path = task_repo.desk("010") / "completion_drive" / "session_current.json"
+    session = json.loads(path.read_text())
+    answer = {"status": "resolved", "resolution": "mine", "resolved_by": "user", "resolution_timestamp": 1}
+    session["notes"][0] |= answer
+    path.write_text(json.dumps(session))
+    assert openly(task_repo, *words).code == 0
+    assert json.loads(path.read_text())["notes"][0]["status"] == "escalated"

@@ -7,9 +7,10 @@ from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 import pytest
 
-from sow.domain import shapes
+from sow.domain import shapes, view_shapes
 from sow.store import schema
 
+SHAPES = {**vars(shapes), **vars(view_shapes)}
 TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
 WHERE = {
     "TaskState": ("task", ()),
@@ -38,6 +39,23 @@ WHERE = {
     "RunSettings": ("run", ("run", "settings")),
     "Pool": ("run", ("run", "pools")),
     "BreakerState": ("run", ("run", "breaker")),
+    "WorkflowState": ("workflow", ()),
+    "Workflow": ("workflow", ("workflow",)),
+    "DesignCheck": ("workflow", ("workflow", "verified")),
+    "PlanApproval": ("workflow", ("workflow", "approval")),
+    "MemberState": ("workflow", ("workflow", "members")),
+    "MemberOutput": ("workflow", ("workflow", "members", "outputs")),
+    "MemberQuestion": ("workflow", ("workflow", "members", "question")),
+    "VerificationResults": ("verification-results", ()),
+    "Escalation": ("workflow", ("workflow", "escalations")),
+    "AnsweredMember": ("workflow", ("workflow", "answers")),
+    "SharedStatus": ("shared-status", ()),
+    "StatusEntry": ("shared-status", ("agents",)),
+    "VerifierEntry": ("shared-status", ("verification",)),
+    "ArchiveIndex": ("archive-index", ()),
+    "Archive": ("archive-index", ("archives",)),
+    "CleanupLog": ("cleanup-log", ()),
+    "Cleanup": ("cleanup-log", ("entries",)),
 }
 
 
@@ -52,6 +70,7 @@ def rules(name: str) -> tuple[Any, Any]:
     for key in path:
         rule = resolved(rule["properties"][key], root)
         rule = resolved(rule["items"], root) if rule["type"] == "array" else rule
+        rule = resolved(rule.get("additionalProperties") or rule, root)  # a mapping of such things by their names
     return rule, root
 
 
@@ -73,7 +92,7 @@ def believed(hint: Any) -> set[Any]:
 
 def test_every_shape_stands_for_something():
     """No shape is without a schema, and none was forgotten here."""
-    defined = {name for name, value in vars(shapes).items() if hasattr(value, "__total__")}
+    defined = {name for name, value in SHAPES.items() if hasattr(value, "__total__")}
     assert defined == set(WHERE)
 
 
@@ -81,7 +100,7 @@ def test_every_shape_stands_for_something():
 def test_a_shape_has_the_fields_of_its_schema(name):
     """Fields, types and requiredness are equal; a field with a default is there once a file was read."""
     rule, root = rules(name)
-    hints = get_type_hints(getattr(shapes, name), include_extras=True)
+    hints = get_type_hints(SHAPES[name], include_extras=True)
     assert set(hints) == set(rule["properties"])
     for key, field in rule["properties"].items():
         there = key in rule["required"] or "default" in resolved(field, root)

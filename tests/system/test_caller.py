@@ -11,6 +11,7 @@ from conftest import PYTHONPATH
 
 from sow.errors import SowError
 from sow.system import caller
+from sow.system.census import LONGEST_NAME, badge
 
 MARKED = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 # A process with marks starts one without any, which forks `depth` times; the last one says who it is.
@@ -50,6 +51,7 @@ ACTORS = [
     ({"USER": "ada", "SOW_TASK": "010"}, ("worker", "worker", "010")),
     ({"USER": "ada", "SOW_TASK": "010", "SOW_AGENT": "reviewer"}, ("worker", "reviewer", "010")),
     ({"SOW_TASK": "1000", "SOW_AGENT": "orchestrator"}, ("worker", "orchestrator", "1000")),
+    ({"SOW_TASK": "api_agent", "SOW_AGENT": "implementer"}, ("worker", "implementer", "api_agent")),
     ({"USER": "ada", "SOW_TASK": ""}, ("person", "ada", "")),
     ({"USER": " \n "}, ("person", "person", "")),
     ({"USER": "a\x1b[31m\nb·c"}, ("person", "a␛[31m b-c", "")),
@@ -65,7 +67,7 @@ def test_the_marks_say_who_acts(environment, expected):
     assert who.is_worker == (expected[0] == "worker")
 
 
-@pytest.mark.parametrize("task", ["10", "abc", "0010", " 010", "010\n", "-1", "../010"])
+@pytest.mark.parametrize("task", ["10", "Abc", "0010", " 010", "010\n", "-1", "../010"])
 def test_a_mark_that_is_no_id_is_refused(task):
     """A broken SOW_TASK is an error, never a person."""
     with pytest.raises(SowError, match="which is not a task id"):
@@ -146,6 +148,12 @@ NAMES = [
     (("sow-turn-",), {"USER": "ada"}, "worker worker"),
     (("sow-turn-",), {"SOW_TASK": "020"}, "worker worker 020"),
     (("sow-turn-x) S 1",), {"USER": "ada"}, "worker worker"),
+    ((badge("api_agent"),), {"SOW_TASK": "api_agent"}, "worker worker api_agent"),
+    ((badge("api_agent"),), {"SOW_TASK": "database_agent"}, "worker worker"),
+    ((badge("api_agent"),), {"SOW_TASK": "010"}, "worker worker"),
+    ((badge("api_agent"),), {"USER": "ada"}, "worker worker"),
+    ((badge("1234567"),), {"SOW_TASK": "1234567"}, "worker worker 1234567"),
+    (("sow-turn-",), {"SOW_TASK": "api_agent"}, "worker worker"),
     (("sow",), {"USER": "ada"}, "person ada"),
     (("sow-turn",), {"USER": "ada"}, "person ada"),
     (("my-sow-turn-010",), {"USER": "ada"}, "person ada"),
@@ -156,6 +164,23 @@ NAMES = [
 def test_whoever_lives_below_a_supervisor_is_a_worker(names, own, expected):
     """Without any mark, what the supervising sow shows in its own name decides, and the highest one above others."""
     assert below_names(*names, own=own) == expected
+
+
+def test_every_badge_fits_into_the_name_of_a_process():
+    """No name of a task or an agent is cut off, and the agents of a large crew are told apart."""
+    names = [f"agent_{number}" for number in range(1000)]
+    shown = [badge(name) for name in names]
+    assert len(set(shown)) == len(names)
+    assert all(len(each) <= LONGEST_NAME for each in (*shown, badge("x" * 63), badge("999999999"), badge("010")))
+
+
+def test_the_mark_of_an_agent_counts_where_one_badge_stands_for_many():
+    """Below a sow that supervises several turns, an agent is who the process above it was started as."""
+    words = [sys.executable, "-c", INNER, "1", "open", json.dumps({"SOW_TASK": "database_agent"})]
+    words = ["env", "SOW_TASK=api_agent", sys.executable, "-c", OUTER, *words]
+    words = [sys.executable, "-c", NAMED, "sow-turn-", *words]
+    done = subprocess.run(words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "worker worker api_agent"
 
 
 HIDING = {

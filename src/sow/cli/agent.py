@@ -68,6 +68,14 @@ def validate(context: Context, *, file: list[str], json: bool) -> int:
     return validate_agents(context, file, json=json)
 
 
+def new(context: Context, *, name: str, description: str, prompt: str, from_workflow: bool) -> int:
+    from sow.cli import agent_new
+
+    if from_workflow:
+        return agent_new.from_workflow(context, name)
+    return agent_new.new(context, name, description, prompt)
+
+
 TURN = (
     Option("--model", "MODEL", "Another model than the executor's"),
     Option("--timeout", "DURATION", "How long the turn may take, such as 30m"),
@@ -125,6 +133,18 @@ COMMANDS = (
             Argument("file", "A file; without: all that are found", repeat=True, optional=True, completes="files"),
         ),
         json=True,
+    ),
+    Command(
+        "agent new",
+        new,
+        "Write the file of a new role, in .claude/agents of this repository",
+        arguments=(Argument("name", "Its name, such as database-specialist", optional=True),),
+        options=(
+            Option("--description", "TEXT", "When to use it, in one sentence"),
+            Option("--prompt", "TEXT", "What it must know and do (TEXT, @FILE or -); without: a form to fill in"),
+            Option("--from-workflow", help="Write what the workflow's plan needs: all of it, or NAME"),
+        ),
+        details="A file that is there already stays as it is.",
     ),
     Command(
         "agent log",

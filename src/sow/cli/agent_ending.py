@@ -71,10 +71,10 @@ def _refuse(result: Result) -> None:
     """A turn that did not happen, or did not end, is an error with the next step; not if its worker had spoken."""
     kind, reason, task = result.outcome.kind, harmless_line(result.outcome.reason), result.task["id"]
     if kind == "interrupted":
-        raise _interrupted(result.record.desk)
+        raise _interrupted(result.desk)
     if kind == "done" or result.status != "in_progress":
         return
-    again = door(result.record.desk, result.task)
+    again = door(result.desk, result.task)
     if kind == "limited":
         until = (
             "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))

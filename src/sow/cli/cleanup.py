@@ -18,6 +18,8 @@ def cleanup(context: Context, *, yes: bool) -> int:
     context.put_in_order(home)
     copy = remove(home, force=yes, any_branch=False)
     out(f"removed .sow/project; a copy is in {copy}")
+    if os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        out("orchestration/ stays; put a finished workflow away with: sow workflow archive")
     out("commit that before you merge: git add -A .sow && git commit -m 'Clean up the project'")
     return 0
 

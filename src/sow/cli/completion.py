@@ -97,6 +97,8 @@ def _of(context: Context, entry: Option | Argument) -> list[str]:
         return _from_config(context, entry.completes)
     if entry.completes == "runs":
         return _runs(context)
+    if entry.completes == "members":
+        return _members(context)
     return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
 
 
@@ -105,6 +107,15 @@ def _runs(context: Context) -> list[str]:
 
     try:
         return [*(each.id for each in runs.listed(context.home())), "last"]
+    except SowError:  # completion helps or stays silent
+        return []
+
+
+def _members(context: Context) -> list[str]:
+    from sow.store.workflow import WorkflowFolder
+
+    try:
+        return list(WorkflowFolder(context.home()).workflow()["members"])
     except SowError:  # completion helps or stays silent
         return []
 

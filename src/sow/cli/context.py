@@ -62,6 +62,11 @@ class Context:
             raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
         return ids.task_id(named)
 
+    def workplace(self, given: str) -> str:
+        """The task or the agent of a workflow that is meant: the given one, or the worker's own."""
+        named = given or self.environment.get("SOW_TASK", "")
+        return named if ids.is_member(named) else self.task(named)
+
     def text(self, value: str, what: str) -> str:
         """A text as it was given: in words, as @FILE, or as - for standard input; @@ begins a text with one @."""
         if value == "-":

@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Argument, Command, Option
 from sow.cli.task import tell
 from sow.domain import ids, text
-from sow.domain.inbox import items
+from sow.domain.inbox import item, items, ranked
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import phase_acts, task_acts
 from sow.store import project as projects
-from sow.system.terminal import harmless_line, out, paint
+from sow.store.claim import holder_of
+from sow.system.terminal import err, harmless_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.domain.actor import Actor
     from sow.domain.inbox import Item
+    from sow.domain.shapes import ProjectState, Task
     from sow.store.home import Home
 
+MOST_LINES = 20  # of one question
 YES = ("y", "yes", "approve", "approved", "ok")
+ALWAYS = "leave --always out"
 NO = ("n", "no", "reject", "rejected")
 
 
 def waiting(home: Home) -> list[Item]:
-    """Everything that waits for a person in this project."""
+    """Everything that waits for a person: in this checkout's project, and in its workflow."""
+    asked = of_workflow(home)
+    if asked is not None and not projects.exists(home):
+        return ranked(asked)
     project = projects.load(home)
     readable, broken = desks.load_all(home, project)
-    return items([task for _, task in readable], project["phases"], broken)
+    return everything(home, project, [task for _, task in readable], broken)
+
+
+def everything(home: Home, project: ProjectState, tasks: Sequence[Task], broken: Mapping[str, str]) -> list[Item]:
+    """What waits in a project and in the workflow beside it; work that a live run is about to review does not."""
+    found = items(tasks, project["phases"], broken)
+    busy = _in_live_run(home, project["project_id"]) if any(each["kind"] == "review" for each in found) else ()
+    own = [each for each in found if each["kind"] != "review" or each["task"] not in busy]
+    return ranked([*own, *(of_workflow(home) or ())])
+
+
+def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
+    """The tasks of the run that another process has under way now."""
+    if not holder_of(home.claims, "run"):
+        return ()
+    from sow.store import runs
+
+    found = runs.unfinished(home, project_id)
+    return found.run["tasks"] if found is not None else ()
+
+
+def of_workflow(home: Home) -> list[Item] | None:
+    """What a workflow asks; None where there is none, which costs nothing."""
+    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        return None
+    from sow.domain import workflow_inbox
+    from sow.store.workflow import WorkflowFolder
+
+    try:
+        return workflow_inbox.items(WorkflowFolder(home).workflow())
+    except SowError as error:
+        return [item("broken", text=error.message, do="sow doctor")]
 
 
 def inbox(context: Context, *, json: bool) -> int:
@@ -35,12 +78,18 @@ def inbox(context: Context, *, json: bool) -> int:
     if json:
         emit({"items": found})
         return 0
-    for item in found:
-        number = f"{item['number']}." if item["number"] else "-"
-        task = f" task {item['task']}" if item["task"] else ""
-        holds = f", holds up {item['blocks']}" if item["blocks"] else ""
-        out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {harmless_line(item['text'])}")
-        out(f"   {paint(item['do'], 'cyan')}")
+    for each in found:
+        number = f"{each['number']}." if each["number"] else "-"
+        agent = f" agent {each['agent']}" if each["agent"] else ""
+        task = f" task {each['task']}" if each["task"] else agent
+        holds = f", holds up {each['blocks']}" if each["blocks"] else ""
+        first, *more = [harmless_line(line) for line in each["text"].strip().splitlines()] or [""]
+        out(f"{paint(number, 'bold')} {each['kind']}{task}{holds}: {first}")
+        for line in more[:MOST_LINES]:
+            out(f"   {line}")
+        if len(more) > MOST_LINES:
+            out(f"   … {len(more) - MOST_LINES} more lines: sow inbox --json")
+        out(f"   {paint(each['do'], 'cyan')}")
     if not found:
         out("nothing waits for you")
     return 0
@@ -50,16 +99,20 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool) -
     actor = context.person("let an answer stand") if always else context.judge("answer a question")
     home = context.home()
     words = text.text(context.text(answer_text, "the answer"), "the answer", 100_000)
-    item = _find(home, question)
-    if item["kind"] != "phase":
+    asked = _find(home, question)
+    if asked["agent"]:
+        if always:
+            _let_stand_for_agents(context, home, asked, words)
+        return _answer_agent(home, asked, words, actor)
+    if asked["kind"] != "phase":
         if always:  # first: once it is answered, the same call after a crash finds no question any more
-            _let_stand(context, home, item["text"], words)
-        tell(task_acts.answer(home, item["task"], words, actor=actor))
+            _let_stand(context, home, asked["text"], words)
+        tell(task_acts.answer(home, asked["task"], words, actor=actor))
         return 0
     context.person("decide on a phase")
     if always:
-        raise SowError("no answer about a phase stands: each is decided by itself", "leave --always out")
-    name = item["phase"]
+        raise SowError("no answer about a phase stands: each is decided by itself", ALWAYS)
+    name = asked["phase"]
     word = words.strip().lower()
     if word not in (*YES, *NO):
         raise SowError(
@@ -67,6 +120,28 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool) -
         )
     phase_acts.decide(home, name, yes=word in YES, actor=actor)
     out(f"phase {name} is {'approved' if word in YES else 'rejected'}")
+    return 0
+
+
+def _let_stand_for_agents(context: Context, home: Home, asked: Item, words: str) -> None:
+    """Keep an answer to what an agent escalated; what is about a failure, a loop or a budget is decided each time."""
+    from sow.domain.escalation import bare
+    from sow.store.workflow import WorkflowFolder
+
+    kind = WorkflowFolder(home).workflow()["members"][asked["agent"]]["question"]["kind"]
+    if kind != "user":
+        raise SowError(f"no answer to a question of this kind stands ({kind}): each is decided by itself", ALWAYS)
+    _let_stand(context, home, bare(asked["text"]), words)
+
+
+def _answer_agent(home: Home, asked: Item, words: str, actor: Actor) -> int:
+    """The answer to an agent of a workflow; the Workflow Architect sees it first, when the workflow goes on."""
+    from sow.store import workflow_questions
+
+    changed = workflow_questions.answer(home, int(asked["number"][1:]), words, actor=actor)
+    for remark in changed.remarks:
+        err(f"note: {harmless_line(remark)}")
+    out(f"{asked['number']} of agent {asked['agent']} is answered; it goes on with 'sow workflow run'")
     return 0
 
 
@@ -80,16 +155,21 @@ def _let_stand(context: Context, home: Home, question: str, words: str) -> None:
 
 def _find(home: Home, question: str) -> Item:
     """The item that is meant, by its number or by its task's id."""
-    found = [item for item in waiting(home) if item["kind"] in ("question", "phase")]
+    found = [each for each in waiting(home) if each["kind"] in ("question", "phase", "failed") and _is_asked(each)]
     digits = question.removeprefix("#")
-    for item in found:
-        if item["number"] and digits == str(item["number"]):
-            return item
-    for item in found:
-        if item["task"] and item["task"] == digits:
-            return item
-    numbers = ", ".join(str(item["number"] or item["task"]) for item in found) or "none"
+    for each in found:
+        if each["number"] and digits == str(each["number"]):
+            return each
+    for each in found:
+        if each["task"] and each["task"] == digits:
+            return each
+    numbers = ", ".join(str(each["number"] or each["task"]) for each in found) or "none"
     raise SowError(f"there is no open question {question!r}", f"the open questions are: {numbers}; see 'sow inbox'")
+
+
+def _is_asked(each: Item) -> bool:
+    """A failed task asks nothing, a failed agent may."""
+    return each["kind"] != "failed" or bool(each["agent"] and each["number"])
 
 
 def approve(context: Context, *, task: str) -> int:
@@ -107,7 +187,7 @@ COMMANDS = (
         answer,
         "Answer a question; a paused task goes on with the answer",
         arguments=(
-            Argument("question", "Its number in the inbox, or the task's id", completes="questions"),
+            Argument("question", "Its number in the inbox (3, or w1), or the task's id", completes="questions"),
             Argument("answer_text", "The answer (TEXT, @FILE or -)"),
         ),
         options=(Option("--always", help="Let it stand: whoever asks the same in a run of this repository gets it"),),

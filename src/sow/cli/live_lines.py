@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.live_scene import stop_of
 from sow.domain.duration import span, stopwatch
+from sow.domain.ids import is_member
 from sow.system import width
 from sow.system.terminal import harmless_line
 
@@ -21,19 +22,10 @@ LONGEST_FEEDBACK = 160
 # What stays on a terminal when the live view has gone on.
 LASTING = frozenset(
     {
-        "run_started",
-        "task_ended",
-        "question",
-        "sent_back",
-        "conflict",
-        "limit",
-        "breaker",
-        "budget",
-        "plan_changed",
-        "restored",
-        "run_ended",
+        "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
+        "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored",
     }
-)
+)  # fmt: skip
 
 
 def line(entry: Entry, scene: Scene, elapsed: float) -> str:
@@ -42,7 +34,8 @@ def line(entry: Entry, scene: Scene, elapsed: float) -> str:
     said = words(entry, scene) if words else ""
     if not said:
         return ""
-    about = f"task {scene.called(entry.task)}: " if entry.task else ""
+    noun = "agent" if is_member(entry.task) else "task"
+    about = f"{noun} {scene.called(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
     return f"{stopwatch(elapsed):>5}  {width.cut(harmless_line(about + said), LONGEST)}"
 
@@ -51,8 +44,10 @@ def _run_started(entry: Entry, scene: Scene) -> str:
     slots = entry.entry("settings").count("max_concurrency")
     at_once = f", {slots} at once" if slots else ""
     again = ", going on from where it was" if entry.data.get("recovered") is True else ""
-    count = len(entry.entries("tasks"))
-    return f"run {entry.text('run')}: {entry.text('name')}, {count} task{'' if count == 1 else 's'}{at_once}{again}"
+    tasks = entry.entries("tasks")
+    noun = "agent" if tasks and all(is_member(each.text("id")) for each in tasks) else "task"
+    count = f"{len(tasks)} {noun}{'' if len(tasks) == 1 else 's'}"
+    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{again}"
 
 
 def _turn_started(entry: Entry, scene: Scene) -> str:
@@ -102,17 +97,18 @@ def _conflict(entry: Entry, scene: Scene) -> str:
 
 
 def _question(entry: Entry, scene: Scene) -> str:
-    return f"asks: {entry.text('text')} → {how_to_answer(entry.task, entry.count('number'))}"
+    text = width.cut(harmless_line(entry.text("text")), LONGEST_FEEDBACK)
+    return f"asks: {text} → {how_to_answer(entry.task, entry.word('number'))}"
 
 
-def how_to_answer(task: str, number: int) -> str:
+def how_to_answer(task: str, number: str) -> str:
     """The command that a person types."""
     return f'sow answer {number or task} "…"'
 
 
 def _answered(entry: Entry, scene: Scene) -> str:
     origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
-    return f"question {entry.count('number')} is answered{origin}"
+    return f"question {entry.word('number')} is answered{origin}"
 
 
 def _restored(entry: Entry, scene: Scene) -> str:
@@ -123,7 +119,35 @@ def _restored(entry: Entry, scene: Scene) -> str:
 
 
 def _plan_changed(entry: Entry, scene: Scene) -> str:
+    if "sections" in entry.data:
+        concerned = ", ".join(entry.texts("sections")) or "nobody's part"
+        return f"{entry.text('path') or 'the plan'} has changed: {concerned}; it is verified and approved again"
     return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
+
+
+def _escalated(entry: Entry, scene: Scene) -> str:
+    return f"escalates {', '.join(entry.texts('notes'))} to the workflow architect"
+
+
+def _resolved(entry: Entry, scene: Scene) -> str:
+    return f"{entry.text('note')} is resolved by {entry.text('by')}"
+
+
+def _verification(entry: Entry, scene: Scene) -> str:
+    by = f" by {entry.text('verifier')}" if entry.text("verifier") else ""
+    return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
+
+
+def _approved(entry: Entry, scene: Scene) -> str:
+    return f"the design {entry.text('digest')[:12]} is approved ({entry.text('how')})"
+
+
+def _archived(entry: Entry, scene: Scene) -> str:
+    return f"its session is archived: {entry.text('file').rpartition('/')[2]}" if entry.text("file") else ""
+
+
+def _set_aside(entry: Entry, scene: Scene) -> str:
+    return f"{entry.text('file') or 'a file'} could not be read, and is set aside"
 
 
 def _stop(entry: Entry, scene: Scene) -> str:
@@ -170,6 +194,12 @@ WORDS: dict[str, Words] = {
     "question": _question,
     "answered": _answered,
     "plan_changed": _plan_changed,
+    "escalated": _escalated,
+    "resolved": _resolved,
+    "verification": _verification,
+    "approved": _approved,
+    "archived": _archived,
+    "set_aside": _set_aside,
     "restored": _restored,
     "limit": _stop,
     "breaker": _stop,

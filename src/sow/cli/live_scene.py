@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.domain import graph
 from sow.domain.entry import Entry
+from sow.domain.ids import is_member
 from sow.system import clock
 from sow.system.terminal import harmless_line
 
@@ -62,7 +63,7 @@ class Scene:
         self.tasks: dict[str, Entry] = {}
         self.running: dict[str, AtWork] = {}
         self.ended: dict[str, str] = {}
-        self.questions: dict[str, tuple[int, str]] = {}
+        self.questions: dict[str, tuple[str, str]] = {}
         self.pauses: dict[str, str] = {}
         self.stops: dict[str, str] = {}  # why nothing new begins
         self.spend: dict[str, Spend] = {}
@@ -90,7 +91,9 @@ class Scene:
         return max(now - self.started, 0.0) if self.started is not None else 0.0
 
     def called(self, ident: str) -> str:
-        """A task by its plan's number, our id and its name."""
+        """A task by its plan's number, our id and its name; an agent of a workflow by its name alone."""
+        if is_member(ident):
+            return ident
         known = self.tasks.get(ident) or Entry({})
         number, name = known.word("number"), known.text("name")
         return harmless_line(f"{number} ({ident}) {name}" if number and number != ident else f"{ident} {name}")
@@ -183,7 +186,7 @@ class Scene:
         self.running[entry.task].step = f"checked: {entry.text('command')}"
 
     def _question(self, entry: Entry, now: float) -> None:
-        self.questions[entry.task] = (entry.count("number"), entry.text("text"))
+        self.questions[entry.task] = (entry.word("number"), entry.text("text"))
 
     def _answered(self, entry: Entry, now: float) -> None:
         self.questions.pop(entry.task, None)
@@ -218,7 +221,20 @@ def stop_of(entry: Entry) -> str:
 
 OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting"})
 OF_A_TASK = frozenset(
-    {"task_started", "turn_started", "turn_ended", "step", "collected", "check", "reviewed", "sent_back", "merged"}
+    {
+        "task_started",
+        "turn_started",
+        "turn_ended",
+        "step",
+        "collected",
+        "check",
+        "reviewed",
+        "sent_back",
+        "merged",
+        "escalated",
+        "resolved",
+        "verification",
+    }
 )
 EVENTS: dict[str, Callable[[Scene, Entry, float], None]] = {
     "run_started": Scene._run_started,

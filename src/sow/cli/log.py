@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
@@ -18,15 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.shapes import LogEntry, ProjectState, Task
     from sow.store.home import Home
+    from sow.store.member_desk import MemberDesk
 
 
 def log(
     context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str, list: bool, json: bool
 ) -> int:
     home = context.home()
-    project = projects.load(home)
-    named = task or context.environment.get("SOW_TASK", "")
-    desk = desks.find(home, project, ids.task_id(named)) if named else None
+    desk = _desk(context, home, task)
     if list and log_text:
         raise SowError(f"sow log --list takes no text, but {log_text!r} is given", "leave out one of the two")
     if list:
@@ -36,10 +37,22 @@ def log(
 
 def agent_log(context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str) -> int:
     home = context.home()
-    project = projects.load(home)
-    named = task or context.environment.get("SOW_TASK", "")
-    desk = desks.find(home, project, ids.task_id(named)) if named else _only_task_in_progress(home, project)
+    desk = _desk(context, home, task) or _only_task_in_progress(home, projects.load(home))
     return _write(context, home, desk, log_text, file, action, result)
+
+
+def _desk(context: Context, home: Home, task: str) -> Desk | MemberDesk | None:
+    """The desk of the task, or of the agent of a workflow, that is meant; none without a word on it."""
+    named = task or context.environment.get("SOW_TASK", "")
+    if not ids.is_member(named) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        project = projects.load(home)
+        return desks.find(home, project, ids.task_id(named)) if named else None
+    from sow.store.workflow import WorkflowFolder, member_of
+
+    folder = WorkflowFolder(home)
+    loaded = folder.load()
+    member_of(loaded["workflow"], named)
+    return folder.desk(named, loaded)
 
 
 def _only_task_in_progress(home: Home, project: ProjectState) -> Desk:
@@ -53,7 +66,7 @@ def _only_task_in_progress(home: Home, project: ProjectState) -> Desk:
 def _write(
     context: Context,
     home: Home,
-    desk: Desk | None,
+    desk: Desk | MemberDesk | None,
     log_text: str,
     file: list[str],
     action: str,
@@ -65,12 +78,10 @@ def _write(
         raise SowError("there is nothing to log", 'sow log --action A --result R "what was done"')
     actor = context.actor()
     if desk and actor.is_worker and actor.task != desk.id:
-        raise SowError(f"a worker on task {actor.task} may not write the log of task {desk.id}", "log on your own task")
+        raise SowError(f"the worker of {actor.task} may not write the log of {desk.title}", "log on your own desk")
     if desk:
-        task = _task(home, desk)
-        signed = ids.agent_id(
-            actor.name if actor.is_worker and actor.task == desk.id else task["assigned_agent"], task["iteration"]
-        )
+        role, iteration = _at_work(home, desk)
+        signed = ids.agent_id(actor.name if actor.is_worker else role, iteration)
     else:
         signed = "orchestrator"
     entry: LogEntry = {
@@ -92,6 +103,15 @@ def _write(
     return 0
 
 
+def _at_work(home: Home, desk: Desk | MemberDesk) -> tuple[str, int]:
+    """Who works at a desk, and which attempt it is."""
+    if isinstance(desk, Desk):
+        task = _task(home, desk)
+        return task["assigned_agent"], task["iteration"]
+    member = desk.member()
+    return (member["agent"], member["iteration"]) if member else (desk.id, 1)
+
+
 def _task(home: Home, desk: Desk) -> Task:
     """The task that an entry is about; a broken state file is repaired first."""
     try:
@@ -104,7 +124,7 @@ def _task(home: Home, desk: Desk) -> Task:
     return loaded["task"]
 
 
-def _show(home: Home, desk: Desk | None, *, json: bool) -> int:
+def _show(home: Home, desk: Desk | MemberDesk | None, *, json: bool) -> int:
     entries = logs.read(home, desk.log_path if desk else f"{home.project}/log.md")
     if json:
         from sow.cli.output import emit

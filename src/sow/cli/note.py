@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
-from sow.domain import text
+from sow.domain import ids, text
 from sow.domain.note import CATEGORIES
 from sow.store import note_acts
 from sow.system.terminal import harmless, out
 
-TASK = Option("--task", "ID", "Whose desk; without: SOW_TASK", completes="tasks")
+TASK = Option("--task", "ID", "Whose desk: a task, or an agent of the workflow; without: SOW_TASK", completes="tasks")
 NUMBER = Argument("number", "The note's number, such as 1 or note_001")
 
 
 def add(call: Context, *, description: str, context: str, category: str, task: str) -> int:
     note = note_acts.add(
         call.home(),
-        call.task(task),
+        call.workplace(task),
         description=text.text(call.text(description, "--description"), "--description", 20_000),
         context=text.text(call.text(context, "--context"), "--context", 20_000),
         category=category,
@@ -28,21 +28,22 @@ def add(call: Context, *, description: str, context: str, category: str, task: s
 
 def resolve(context: Context, *, number: str, resolution: str, task: str) -> int:
     words = text.text(context.text(resolution, "--resolution"), "--resolution", 100_000)
-    note = note_acts.resolve(context.home(), context.task(task), number, resolution=words, actor=context.actor())
+    note = note_acts.resolve(context.home(), context.workplace(task), number, resolution=words, actor=context.actor())
     out(f"{note['note_id']} is resolved by {note['resolved_by']}")
     return 0
 
 
 def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
-    ident = context.task(task)
+    ident = context.workplace(task)
     words = text.text(context.text(reason, "--reason"), "--reason", 20_000)
     note = note_acts.escalate(context.home(), ident, number, reason=words, actor=context.actor())
-    out(f"{note['note_id']} is escalated; end your turn with: sow task set --id {ident} status paused")
+    way = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
+    out(f"{note['note_id']} is escalated; end your turn with: sow {way}")
     return 0
 
 
 def listed(context: Context, *, task: str, json: bool) -> int:
-    desk, notes = note_acts.listed(context.home(), context.task(task))
+    desk, notes = note_acts.listed(context.home(), context.workplace(task))
     if json:
         from sow.cli.output import emit
 
@@ -74,7 +75,8 @@ COMMANDS = (
             Option("--category", "KIND", "What kind of matter it is", choices=CATEGORIES),
             TASK,
         ),
-        details="A task with an open or escalated note cannot be set to needs_review.\n"
+        details="A task with an open or escalated note cannot be set to needs_review, nor an agent of a\n"
+        "workflow to ready_for_verification.\n"
         "Matters of technology, architecture, security, requirements and conflict\n"
         "cannot be resolved by their own agent: escalate them.",
     ),

@@ -70,12 +70,20 @@ def show(context: Context, *, json: bool) -> int:
 def save(context: Context, *, message: str) -> int:
     home = context.home()
     context.judge("commit the project's state")
-    project = projects.load(home)
-    commit = save_project(
-        home, text.line(message, "--message", 200) if message else f"sow: save project {project['name']}"
-    )
-    out(f"saved as {commit}" if commit else "nothing to save: the project is committed as it is")
+    what, name = _saved(home)
+    commit = save_project(home, text.line(message, "--message", 200) if message else f"sow: save {what} {name}")
+    out(f"saved as {commit}" if commit else f"nothing to save: the {what} is committed as it is")
     return 0
+
+
+def _saved(home: Home) -> tuple[str, str]:
+    """What there is to save, and its name: the project, or a workflow without one."""
+    from sow.store.workflow import WorkflowFolder
+
+    folder = WorkflowFolder(home)
+    if folder.exists() and not projects.exists(home):
+        return "workflow", folder.workflow()["name"]
+    return "project", projects.load(home)["name"]
 
 
 def remember(context: Context, *, memory_text: str) -> int:

@@ -33,7 +33,7 @@ def _for_caller(context: Context, text: str) -> str:
         return text
     from sow.engine.own_command import sow_word
 
-    return prompts.render(text, sow=sow_word(), task=ids.task_id(task))
+    return prompts.render(text, sow=sow_word(), task=task if ids.is_member(task) else ids.task_id(task))
 
 
 def _list(below: str, *, json: bool) -> int:

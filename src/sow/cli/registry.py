@@ -16,6 +16,7 @@ GROUPS = {
     "plan": "plan",
     "run": "run",
     "runs": "runs",
+    "workflow": "workflow",
     "integrate": "integrate",
     "salvage": "salvage",
     "feedback": "feedback",

@@ -192,8 +192,9 @@ def _open(
 
     return opening.folder_for(
         home,
-        project,
+        project["project_id"],
         name=reading.plan.name[:200] or "plan",
+        branch=project["branch"],
         base=git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
         plans=[{"path": path, "digest": given.digests[name]} for name, path in given.paths.items()],
         tasks=_chosen(home, project, given, wish),
@@ -207,7 +208,7 @@ def _sail(
     """The run from its first entry in the journal to the last; returns what there is to say about its end."""
     from sow.cli.live import Live
     from sow.engine import closing, opening
-    from sow.engine.run import Loop
+    from sow.engine.run import PlanLoop
     from sow.engine.steps import drive
 
     home = folder.home
@@ -224,7 +225,7 @@ def _sail(
             judges=wish.reviewers,
         )
         ship.tell("run_started", **_facts(folder, project), recovered=goes_on)
-        loop = Loop(ship, tick=live.tick)
+        loop = PlanLoop(ship, tick=live.tick)
         remarks = drive(closing.close(ship, loop.sail()))
         seconds = round(time.monotonic() - ship.begun, 3)
         run = folder.run

@@ -32,10 +32,15 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
         "retries": _number(call, "retries", _count(control.get("retry_on_red"), config.setting("run", "retries"))),
         "max_wait": _time(call, "max_wait") if call["max_wait"] else configs.seconds(config.setting("run", "max_wait")),
     }
-    if call["executor"]:
-        settings["executor"] = config.executor(call["executor"]).name
     if call["agent"]:
         settings["agent"] = call["agent"]
+    return _with_limits(settings, config, call)
+
+
+def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str]) -> RunSettings:
+    """The settings with what the call says about who works, how long, and for how much."""
+    if call["executor"]:
+        settings["executor"] = config.executor(call["executor"]).name
     if call["timeout"]:
         settings["timeout"] = _time(call, "timeout")
         if not settings["timeout"]:
@@ -43,6 +48,22 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
     if call["max_cost"]:
         settings["max_cost"] = _money(call["max_cost"])
     return settings
+
+
+def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
+    """The settings of a workflow's run: its agents share one folder, and its plan says who verifies them."""
+    at_once = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
+    if not at_once:
+        raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
+    settings: RunSettings = {
+        "max_concurrency": at_once,
+        "schedule": "ready",
+        "isolation": "none",
+        "review": "off",
+        "retries": 0,
+        "max_wait": configs.seconds(call["max_wait"] or str(config.setting("run", "max_wait"))),
+    }
+    return _with_limits(settings, config, call)
 
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:

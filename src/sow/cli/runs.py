@@ -113,10 +113,11 @@ def stop(context: Context, *, run: str, wait: str) -> int:
             f"process {asked.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
         )
     left = runs.find(home, chosen.id)
-    plans = " ".join(each["path"] for each in left.run["plans"]) or "PLAN"
     terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {report.status_of(home, left)}"))
     if left.run["status"] != "ended":
-        terminal.out(harmless_line(f"go on with: sow run {plans}"))
+        from sow.engine.report_next import again
+
+        terminal.out(harmless_line(f"go on with: {again([each['path'] for each in left.run['plans']])}"))
     return 0
 
 

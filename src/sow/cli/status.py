@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.cli.context import Context
 from sow.cli.idle import doors
+from sow.cli.inbox import everything
 from sow.cli.output import emit, table
 from sow.cli.spec import Command
 from sow.cli.task_view import titled
 from sow.domain.advice import next_step
 from sow.domain.ids import agent_id
-from sow.domain.inbox import items
+from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.system.terminal import harmless, harmless_line, out, paint
@@ -37,13 +40,52 @@ def status(context: Context, *, json: bool) -> int:
 
 
 def _no_project(home: Home, *, json: bool) -> int:
+    workflow = _workflow(home)
     step = {"text": "there is no project on this branch: start one", "command": 'sow project new "NAME"'}
+    if workflow:
+        step = {"text": f"the workflow is {workflow['status']}", "command": workflow["next"]}
     if json:
-        emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "next": step})
+        emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
     else:
         out(harmless_line(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}"))
+        _show_workflow(workflow)
         out(f"next: {step['text']}: {step['command']}")
     return 0
+
+
+def _workflow(home: Home) -> dict[str, Any] | None:
+    """A workflow in a few facts; None where there is none, which costs nothing."""
+    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        return None
+    from sow.domain import advice_on_workflow
+    from sow.domain.workflow_agent import DONE
+    from sow.store.workflow import WorkflowFolder
+
+    folder = WorkflowFolder(home)
+    try:
+        workflow = folder.workflow()
+    except SowError as error:
+        return {
+            "name": None,
+            "status": "broken",
+            "problem": error.message,
+            "agents": 0,
+            "done": 0,
+            "next": "sow doctor",
+        }
+    statuses = [each["status"] for each in workflow["members"].values()]
+    done = sum(each in DONE for each in statuses)
+    counts = {"agents": len(statuses), "done": done}
+    advice = advice_on_workflow.next_step(workflow, designed=os.path.isfile(folder.plan_path))
+    return {"name": workflow["name"], "status": workflow["status"], **counts, "next": advice}
+
+
+def _show_workflow(workflow: dict[str, Any] | None) -> None:
+    if workflow and workflow["name"]:
+        counts = f"{workflow['done']} of {workflow['agents']} agents verified"
+        out(harmless_line(f"workflow {workflow['name']}: {workflow['status']}, {counts}; see 'sow workflow status'"))
+    elif workflow:
+        out(harmless_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
 
 
 def document(home: Home) -> dict[str, Any]:
@@ -53,7 +95,7 @@ def document(home: Home) -> dict[str, Any]:
     project = projects.load(home)
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
-    waiting = items(tasks, project["phases"], broken)
+    waiting = everything(home, project, tasks, broken)
     idle = doors(readable)
     where = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
@@ -64,6 +106,7 @@ def document(home: Home) -> dict[str, Any]:
             key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")
         },
         "root": home.root,
+        "workflow": _workflow(home),
         "phases": project["phases"],
         "counts": counts,
         "tasks": [{**task, "phase": desk.phase} for desk, task in readable],
@@ -82,6 +125,7 @@ def _show(known: dict[str, Any]) -> None:
     if project["description"]:
         out(harmless(project["description"]).strip())
     out("phases: " + " → ".join(_phase(each) for each in known["phases"]))
+    _show_workflow(known["workflow"])
     out("tasks: " + (", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"))
     rows = [
         (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), titled(t))

@@ -37,13 +37,15 @@ def next_step(
     """
     if inbox:
         item = inbox[0]
-        subject = f"task {item['task']}" if item["task"] else "the project"
+        agent = f"agent {item['agent']}" if item["agent"] else "the project"
+        subject = f"task {item['task']}" if item["task"] else agent
         verb = {
             "question": "answer",
             "review": "review",
             "failed": "look into",
             "phase": "decide on",
             "broken": "repair",
+            "approval": "approve",
         }[item["kind"]]
         return _step(f"{verb} {subject}: {item['text']}", item["do"])
     if idle:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 GAP = 10
 WIDTH = 3
 MAX_DIGITS = 9
+MAX_MEMBER = 63
 
 
 def is_task_id(text: str) -> bool:
@@ -20,6 +21,18 @@ def is_task_id(text: str) -> bool:
         and text.isascii()
         and text.isdigit()
         and (len(text) == WIDTH or text[0] != "0")
+    )
+
+
+def is_member(text: str) -> bool:
+    """Whether the text can be the name of a workflow's agent: a small letter, then letters, digits, _ and -."""
+    rest = text.replace("_", "").replace("-", "")
+    return (
+        0 < len(text) <= MAX_MEMBER
+        and text.isascii()
+        and rest.isalnum()
+        and text == text.lower()
+        and "a" <= text[0] <= "z"
     )
 
 

@@ -22,26 +22,34 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
     ]
     waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
     waiting += [
-        _item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
+        item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
     ]
-    return sorted(waiting, key=lambda item: (-item["blocks"], item["since"], item["task"] or ""))
+    return ranked(waiting)
 
 
-def _item(
+def ranked(waiting: Iterable[Item]) -> list[Item]:
+    """What holds up most comes first, then what has waited longest."""
+    return sorted(waiting, key=lambda each: (-each["blocks"], each["since"], each["task"] or each["agent"] or ""))
+
+
+def item(
     kind: str,
     *,
     text: str,
     do: str,
     task: str | None = None,
+    agent: str | None = None,
     phase: str | None = None,
-    number: int | None = None,
+    number: int | str | None = None,
     since: str = "",
     blocks: int = 0,
 ) -> Item:
+    """One thing that waits: for a task, an agent of a workflow, or a phase; `do` is the command that settles it."""
     return {
         "number": number,
         "kind": kind,
         "task": task,
+        "agent": agent,
         "phase": phase,
         "text": text,
         "since": since,
@@ -55,7 +63,7 @@ def _of_task(task: Task, blocks: int) -> Item:
     if "question" in task:
         question = task["question"]
         do = f'sow answer {question["number"]} "…"'
-        return _item(
+        return item(
             "question",
             task=ident,
             text=question["text"],
@@ -65,11 +73,11 @@ def _of_task(task: Task, blocks: int) -> Item:
             do=do,
         )
     if task["status"] == "paused":
-        return _item(
+        return item(
             "question", task=ident, text=f"paused: {name}", since=since, blocks=blocks, do=f'sow answer {ident} "…"'
         )
     if task["status"] == "failed":
-        return _item(
+        return item(
             "failed",
             task=ident,
             text=name,
@@ -77,7 +85,7 @@ def _of_task(task: Task, blocks: int) -> Item:
             blocks=blocks,
             do=f"sow task set --id {ident} status in_progress",
         )
-    return _item(
+    return item(
         "review",
         task=ident,
         text=f"{name} (iteration {task['iteration']})",
@@ -89,7 +97,7 @@ def _of_task(task: Task, blocks: int) -> Item:
 
 def _of_phase(phase: Phase) -> Item:
     text = f"add phase {phase['name']}? {phase.get('reason', '')}".strip()
-    return _item(
+    return item(
         "phase",
         text=text,
         phase=phase["name"],
@@ -101,12 +109,18 @@ def _of_phase(phase: Phase) -> Item:
 
 def blocked_by(tasks: Sequence[Task], broken: Iterable[str] = ()) -> dict[str, int]:
     """For each task, how many open tasks wait for it, near or far; a broken one holds others up too."""
-    dependents: dict[str, list[str]] = {each: [] for each in (*(task["id"] for task in tasks), *broken)}
-    for task in tasks:
-        for each in task["depends_on"]:
-            if each in dependents and task["status"] not in ("completed", "abandoned"):
-                dependents[each].append(task["id"])
-    return {ident: _reach(ident, dependents) for ident in dependents}
+    waits = {task["id"]: task["depends_on"] for task in tasks if task["status"] not in ("completed", "abandoned")}
+    return held_up((*(task["id"] for task in tasks), *broken), waits)
+
+
+def held_up(names: Iterable[str], waits: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """For each name, how many others wait for it, near or far; `waits` has whom each that is not done waits for."""
+    dependents: dict[str, list[str]] = {each: [] for each in names}
+    for name, needed in waits.items():
+        for each in needed:
+            if each in dependents:
+                dependents[each].append(name)
+    return {name: _reach(name, dependents) for name in dependents}
 
 
 def _reach(start: str, dependents: Mapping[str, Sequence[str]]) -> int:

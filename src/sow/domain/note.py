@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import actor as actors
+from sow.domain.ids import is_member
 from sow.domain.lifecycle import Lifecycle
 from sow.errors import IllegalMove
 
@@ -42,7 +43,7 @@ def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
     if actor.is_worker and event == "answer":
         raise IllegalMove(
             f"{note['note_id']} is escalated: its own agent may not resolve it",
-            "set the task to paused and end your turn",
+            f"{'set your status to blocked' if is_member(actor.task) else 'set the task to paused'} and end your turn",
         )
     if actor.is_worker and note.get("category") in ESCALATED_CATEGORIES:
         raise IllegalMove(
@@ -76,3 +77,11 @@ def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
     except IllegalMove:
         return False
     return after["status"] != "open" or before == after
+
+
+def is_answered(before: Note, after: Note | None, answer: str) -> bool:
+    """Whether the one thing that happened to an escalated note is this answer, which was given by somebody else."""
+    if after is None or not answer or before["status"] != "escalated" or after["status"] != "resolved":
+        return False
+    given = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
+    return {**before, **given} == after and after.get("resolution") == answer and given["resolved_by"] != "agent_self"

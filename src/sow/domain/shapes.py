@@ -275,3 +275,113 @@ class RunState(TypedDict):
     schema_version: str
     revision: int
     run: Run
+
+
+class MemberOutput(TypedDict):
+    path: str
+    version: int
+    digest: str
+    at: str
+
+
+class MemberQuestion(TypedDict):
+    number: int
+    text: str
+    asked_at: str
+    kind: str
+
+
+class VerificationResults(TypedDict):
+    result: str
+    missing_evidence: list[str]
+    findings: list[Finding]
+    round: int
+    verifier: str
+    at: str
+
+
+class MemberState(TypedDict):
+    status: str
+    task_id: str
+    kind: str
+    agent: str
+    verifier: str
+    dependencies: list[str]
+    iteration: int
+    tries: int
+    rounds: int
+    last_update: str | None
+    outputs: list[MemberOutput]
+    read: dict[str, int]
+    verifier_tries: NotRequired[int]
+    session_id: NotRequired[str]
+    session_start: NotRequired[int]
+    result: NotRequired[VerificationResults]
+    question: NotRequired[MemberQuestion]
+    feedback: NotRequired[str]
+    inferred: NotRequired[bool]
+    requested_by: NotRequired[list[str]]
+    pending_answer: NotRequired[str]
+
+
+class AnsweredMember(TypedDict):
+    number: int
+    member: str
+    kind: str
+    text: str
+    asked_at: str
+    answer: str
+    answered_at: str
+    answered_by: str
+
+
+class Escalation(TypedDict):
+    member: str
+    task_id: str
+    note_id: str
+    description: str
+    at: str
+    route: NotRequired[str]
+    question: NotRequired[str]
+    resolution: NotRequired[str]
+    resolved_at: NotRequired[str]
+
+
+class DesignCheck(TypedDict):
+    digest: str
+    sections: dict[str, str]
+    passed: bool
+    at: str
+    by: str
+
+
+class PlanApproval(TypedDict):
+    digest: str
+    sections: dict[str, str]
+    by: str
+    at: str
+    how: str
+
+
+class Workflow(TypedDict):
+    id: str
+    name: str
+    task_id: str
+    status: str
+    created_at: str
+    updated_at: str
+    question_number: int
+    members: dict[str, MemberState]
+    escalations: list[Escalation]
+    branch: NotRequired[str]
+    answers: NotRequired[list[AnsweredMember]]
+    session_start: NotRequired[str]
+    plan_digest: NotRequired[str]
+    verified: NotRequired[DesignCheck]
+    approval: NotRequired[PlanApproval]
+
+
+class WorkflowState(TypedDict):
+    schema_version: str
+    revision: int
+    workflow: Workflow

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sow.domain import final_answer
 from sow.domain import finding as findings_of
 from sow.domain.finding import identity as identity
 from sow.domain.finding import same_again as same_again
-from sow.domain.review_text import Passage, survey
 from sow.domain.wording import similar as similar
 
 TYPE_CHECKING = False
@@ -13,36 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from sow.domain.final_answer import Answer
+    from sow.domain.review_text import Passage
     from sow.domain.shapes import Finding
 
 GREEN, YELLOW, RED, DOUBTFUL = "GREEN", "YELLOW", "RED", ""
 FLAGS = (GREEN, YELLOW, RED)
 STRICTNESS = (GREEN, YELLOW, DOUBTFUL, RED)
-MAX_READ = 64 << 10
+MAX_READ = final_answer.MAX_READ
 MAX_FEEDBACK = 20_000
 
 
-def _forms() -> dict[str, str]:
-    """Every way to write the verdict's line, with its flag: with brackets or without, with bold letters or without."""
-    found = {}
-    for flag in FLAGS:
-        for word in (flag, f"[{flag}]"):
-            for line in (
-                f"Quality Control: {word}",
-                f"**Quality Control: {word}**",
-                f"**Quality Control:** {word}",
-                f"**Quality Control**: {word}",
-                f"Quality Control: **{word}**",
-                f"**Quality Control:** **{word}**",
-                f"**Quality Control**: **{word}**",
-            ):
-                found[line] = flag
-    return found
-
-
-FORMS = _forms()
-DRESS = {ord(letter): None for letter in " \t*_`"}
-LABELS = ("Feedback:", "**Feedback:**", "**Feedback**:")
+TITLE = "Quality Control"
+FORMS = final_answer.forms(TITLE, FLAGS)
 
 
 class Verdict:
@@ -67,18 +50,10 @@ class Verdict:
 
 def parse(final_text: str, nonce: str) -> Verdict:
     """The verdict in a reviewer's final text: a JSON block with this review's nonce, or exactly one line of its own."""
-    text = final_text[:MAX_READ]
-    cut = len(final_text) > MAX_READ
-    passage = survey(text)
-    key = f'"{nonce}"'
-    named = text.count(key) if nonce else 0
-    if named > 1:
-        return _doubt("the nonce is there more than once")
-    if named:
-        return _from_json(passage, text.index(key), nonce)
-    if cut:
-        return _doubt("the answer is too long, and its beginning holds no JSON block with the nonce")
-    return _from_line(passage)
+    answer = final_answer.read(final_text, nonce)
+    if answer.why:
+        return _doubt(answer.why)
+    return _from_line(answer.passage) if answer.said is None else _from_json(answer, answer.said)
 
 
 def strictest(verdicts: Iterable[Verdict | None]) -> Verdict:
@@ -110,17 +85,12 @@ def _doubt(why: str) -> Verdict:
     return Verdict(DOUBTFUL, why=why)
 
 
-def _from_json(passage: Passage, at: int, nonce: str) -> Verdict:
-    """The verdict of the block around this place, if lines outside of it do not say otherwise."""
-    start, end = passage.block(at)
-    said = _object(passage.text[start:end])
-    if not isinstance(said, dict) or said.get("nonce") != nonce:
-        return _doubt("the nonce stands in no JSON block of its own")
+def _from_json(answer: Answer, said: dict[str, Any]) -> Verdict:
+    """The verdict of the block, if lines outside of it do not say otherwise."""
     flag = said.get("verdict")
     if flag not in FLAGS:
         return _doubt("the JSON block has no verdict GREEN, YELLOW or RED")
-    lines = [line for line in passage.lines if not line.inside and not start <= line.start < end]
-    if any(FORMS.get(line.text) != flag for line in lines if _mentions(line.text)):
+    if any(FORMS.get(line.text) != flag for line in answer.own_lines() if _mentions(line.text)):
         return _doubt("the JSON block and a line of the answer do not agree")
     return _judged(flag, said)
 
@@ -141,51 +111,14 @@ def _judged(flag: str, said: dict[str, Any]) -> Verdict:
     return Verdict(flag, feedback=feedback, findings=findings_of.joined([kept]))
 
 
-def _object(text: str) -> object:
-    """The JSON in a text, None if it is none or says something twice."""
-    import json
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({key for key, _ in pairs}) < len(pairs):
-            raise ValueError("a key is there twice")
-        return dict(pairs)
-
-    try:
-        return json.loads(text, object_pairs_hook=once)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _mentions(line: str) -> bool:
     """Whether a line speaks of a verdict, in whatever dress."""
-    return "qualitycontrol:" in line.casefold().translate(DRESS)
+    return final_answer.mentions(line, f"{TITLE}:")
 
 
 def _from_line(passage: Passage) -> Verdict:
     """The verdict of the only line that speaks of one, if it stands for itself."""
-    mentions = [at for at, line in enumerate(passage.lines) if _mentions(line.text)]
-    if len(mentions) != 1:
-        return _doubt("more than one line gives a verdict" if mentions else "there is no verdict")
-    (at,) = mentions
-    line = passage.lines[at]
-    flag = FORMS.get(line.text, DOUBTFUL)
+    flag, at, why = final_answer.sole_line(passage, FORMS, _mentions)
     if not flag:
-        return _doubt("the line of the verdict has another form")
-    if line.inside or passage.hides(line.start):
-        return _doubt("the verdict stands in a quotation, a code block or hidden text")
-    before, after = passage.around(at)
-    if (before and before[-1] not in ".!?") or (after and not after.startswith(LABELS)):
-        return _doubt("the verdict is part of a sentence")
-    return Verdict(flag, feedback=_feedback(passage, at))
-
-
-def _feedback(passage: Passage, at: int) -> str:
-    """What follows the label, else all but the line of the verdict."""
-    lines = passage.lines
-    for number in range(at + 1, len(lines)):
-        label = next((each for each in LABELS if lines[number].text.startswith(each)), "")
-        if label:
-            text = passage.text[lines[number].start + len(label) :]
-            return findings_of.tidy(text, MAX_FEEDBACK)
-    rest = [line.text for number, line in enumerate(lines) if number != at]
-    return findings_of.tidy("\n".join(rest), MAX_FEEDBACK)
+        return _doubt(why)
+    return Verdict(flag, feedback=findings_of.tidy(final_answer.feedback_of(passage, at), MAX_FEEDBACK))

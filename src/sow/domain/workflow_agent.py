@@ -25,3 +25,6 @@ WORKFLOW_AGENT = Lifecycle(
         ("failed", "working"): "retry",
     },
 )
+
+NOTED = ("working", "completion_drive_review", "blocked")  # in which an agent has notes to write
+DONE = ("verified", "session_complete")  # on which others may build

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Task
     from sow.executors.adapter import Outcome
     from sow.executors.story import Event
+    from sow.store.desk import Desk
     from sow.store.home import Home
     from sow.store.seen import Seen
     from sow.store.sessions import Record
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 class Result:
     """What a turn came to."""
 
-    __slots__ = ("executor", "outcome", "record", "remarks", "status", "task")
+    __slots__ = ("desk", "executor", "outcome", "record", "remarks", "status", "task")
 
-    def __init__(self, *, task: Task, outcome: Outcome, record: Record, executor: str, remarks: list[str]) -> None:
+    def __init__(
+        self, *, desk: Desk, task: Task, outcome: Outcome, record: Record, executor: str, remarks: list[str]
+    ) -> None:
+        self.desk = desk
         self.task = task
         self.status = task["status"]
         self.outcome = outcome

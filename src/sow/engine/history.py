@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.entry import Entry
-from sow.domain.ids import is_task_id
+from sow.domain.ids import is_member, is_task_id
 from sow.engine.call import Call, epoch
 
 TYPE_CHECKING = False
@@ -83,6 +83,16 @@ class TaskHistory:
             self.begun = None
 
 
+def _number(entry: Entry) -> int | str | None:
+    """A question's number: 3 in a project, w1 in a workflow."""
+    return entry.count("number") or entry.text("number") or None
+
+
+def _is_worker(text: str) -> bool:
+    """Whether this is whom an entry can be about: a task, or an agent of a workflow."""
+    return is_task_id(text) or is_member(text)
+
+
 class History:
     """The whole of a journal."""
 
@@ -123,7 +133,7 @@ class History:
         self.calls[-1].take(entry)
         self._end_wait(entry)
         handle = EVENTS.get(entry.event)
-        if handle and (is_task_id(entry.task) or entry.event in OF_THE_RUN):
+        if handle and (_is_worker(entry.task) or entry.event in OF_THE_RUN):
             handle(self, entry)
 
     def _cut_off(self) -> None:
@@ -148,7 +158,7 @@ class History:
     def _run_started(self, entry: Entry) -> None:
         self.recovered += entry.data.get("recovered") is True
         for each in entry.entries("tasks"):
-            if is_task_id(each.text("id")):
+            if _is_worker(each.text("id")):
                 self.task(each.text("id")).plan = each
 
     def _task_started(self, entry: Entry) -> None:
@@ -241,7 +251,7 @@ class History:
         self.questions.append(
             {
                 "task": entry.task,
-                "number": entry.count("number") or None,
+                "number": _number(entry),
                 "text": entry.text("text"),
                 "asked_at": entry.at,
                 "answered_at": None,
@@ -253,7 +263,7 @@ class History:
 
     def _answered(self, entry: Entry) -> None:
         self._touch(entry)
-        number = entry.count("number") or None
+        number = _number(entry)
         for each in self.questions:
             if each["task"] == entry.task and each["number"] == number and each["answered_at"] is None:
                 each |= {"answered_at": entry.at, "origin": entry.text("origin") or None}

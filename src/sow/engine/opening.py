@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 def folder_for(
     home: Home,
-    project: ProjectState,
+    owner: str,
     *,
     name: str,
+    branch: str,
     base: str,
     plans: list[RunPlan],
     tasks: list[str],
     settings: RunSettings,
 ) -> tuple[RunFolder, bool]:
-    """The run that was not ended yet, with the settings of this call, or a new one; and whether it goes on."""
-    known = runs.unfinished(home, project["project_id"])
+    """The run of a project or workflow that was not ended yet, or a new one; and whether it goes on."""
+    known = runs.unfinished(home, owner)
     if known is not None and [each["path"] for each in known.run["plans"]] == [each["path"] for each in plans]:
         known.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
         known.run.pop("ended_at", None)
@@ -45,9 +46,9 @@ def folder_for(
         return known, True
     run: Run = {
         "id": runs.new_id(),
-        "project_id": project["project_id"],
+        "project_id": owner,
         "name": name,
-        "branch": project["branch"],
+        "branch": branch,
         "base": base,
         "status": "running",
         "started_at": clock.now(),

@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from sow.domain.shapes import SessionTurn
     from sow.executors.adapter import Adapter
     from sow.store.home import Home
+    from sow.store.member_desk import MemberDesk
     from sow.store.sessions import Record
 
 
-def recover(desk: Desk, environment: Mapping[str, str]) -> list[str]:
+def recover(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str]:
     """Put every session of a task in order, for one who has its claim; returns what there is to say about it."""
     records = sessions.records(desk)
     said = [said for record in records for said in _recover(record, environment)]
-    return said + (settle.after_crash(desk) if any(map(_is_open, records)) else [])
+    if isinstance(desk, Desk) and any(map(_is_open, records)):  # a workflow's state is looked at whenever it is opened
+        said += settle.after_crash(desk)
+    return said
 
 
-def is_needed(desk: Desk) -> bool:
+def is_needed(desk: Desk | MemberDesk) -> bool:
     """Whether a turn on a task never ended, or nobody settled it, as far as its records tell."""
     return any(map(_is_open, sessions.records(desk)))
 
@@ -70,7 +73,7 @@ def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
     if not unfinished:
         return []
     swept = f"; {left} of its processes were ended" if left else ""
-    return [f"an earlier turn on task {record.desk.id} was cut off{swept}"]
+    return [f"an earlier turn on {record.desk.title} was cut off{swept}"]
 
 
 def _end(record: Record, turn: SessionTurn) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.engine import recorded_turns, report_next, report_page, report_tasks, report_totals
+from sow.engine import recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
 from sow.errors import SowError
@@ -101,8 +101,11 @@ def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
 
 
 def _states(home: Home, project_id: str) -> tuple[dict[str, Document], list[str]]:
-    """The present states of the project's tasks; none where the project is gone, or another is in its place."""
+    """The present states of the tasks, or of the crew; none where the project is gone, or another is there."""
     try:
+        crew = report_crew.states(home, project_id)
+        if crew is not None:
+            return crew, []
         project = projects.load(home)
         if project["project_id"] != project_id:
             return {}, [

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from sow.domain.ids import is_member
+from sow.engine import report_crew
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +29,8 @@ def _step(text: str, command: str) -> Step:
 
 
 def _called(row: dict[str, Any]) -> str:
+    if is_member(row["id"]):
+        return f"agent {row['id']}"
     return f"task {row['plan_id']} ({row['id']})" if row["plan_id"] else f"task {row['id']}"
 
 
@@ -40,7 +45,8 @@ def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
     for row in rows:
         if row["outcome"] == "failed" and row["status"] in ("failed", None):
             why = f": {row['why']}" if row["why"] else ""
-            yield _step(f"{_called(row)} failed{why}", f"sow task show {row['id']}")
+            look = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
+            yield _step(f"{_called(row)} failed{why}", look)
 
 
 def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
@@ -55,11 +61,16 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return
     if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
-        yield _step(_why_again(rows), f"sow run {shlex.join(run['plans']) or 'PLAN'}")
-    elif run["exit"] == WAITS:
+        yield _step(_why_again(rows), again(run["plans"]))
+    elif run["exit"] == WAITS and not report_crew.is_crew(run["plans"]):
         yield _step("all is done and not yet on your branch", "sow integrate")
-    if any(row["outcome"] == "completed" for row in rows):
+    if any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
+
+
+def again(plans: list[str]) -> str:
+    """The command that goes on with a run."""
+    return report_crew.AGAIN if report_crew.is_crew(plans) else f"sow run {shlex.join(plans) or 'PLAN'}"
 
 
 def _branch(run: dict[str, Any]) -> str:

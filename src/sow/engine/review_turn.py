@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.agent_files import touches_agent_files
+from sow.engine.beside import notes_beside
 from sow.engine.ended import Ended
 from sow.engine.reviewing import MOST_DIFF, Reviewing, words_of, written
 from sow.engine.work_turn import until_of
@@ -80,16 +81,18 @@ def _write(job: TaskJob, task: Task, name: str, commit: str, found: Verdict) -> 
 def _hear(job: TaskJob, task: Task, name: str, executor: ExecutorConfig, commit: str) -> Steps[Heard]:
     """One reviewer with one executor, in a checkout of its own where there are worktrees."""
     ship, isolation = job.ship, job.ship.isolation
-    reviewing = Reviewing(ship, job.desk, job.project, ship.agents.get(name), executor, job.hear)
+    reviewing = Reviewing(ship, job.desk, ship.agents.get(name), executor, job.hear)
     output = sessions.final_text(job.desk, task)
+    beside = notes_beside(ship, job.project, job.id)
     if isolation is None or not commit:
-        return (yield from reviewing.hold(task, cwd=ship.home.root, output=output, diff=SHARED, remarks=job.remarks))
+        facts = {"output": output, "diff": SHARED, "beside": beside}
+        return (yield from reviewing.hold(task, cwd=ship.home.root, **facts, remarks=job.remarks))
     base = task["work"]["base"]
     touched = touches_agent_files(isolation.worktrees.changed_paths(base, commit))
     remarks = [*job.remarks, *(f"the change touches {each}, which steers agents" for each in touched)]
     diff = isolation.worktrees.diff(base, commit, MOST_DIFF)
     cwd = isolation.worktrees.judge(job.id, commit, base)
     try:
-        return (yield from reviewing.hold(task, cwd=cwd, output=output, diff=diff, remarks=remarks))
+        return (yield from reviewing.hold(task, cwd=cwd, output=output, diff=diff, remarks=remarks, beside=beside))
     finally:
         isolation.worktrees.remove_judge(job.id)

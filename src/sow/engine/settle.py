@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from sow.domain import note
 from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
 from sow.store import aside, kept, log, notes, task_acts
 from sow.store import project as projects
+from sow.store.at_work import is_at_work
 from sow.store.snapshot import Edit
-from sow.system import clock, tree
+from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import ProjectState, Task
+    from sow.domain.shapes import Task
     from sow.store.desk import Desk
     from sow.store.home import Home
     from sow.store.snapshot import Snapshot
@@ -27,8 +27,8 @@ def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
     remarks = []
     for edit in snapshot.edits():
         if edit.task == own.id:
-            remarks.append(_own_notes(edit, own, snapshot) if edit.is_notes else _own_state(edit, own))
-        elif not edit.task or not _is_at_work(edit.task, own.home):
+            remarks.append(_own_notes(edit, own) if edit.is_notes else _own_state(edit, own))
+        elif not edit.task or not is_at_work(own.home, edit.task):
             remarks.append(_foreign(edit, own.home))
     return remarks
 
@@ -52,11 +52,6 @@ def _text(desk: Desk) -> str | None:
         return desk.home.read(desk.state_path)
     except (FileNotFoundError, SowError):  # whoever needs it says what is wrong, and repairs it
         return None
-
-
-def _is_at_work(task: str, home: Home) -> bool:
-    """Whether somebody works on a task: another process, or a worker of this very run."""
-    return task in tree.NURSERY.tasks.values() or bool(home.holder(task))
 
 
 def _foreign(edit: Edit, home: Home) -> str:
@@ -99,15 +94,14 @@ def _status(desk: Desk) -> str:
         return ""
 
 
-def _own_notes(edit: Edit, own: Desk, snapshot: Snapshot) -> str:
+def _own_notes(edit: Edit, own: Desk) -> str:
     """Notes that the worker added by hand stay; a note that it took away or closed against the rules comes back."""
     actor = Actor(kind=WORKER, name="worker", task=own.id)
     try:
-        before = notes.parse(own, edit.good)["notes"] if edit.good else []
+        before = notes.parse(own, edit.good) if edit.good else None
         session = notes.load(own)
-        now = {each["note_id"]: each for each in session["notes"]} if session else {}
-        if session and all(note.may_become(each, now.get(each["note_id"]), actor) for each in before):
-            notes.save(own, session, snapshot.project["project_id"])
+        if session and (before is None or notes.lawful(before, session, actor)):
+            notes.save(own, session, edit.owner)
             return f"task {own.id}: the worker wrote notes by hand; they count"
     except SowError:
         pass  # broken, and so of no use to anybody
@@ -115,7 +109,7 @@ def _own_notes(edit: Edit, own: Desk, snapshot: Snapshot) -> str:
     return f"task {own.id}: the worker edited its notes by hand; the last good ones are back"
 
 
-def infer(desk: Desk, project: ProjectState, *, worked: bool) -> tuple[Task, bool]:
+def infer(desk: Desk, *, worked: bool) -> tuple[Task, bool]:
     """The task after a turn that ended well: a worker that said nothing but did something has handed its work in."""
     loaded = desk.load()
     task = loaded["task"]
@@ -123,12 +117,12 @@ def infer(desk: Desk, project: ProjectState, *, worked: bool) -> tuple[Task, boo
         return task, False
     actor = Actor(kind=WORKER, name=task["assigned_agent"], task=desk.id)
     changed, _ = rules.move(task, "needs_review", actor=actor, now=clock.now())
-    desk.save(loaded, changed, project["project_id"])
+    desk.save(loaded, changed, desk.owner)
     _note(desk, task, "inferred", "The worker ended its turn without a status: its work counts as handed in")
     return changed, True
 
 
-def fail(desk: Desk, project: ProjectState, reason: str) -> Task:
+def fail(desk: Desk, reason: str) -> Task:
     """The task after a turn that led to nothing."""
     loaded = desk.load()
     task = loaded["task"]
@@ -136,7 +130,7 @@ def fail(desk: Desk, project: ProjectState, reason: str) -> Task:
         return task
     actor = Actor(kind=WORKER, name=task["assigned_agent"], task=desk.id)
     changed, _ = rules.move(task, "failed", actor=actor, now=clock.now())
-    desk.save(loaded, changed, project["project_id"])
+    desk.save(loaded, changed, desk.owner)
     _note(desk, task, "failed", reason)
     return changed
 

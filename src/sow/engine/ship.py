@@ -171,6 +171,11 @@ class Ship:
         """The executor that can be used first."""
         return min((each.name for each in executors), key=self.rests_until)
 
+    def pool_slots(self) -> dict[str, int]:
+        """How many jobs each executor may have at once, of those that the user set a limit for."""
+        found = {name: each.settings.get("max_concurrency") for name, each in self.config.executors.items()}
+        return {name: int(most) for name, most in found.items() if most}
+
     def has_place(self, executor: ExecutorConfig, task: str) -> Steps[bool]:
         """Wait until an executor may have another turn; whether it may, or the run is to end."""
         most, name = executor.settings.get("max_concurrency", 0), executor.name

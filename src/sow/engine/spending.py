@@ -6,8 +6,6 @@ import time
 
 from sow import config
 from sow.domain.budget import Budget
-from sow.store import desk as desks
-from sow.store import project as projects
 from sow.store import sessions
 
 TYPE_CHECKING = False
@@ -16,6 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.engine.ship import Ship
+    from sow.store.desk import Desk
+    from sow.store.member_desk import MemberDesk
 
 
 class MeasuredBudget(Budget):
@@ -28,7 +28,7 @@ class MeasuredBudget(Budget):
         return super().stop_new(time.monotonic())
 
 
-def budget_of(ship: Ship, tasks: Iterable[str]) -> Budget:
+def budget_of(ship: Ship, desks: Iterable[Desk | MemberDesk]) -> Budget:
     """The limits of a run, with what its earlier calls used up."""
     time_limit = ship.config.setting("budgets", "run_time")
     budget = MeasuredBudget(
@@ -38,9 +38,9 @@ def budget_of(ship: Ship, tasks: Iterable[str]) -> Budget:
         max_spawns=ship.config.setting("budgets", "run_spawns"),
         begun=time.monotonic(),
     )
-    project, since = projects.load(ship.home), ship.folder.run["started_at"]
-    for task in tasks:
-        for record in sessions.records(desks.find(ship.home, project, task)):
+    since = ship.folder.run["started_at"]
+    for desk in desks:
+        for record in sessions.records(desk):
             for turn in record.session["turns"]:
                 if turn["started_at"] >= since:
                     budget.spawned()

@@ -19,21 +19,22 @@ from sow.executors.executor import Executor, find_binary, missing_binary
 from sow.executors.registry import adapter as find_adapter
 from sow.executors.settings import program
 from sow.executors.story import Story
-from sow.store import bounds, sessions
+from sow.store import sessions
 from sow.store.litter import Litter
-from sow.store.snapshot import Snapshot
 from sow.system import clock, git, identity, redaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
-    from sow.domain.shapes import ProjectState, Session, SessionTurn
+    from sow.domain.shapes import Session, SessionTurn
     from sow.engine.crew import Crew
     from sow.engine.steps import Steps
     from sow.executors.story import Event
     from sow.store.desk import Desk
+    from sow.store.member_desk import MemberDesk
     from sow.store.sessions import Record
+    from sow.store.snapshot import Snapshot
 
 
 # CLIs try again for minutes when the model's server is busy; a busy pool is better said than sat out. A few quick
@@ -44,7 +45,7 @@ GOING_ON = ("resume", "reminder")  # turns of a session that is there
 
 
 class Seat:
-    """A task on which a worker works now: its desk, its role and its executor, under the task's claim."""
+    """A desk at which a worker works now, its role and its executor, under the claim of its task."""
 
     __slots__ = (
         "adapter",
@@ -59,7 +60,6 @@ class Seat:
         "judges",
         "model",
         "path",
-        "project",
         "reported",
         "snapshot",
         "watch",
@@ -68,8 +68,7 @@ class Seat:
     def __init__(
         self,
         crew: Crew,
-        desk: Desk,
-        project: ProjectState,
+        desk: Desk | MemberDesk,
         agent: Agent,
         executor: ExecutorConfig,
         *,
@@ -81,7 +80,6 @@ class Seat:
         self.judges = judging or agent.judges  # whatever its name is: who reviews changes nothing
         self.cwd = cwd  # where a new session works; without: the home checkout
         self.desk = desk
-        self.project = project
         self.agent = agent
         self.executor = executor
         self.adapter = find_adapter(executor.type)
@@ -90,7 +88,7 @@ class Seat:
         self.snapshot: Snapshot | None = None
         self.watch: Watch | None = None
         self.denied = 0
-        self.iteration = 0  # of the task when the turn began
+        self.iteration = 0  # of its work when the turn began
         self.reported = ""
         self.busy_since = 0.0
 
@@ -134,7 +132,7 @@ class Seat:
             cwd=record.session["cwd"],
             folder=record.folder,
             folders=tuple(dict.fromkeys((self.desk.folder, home.checkout.git, home.checkout.common))),
-            closed=bounds.closed(self.desk, [each["name"] for each in self.project["phases"]]),
+            closed=self.desk.closed(),
             state=home.sow,
             commands=(sow_path(), "git", *self._tests()),
             yolo=self.executor.yolo,
@@ -146,12 +144,12 @@ class Seat:
 
     def _tests(self) -> list[str]:
         """The task's own commands, which its worker may run as the run does; a judge is shown what came of them."""
-        found = [] if self.agent.judges else [each["command"] for each in self.desk.task().get("checks", ())]
+        found = [] if self.agent.judges else self.desk.commands()
         return [each for each in dict.fromkeys(found) if is_plain(each)]
 
     def open_session(self, kind: str) -> Record:
         """A new session with its first turn, on disk before its id is in the task's state."""
-        turn = sessions.new_turn(1, kind, self.desk.task()["iteration"], self._secrets())
+        turn = sessions.new_turn(1, kind, self.desk.iteration, self._secrets())
         return sessions.create(self.desk, {**self.new_session(), "turns": [turn]})
 
     def _secrets(self) -> list[str]:
@@ -164,7 +162,7 @@ class Seat:
         session: Session = {
             "number": 1,
             "key": key,
-            "project_id": self.project["project_id"],
+            "project_id": self.desk.owner,
             "task": self.desk.id,
             "role": self.agent.name,
             "executor": self.executor.name,
@@ -180,16 +178,12 @@ class Seat:
         return session
 
     def take(self, record: Record, kind: str, prompt: str) -> Steps[Outcome]:
-        """Run one more turn of the session and write down what it was."""
-        record.begin_turn(kind, self.desk.task()["iteration"], self._secrets())
-        return (yield from self.take_last(record, prompt))
-
-    def take_last(self, record: Record, prompt: str) -> Steps[Outcome]:
-        """The same for the turn that the record has begun already."""
+        """Run the turn that a new session began with, or one more, and write down what it was."""
+        if not record.has_begun:
+            record.begin_turn(kind, self.desk.iteration, self._secrets())
         turn = record.session["turns"][-1]
-        kind = turn["kind"]
         # Being put to work may be a new iteration; it is on disk with the turn's outcome, and asked for with that only.
-        self.iteration = turn["iteration"] = self.desk.task()["iteration"]
+        self.iteration = turn["iteration"] = self.desk.iteration
         request = self.request(record)
         self._look_around(request.cwd)
         runner = self._runner(record, turn)
@@ -235,7 +229,7 @@ class Seat:
         told = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
         self.watch = None if told else Watch(home, folder, self.desk.id)
         with home.lock():
-            self.snapshot = Snapshot(home, self.project, self.crew.seen)
+            self.snapshot = self.desk.snapshot(self.crew.seen)
 
     def _runner(self, record: Record, turn: SessionTurn) -> SupervisedRunner:
         return SupervisedRunner(
@@ -267,6 +261,7 @@ class Seat:
             "SOW_ROOT": self.crew.home.root,
             "SOW_DESK": self.desk.folder,
             "SOW_RUN": f"{self.desk.id}/{record.session['number']}",
+            **self.desk.marks(),
             **self._identity(),
         }
 
@@ -305,15 +300,5 @@ class Seat:
             return "linger"
         record.session["session_id"] = event.session
         record.save()
-        self._name_session(record.session["key"], event.session)
+        self.desk.name_session(record.session["key"], event.session)
         return ""
-
-    def _name_session(self, key: str, name: str) -> None:
-        """The CLI's own id in the place of ours; a state that cannot be read now names the same record by our id."""
-        with self.crew.home.lock():
-            try:
-                loaded = self.desk.load()
-            except SowError:
-                return
-            if loaded["task"].get("session_id") == key:
-                self.desk.save(loaded, {**loaded["task"], "session_id": name}, self.project["project_id"])

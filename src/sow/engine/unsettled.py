@@ -7,22 +7,22 @@ from sow.executors.registry import adapter as find_adapter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import ProjectState, SessionTurn
+    from sow.domain.shapes import SessionTurn
     from sow.store.desk import Desk
     from sow.store.sessions import Record
 
 
-def settle_last(desk: Desk, project: ProjectState, record: Record, *, allow_empty: bool) -> bool:
+def settle_last(desk: Desk, record: Record, *, allow_empty: bool) -> bool:
     """Hand in what the last turn of a session did; whether there was such a turn, and it did something."""
     turns = record.session["turns"]
     if not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
         return False
     turn = turns[-1]
     with desk.home.lock():
-        now = desk.task()["iteration"]
+        now = desk.iteration
         if turn.get("iteration", now) != now:  # the worker had handed it in itself, and was sent back or answered since
             return False
-        task, inferred = settle.infer(desk, project, worked=allow_empty or _worked(record, turn))
+        task, inferred = settle.infer(desk, worked=allow_empty or _worked(record, turn))
     if task["status"] == "in_progress":
         return False
     turn.update({"status": task["status"], "inferred": inferred})

@@ -37,6 +37,13 @@ MOST_LOGGED = 2000
 DELEGATING = ("claude",)  # CLIs that find .claude/agents themselves and have such roles as subagents
 
 
+class TaskSeat(Seat):
+    """The seat of a task's worker."""
+
+    __slots__ = ()
+    desk: Desk
+
+
 def spawn(
     crew: Crew,
     task: str,
@@ -108,7 +115,7 @@ def _folder(desk: Desk) -> str:
 
 def seats_to_spawn(
     crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
-) -> list[Seat]:
+) -> list[TaskSeat]:
     """A seat for each executor that may take the task, in their order; a wanted model is that of the first CLI only."""
     if agent.name == ORCHESTRATOR:
         raise SowError(
@@ -120,16 +127,16 @@ def seats_to_spawn(
     desk = desks.find(crew.home, project, task)
     models = [crew.model if each.type == executors[0].type else "" for each in executors]
     pairs = zip(executors, models, strict=True)
-    return [Seat(crew, desk, project, agent, each, model=model, cwd=cwd) for each, model in pairs]
+    return [TaskSeat(crew, desk, agent, each, model=model, cwd=cwd) for each, model in pairs]
 
 
-def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> tuple[Seat, Record | None]:
+def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> tuple[TaskSeat, Record | None]:
     """The seat of a task whose session can go on, and that session's record, if it is here."""
     project = projects.load(crew.home)
     desk = desks.find(crew.home, project, task)
     rules.refuse_ended(desk.task())
     record, _ = _record(desk, executor)
-    seat = Seat(crew, desk, project, agent, executor, model=crew.model)
+    seat = TaskSeat(crew, desk, agent, executor, model=crew.model)
     if record is not None and not seat.adapter.capabilities.resumes:
         raise no_resumption(executor.name, task, agent.name)
     return seat, record
@@ -157,7 +164,11 @@ def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
             "Task has not been started or session has expired.\n"
             f"Use `sow agent spawn {task['assigned_agent']} {desk.id}` to start a new session.",
         )
-    found = sessions.current(desk, task["session_id"])
+    return resumable(sessions.current(desk, task["session_id"]), executor)
+
+
+def resumable(found: Record | None, executor: ExecutorConfig) -> tuple[Record | None, str]:
+    """A session's record, if an executor can go on with it here; else why not."""
     if found is None:
         return None, "no record of the session is on this machine"
     session = found.session
@@ -170,14 +181,14 @@ def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
     return found, ""
 
 
-def _cautions(seat: Seat) -> list[str]:
+def _cautions(seat: TaskSeat) -> list[str]:
     """What a person should know before the turn: some CLIs do nothing useful without yolo_mode."""
     if not seat.adapter.capabilities.needs_yolo or seat.executor.yolo or seat.agent.judges:
         return []
     return [f"{seat.executor.name} can change nothing without yolo_mode: true in its settings; see 'sow config edit'"]
 
 
-def _begin(seat: Seat, actor: Actor, *, fresh: bool) -> Task:
+def _begin(seat: TaskSeat, actor: Actor, *, fresh: bool) -> Task:
     """The task, if work on it may begin; nothing is written yet."""
     with seat.crew.home.lock():
         before = seat.desk.load()["task"]
@@ -186,7 +197,7 @@ def _begin(seat: Seat, actor: Actor, *, fresh: bool) -> Task:
     return before
 
 
-def may_begin(seat: Seat, task: Task, *, fresh: bool) -> None:
+def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
     """Refuse a new session on a task that is over, asks something, or has a session that can go on."""
     rules.refuse_ended(task)
     if task["status"] == "paused":
@@ -197,7 +208,7 @@ def may_begin(seat: Seat, task: Task, *, fresh: bool) -> None:
         raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
-def _first_turn(seat: Seat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
+def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
     """A new session: its record first, then the task's state with its id, then the process."""
     desk = seat.desk
     record = seat.open_session(kind)
@@ -210,11 +221,11 @@ def _first_turn(seat: Seat, kind: str, actor: Actor, why: str, text: str = "") -
         packet = f"{packet}\n\n{text}".strip()
     delegates = seat.executor.type in DELEGATING
     prompt = briefing.spawn_prompt(seat.agent, desk, changed, sow_word(), delegates=delegates, packet=packet)
-    outcome = yield from seat.take_last(record, prompt)
+    outcome = yield from seat.take(record, kind, prompt)
     return record, outcome
 
 
-def _answer(seat: Seat, text: str, actor: Actor) -> Task:
+def _answer(seat: TaskSeat, text: str, actor: Actor) -> Task:
     """What a resume says becomes feedback, the answer to open questions, and the next iteration."""
     crew, desk = seat.crew, seat.desk
     task = desk.task()
@@ -264,7 +275,7 @@ class Taken:
         return self.outcome.kind == "limited" and self.is_open
 
 
-def _settled(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -> Taken:
+def _settled(seat: TaskSeat, record: Record, outcome: Outcome, remarks: list[str]) -> Taken:
     """Take from the state only what the worker may do, and what its work tells where it said nothing."""
     desk, turn = seat.desk, record.session["turns"][-1]
     with seat.crew.home.lock():
@@ -273,20 +284,20 @@ def _settled(seat: Seat, record: Record, outcome: Outcome, remarks: list[str]) -
         task = desk.task()
         answered = task["iteration"] != seat.iteration
         if outcome.kind == "done" and not answered:
-            task, turn["inferred"] = settle.infer(desk, seat.project, worked=_worked(seat, turn))
+            task, turn["inferred"] = settle.infer(desk, worked=_worked(seat, turn))
     turn["status"] = task["status"]
     record.save()
     return Taken(record, outcome, task, remarks, answered=answered)
 
 
-def _worked(seat: Seat, turn: SessionTurn) -> bool:
+def _worked(seat: TaskSeat, turn: SessionTurn) -> bool:
     """Whether the worker did something: it used a tool, or changed a folder in which nobody else was at work."""
     if turn.get("tools") or seat.executor.settings.get("allow_empty"):
         return True
     return seat.watch is not None and not seat.watch.others() and seat.watch.changed()
 
 
-def _finish(seat: Seat, taken: Taken) -> Steps[Result]:
+def _finish(seat: TaskSeat, taken: Taken) -> Steps[Result]:
     """The end of a call: a turn that ended well but said nothing gets one reminder."""
     if taken.outcome.kind == "done" and taken.is_open and seat.adapter.capabilities.resumes:
         reminded = yield from seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
@@ -297,17 +308,23 @@ def _finish(seat: Seat, taken: Taken) -> Steps[Result]:
     if taken.outcome.kind == "done" and taken.is_open:
         remarks = [*remarks, _nothing_done(seat)]
         with seat.crew.home.lock():
-            taken.task = settle.fail(seat.desk, seat.project, remarks[-1])
+            taken.task = settle.fail(seat.desk, remarks[-1])
         taken.record.session["turns"][-1]["status"] = taken.task["status"]
         taken.record.save()
     elif taken.outcome.kind not in ("done", "interrupted") and not taken.is_open:
         said = f"{taken.outcome.kind}: {taken.outcome.reason}"
         remarks = [*remarks, f"the turn ended badly ({said}), after its worker had set the status"]
-    name = seat.executor.name
-    return Result(task=taken.task, outcome=taken.outcome, record=taken.record, executor=name, remarks=remarks)
+    return Result(
+        desk=seat.desk,
+        task=taken.task,
+        outcome=taken.outcome,
+        record=taken.record,
+        executor=seat.executor.name,
+        remarks=remarks,
+    )
 
 
-def _nothing_done(seat: Seat) -> str:
+def _nothing_done(seat: TaskSeat) -> str:
     unresolved = notes.unresolved(seat.desk)
     if unresolved:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"

@@ -6,7 +6,7 @@ import os
 import time
 
 from sow.domain.stage import needs_integrator
-from sow.engine import unsettled, work
+from sow.engine import task_budget, unsettled, work
 from sow.engine.ended import Ended
 from sow.engine.reviewing import turn_facts
 from sow.engine.ship import INTEGRATOR, RUNNER
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sow.store.sessions import Record
 
 GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
-BUDGET = "Its budget is spent"
 OVERLOADED = 60  # seconds until a busy server is tried again
 LIMITED = 900  # seconds for a limit that names no end
 
@@ -66,7 +65,7 @@ def _settle(job: TaskJob, record: Record) -> bool:
     """Whether the turn ended well before a crash, so that it is not taken again."""
     executor = _executor(job, record)
     allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
-    return unsettled.settle_last(job.desk, job.project, record, allow_empty=allow_empty)
+    return unsettled.settle_last(job.desk, record, allow_empty=allow_empty)
 
 
 def _role(job: TaskJob, task: Task, record: Record | None) -> Agent:
@@ -119,16 +118,11 @@ def _refused(job: TaskJob, task: Task) -> Ended | None:
     why = job.ship.stop_new()
     if why:
         return Ended("waiting", reason=why)
-    most = job.ship.config.setting("budgets", "task_usd")
-    if most is None:
+    asked = task_budget.spent(
+        job.ship.config, job.desk, [(each["text"], each["answered_at"]) for each in task["questions"]]
+    )
+    if not asked:
         return None
-    raised = max((each["answered_at"] for each in task["questions"] if each["text"].startswith(BUDGET)), default="")
-    turns = [turn for record in sessions.records(job.desk) for turn in record.session["turns"]]
-    spent = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised)
-    if spent < most:
-        return None
-    since = " since you raised it" if raised else ""
-    asked = f"{BUDGET}: task {job.id} has cost ${spent:.2f} of ${most:.2f}{since}. Go on for ${most:.2f} more?"
     return job.ask(asked, found=run_acts.last_words(job.desk, task))
 
 

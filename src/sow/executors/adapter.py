@@ -242,6 +242,7 @@ class Adapter:
     in_use: tuple[str, ...] = ()  # what it says when a session's id is taken
     limits: tuple[str, ...] = ()  # what it says when a plan's allowance is used up
     exits_without_result = False  # no final event in its stream: the exit code is all
+    opening: tuple[str, ...] | None = None  # the words before a first prompt that open it for a person; None: it cannot
 
     def spawn_command(self, request: Request) -> Call:
         """The command line of a new session."""

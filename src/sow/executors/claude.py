@@ -19,6 +19,7 @@ WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 
 class Claude(Adapter):
     type = "claude"
+    opening: tuple[str, ...] | None = ()
     capabilities = Capabilities(
         binary="claude",
         install="npm install -g @anthropic-ai/claude-code",

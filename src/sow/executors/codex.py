@@ -21,6 +21,7 @@ AT_END = ("file_change", "web_search")
 
 class Codex(Adapter):
     type = "codex"
+    opening: tuple[str, ...] | None = ()
     capabilities = Capabilities(
         binary="codex",
         install="npm install -g @openai/codex",

@@ -36,6 +36,7 @@ MOST_TEXT = 1 << 20
 
 class Gemini(Adapter):
     type = "gemini"
+    opening: tuple[str, ...] | None = ("--prompt-interactive",)
     capabilities = Capabilities(
         binary="gemini",
         install="npm install -g @google/gemini-cli",

@@ -37,6 +37,7 @@ TOOLS = {
 
 class Qwen(Adapter):
     type = "qwen"
+    opening: tuple[str, ...] | None = ("--prompt-interactive",)
     capabilities = Capabilities(
         binary="qwen",
         install="npm install -g @qwen-code/qwen-code",

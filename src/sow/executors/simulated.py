@@ -11,6 +11,7 @@ from sow.executors.claude import Claude
 
 class Simulated(Claude):
     type = "simulated"
+    opening = None
     capabilities = Capabilities(
         binary=sys.executable,
         install="it comes with sow",

@@ -31,13 +31,13 @@ def main() -> int:
         return 1
     history = memory.add(prompt)
     try:
-        steps = scenario.steps(words.scenario, os.environ, turn=len(history))
+        steps = scenario.steps(words.scenario, os.environ, turn=len(history), told=prompt)
     except SowError as error:
         sys.stderr.write(f"scenario: {error.message}\n")
         return 2
     voice = stream.Voice(memory.session, words.model)
     voice.begin(history)
-    return Player(voice, read_only=words.read_only).play(steps)
+    return Player(voice, read_only=words.read_only, told=prompt).play(steps)
 
 
 if __name__ == "__main__":

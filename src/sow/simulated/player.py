@@ -25,9 +25,10 @@ class Ended(Exception):
 class Player:
     """Does one step after the other, and says so in its stream."""
 
-    def __init__(self, voice: Voice, *, read_only: bool) -> None:
+    def __init__(self, voice: Voice, *, read_only: bool, told: str = "") -> None:
         self.voice = voice
         self.read_only = read_only
+        self.told = told  # the prompt of this turn
         self.last = "done"
         self.denied = 0
 
@@ -67,8 +68,9 @@ class Player:
         self.run(_words(words))
 
     def do_if(self, value: Any) -> None:
-        """Go one way where a program ends well, and the other where it does not."""
-        way = "then" if self.run(_words(value["run"])) else "else"
+        """Go one way where a program ends well, or where the prompt holds a text, and the other where it is not so."""
+        holds = str(value["told"]) in self.told if "told" in value else self.run(_words(value["run"]))
+        way = "then" if holds else "else"
         for step in value.get(way, ()):
             ((name, inner),) = step.items()
             self.step(name, inner)
@@ -81,6 +83,10 @@ class Player:
 
     def do_status(self, status: object) -> None:
         self.call_sow("task", "set", "status", str(status))
+
+    def do_stand(self, status: object) -> None:
+        """Where an agent of a workflow stands."""
+        self.call_sow("workflow", "set", "status", str(status))
 
     def do_note(self, value: Any) -> None:
         category = ("--category", str(value["category"])) if "category" in value else ()

@@ -23,6 +23,8 @@ import yaml
 from sow.errors import SowError
 
 MAX_BYTES = 1 << 20
+NONCE = 36  # letters of a UUID
+NONCE_LETTERS = frozenset("0123456789abcdef-")
 Step = dict[str, Any]
 
 # Without a scenario it does a small honest piece of work.
@@ -35,14 +37,20 @@ DEFAULT: list[Step] = [
 ]
 
 
-def steps(path: str, environment: Mapping[str, str], *, turn: int) -> list[Step]:
+def steps(path: str, environment: Mapping[str, str], *, turn: int, told: str = "") -> list[Step]:
     """What to do in this turn of this task; after the last scripted turn the last one is repeated."""
     task = environment.get("SOW_TASK", "default")
-    values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", "")}
+    values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", ""), "nonce": nonce_in(told)}
     if not path:
         return [_fill(step, values) for step in DEFAULT]
     turns = _turns(_read(path), task, path)
     return [_fill(step, values) for step in turns[min(turn, len(turns)) - 1]]
+
+
+def nonce_in(told: str) -> str:
+    """The one-time word that the prompt asks a judge to give back: what follows the last `nonce `."""
+    after = told.rpartition("nonce ")[2] if "nonce " in told else ""
+    return after[:NONCE] if len(after) >= NONCE and NONCE_LETTERS.issuperset(after[:NONCE]) else ""
 
 
 def _read(path: str) -> Any:
@@ -70,7 +78,7 @@ def _turns(data: Any, task: str, path: str) -> list[list[Step]]:
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:
-    """Put the task, the turn and the agent into every text."""
+    """Put the task, the turn, the agent and the nonce into every text."""
     if isinstance(value, str):
         for name, text in values.items():
             value = value.replace(f"{{{name}}}", text)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from sow.domain.ids import WIDTH
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.store.desk import Desk
+    from sow.store.home import Home
+    from sow.store.member_desk import MemberDesk
 
 SPECIAL = frozenset("\\*?[]{}()!")
 DIGITS = "0123456789"
+WORKFLOW = ("state.yaml", "shared_status.json", "verification_report.md", "workflow_coordination_plan.md")
 LOCAL = ("sessions", "runs", "removed", "litter")  # a task's worktree lies beside these, and is its working folder
 
 
@@ -26,14 +31,33 @@ def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
     folders += [f"{sow}/local/worktrees/{each}" for each in (*other_ids(desk.id), "integration-*")]
     folders += [f"{project}/phases/{each}" for each in phases if each != desk.phase]
     folders += [f"{project}/phases/{desk.phase}/tasks/{each}" for each in other_ids(desk.id)]
-    folders += [f"{literal(each)}/sow" for each in dict.fromkeys((home.checkout.git, home.checkout.common))]
+    folders += [*_copies(home), literal(f"{home.root}/orchestration")]
     return (*files, *(f"{each}/**" for each in folders))
 
 
+def closed_to_member(desk: MemberDesk, others: Iterable[str]) -> tuple[str, ...]:
+    """The same for an agent of a workflow: all of .sow but its knowledge, the workflow's own files, and other desks.
+
+    What it says about its status goes through `sow`; its notes and outputs are on its own desk.
+    """
+    home = desk.home
+    sow, flow = literal(home.sow), literal(f"{home.root}/orchestration")
+    files = [f"{sow}/config.yaml", f"{sow}/.gitignore", *(f"{flow}/{each}" for each in WORKFLOW)]
+    files.append(literal(desk.instructions_path))
+    folders = [f"{sow}/{each}" for each in ("local", "sinks", "repos", "project")]
+    folders += [f"{flow}/archive", *(f"{flow}/agents/{each}" for each in others), *_copies(home)]
+    return (*files, *(f"{each}/**" for each in folders))
+
+
+def _copies(home: Home) -> list[str]:
+    """The copies and claims in the git folder."""
+    return [f"{literal(each)}/sow" for each in dict.fromkeys((home.checkout.git, home.checkout.common))]
+
+
 def other_ids(task: str) -> list[str]:
-    """Patterns that fit every task's id but this one: they differ in a digit, or go on after the last."""
+    """Patterns that fit every task's id but this one: they differ in a digit, or are longer or shorter."""
     differing = [f"{task[:place]}[{DIGITS.replace(digit, '')}]*" for place, digit in enumerate(task)]
-    return [*differing, f"{task}?*"]
+    return [*differing, f"{task}?*", *(task[:end] for end in range(WIDTH, len(task)))]
 
 
 def literal(path: str) -> str:

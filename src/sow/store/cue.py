@@ -81,7 +81,8 @@ def _one(kind: str, rule: Schema, pad: str) -> str:
 def _struct(rule: Schema, pad: str) -> str:
     inner = pad + "\t"
     if isinstance(rule.get("additionalProperties"), dict):
-        return f"{{[string]: {_value(rule['additionalProperties'], pad)}}}"
+        names = f"=~{_literal(rule['propertyNames']['pattern'])}" if "propertyNames" in rule else "string"
+        return f"{{[{names}]: {_value(rule['additionalProperties'], pad)}}}"
     lines = ["{"]
     for name, field in rule.get("properties", {}).items():
         optional = "" if name in rule.get("required", ()) or "default" in field else "?"

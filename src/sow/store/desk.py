@@ -16,18 +16,26 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import ProjectState, Task, TaskState
     from sow.store.home import Home
+    from sow.store.seen import Seen
+    from sow.store.snapshot import Snapshot
 
 
 class Desk:
     """Where one task's files are."""
 
-    __slots__ = ("folder", "home", "id", "phase")
+    __slots__ = ("folder", "home", "id", "phase", "project")
 
-    def __init__(self, home: Home, phase: str, task: str) -> None:
+    def __init__(self, home: Home, phase: str, task: str, project: ProjectState | None = None) -> None:
         self.home = home
         self.phase = phase
         self.id = task
         self.folder = f"{home.project}/phases/{phase}/tasks/{task}"
+        self.project = project  # as it was when the desk was looked for; none for one that only names files
+
+    @property
+    def title(self) -> str:
+        """How messages name whoever works here."""
+        return f"task {self.id}"
 
     @property
     def state_path(self) -> str:
@@ -74,20 +82,65 @@ class Desk:
         text = state.write(self.home, self.state_path, changed, validate)  # type: ignore[arg-type]
         kept.keep(self.home, project_id, self.id, text)
 
+    @property
+    def owner(self) -> str:
+        """The id of the project that the task belongs to."""
+        return self._project()["project_id"]
+
+    @property
+    def iteration(self) -> int:
+        """Which attempt at the task this is."""
+        return self.task()["iteration"]
+
+    def commands(self) -> list[str]:
+        """What its plan wants to be run on it."""
+        return [each["command"] for each in self.task().get("checks", ())]
+
+    def closed(self) -> tuple[str, ...]:
+        """What its worker has no business to write, as patterns."""
+        from sow.store import bounds
+
+        return bounds.closed(self, [each["name"] for each in self._project()["phases"]])
+
+    def snapshot(self, seen: Seen | None = None) -> Snapshot:
+        """All state at this moment; to be taken under the lock."""
+        from sow.store.snapshot import Snapshot
+
+        return Snapshot(self.home, self._project(), seen)
+
+    def marks(self) -> dict[str, str]:
+        """What tells a worker here more than its task and its role."""
+        return {}
+
+    def name_session(self, key: str, name: str) -> None:
+        """The CLI's own id in the place of ours; a state that cannot be read now names the same record by our id."""
+        with self.home.lock():
+            try:
+                loaded = self.load()
+            except SowError:
+                return
+            if loaded["task"].get("session_id") == key:
+                self.save(loaded, {**loaded["task"], "session_id": name}, self.owner)
+
+    def _project(self) -> ProjectState:
+        if self.project is None:
+            raise SowError(f"the desk of task {self.id} was not looked for in its project", "report this: it is a bug")
+        return self.project
+
 
 def desks(home: Home, project: ProjectState) -> list[Desk]:
     """All desks of the project, in the order of their ids."""
     found = []
     for phase in project["phases"]:
         names = list_folder(f"{home.project}/phases/{phase['name']}/tasks")
-        found += [Desk(home, phase["name"], name) for name in names if is_task_id(name)]
+        found += [Desk(home, phase["name"], name, project) for name in names if is_task_id(name)]
     return sorted(found, key=lambda desk: int(desk.id))
 
 
 def find(home: Home, project: ProjectState, task: str) -> Desk:
     """The desk of one task."""
     for phase in project["phases"]:
-        desk = Desk(home, phase["name"], task)
+        desk = Desk(home, phase["name"], task, project)
         if os.path.isdir(desk.folder):
             return desk
     ids = [desk.id for desk in desks(home, project)]

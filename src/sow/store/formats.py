@@ -5,7 +5,7 @@ Each schema also carries the pattern, and a test proves that the two agree.
 
 from __future__ import annotations
 
-from sow.domain.ids import is_task_id
+from sow.domain.ids import is_member, is_task_id
 
 HEX = frozenset("0123456789abcdef")
 LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -60,6 +60,11 @@ def is_agent(text: str) -> bool:
     return _lower_name(text, 64)
 
 
+def is_worker(text: str) -> bool:
+    """Whom a session is with: a task's worker, or an agent of a workflow."""
+    return is_task_id(text) or is_member(text)
+
+
 def is_line(text: str) -> bool:
     """One line without control characters."""
     return text.isprintable() or not any(
@@ -100,6 +105,7 @@ FORMATS = {
     "sow-digest": (is_digest, "a digest in hexadecimal"),
     "sow-duration": (is_duration, "a duration such as 90s, 45m or 2h"),
     "sow-line": (is_line, "one line without control characters"),
+    "sow-member": (is_member, "a lower-case name such as database_agent"),
     "sow-note-id": (is_note_id, "a note id such as note_001"),
     "sow-phase": (is_phase, "a phase such as implementation"),
     "sow-session-task": (is_session_task, "an id such as add_login_1727539200"),
@@ -108,4 +114,5 @@ FORMATS = {
     "sow-uuid4": (is_uuid4, "a UUID v4 in lower case"),
     "sow-version": (is_version, "a version such as 1.0.0"),
     "sow-word": (is_word, "one word of letters, digits and _ . : -"),
+    "sow-worker": (is_worker, "a task id such as 010, or an agent such as database_agent"),
 }

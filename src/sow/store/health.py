@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from sow.errors import SowError
 from sow.store import desk as desks
-from sow.store import notes
+from sow.store import notes, workflow_health
 from sow.store import project as projects
 from sow.store.home import Home
 from sow.store.kinds import validate_file
@@ -32,7 +32,7 @@ def examine(find: Callable[[], Home], cwd: str) -> list[Finding]:
         home = find()
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
-    findings += _repository(home)
+    findings += [*_repository(home), *workflow_health.examine(home)]
     if not projects.exists(home):
         return [*findings, _finding("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
     return findings + list(_project(home))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.disk import read_text, replace_file
+from sow.store.disk import read_text, remove_quietly, replace_file
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
@@ -33,16 +33,27 @@ def of_description(task: str) -> str:
 
 def project_copy(home: Home, branch: str) -> str:
     """The last good copy of the state of this branch's project: the path, or nothing."""
+    owner = owner_on(home, branch, "project")
+    return _path(home, owner, "project") if owner else ""
+
+
+def owner_on(home: Home, branch: str, name: str) -> str:
+    """The project or the workflow of this branch whose copy of that name is the newest: its id, or nothing."""
     folder = f"{home.checkout.common}/sow"
     found = []
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
-        copy = f"{folder}/{name}/project.yaml"
+    for owner in os.listdir(folder) if os.path.isdir(folder) else ():
+        copy = _path(home, owner, name)
         try:
             if f"branch: {scalar(branch)}\n" in read_text(home.disk, copy):
-                found.append((os.path.getmtime(copy), copy))
+                found.append((os.path.getmtime(copy), owner))
         except (OSError, SowError):
             continue
     return max(found)[1] if found else ""
+
+
+def forget(home: Home, project_id: str, name: str) -> None:
+    """Drop a copy: what it stands for has been put away."""
+    remove_quietly(_path(home, project_id, name))
 
 
 def recall(home: Home, project_id: str, name: str) -> str | None:

@@ -14,6 +14,11 @@ BY_NAME = {
     "log.md": "log-entry",
     "description.md": "task-description",
     "session_current.json": "notes",
+    "shared_status.json": "shared-status",
+    "verification_results.json": "verification-results",
+    "archive_index.json": "archive-index",
+    "cleanup_log.json": "cleanup-log",
+    "orchestration/state.yaml": "workflow",
     "sinks/index.json": "sink-index",
     "repos/index.json": "repo-index",
     ".sow/config.yaml": "repo-config",
@@ -26,6 +31,11 @@ BY_FIELD = {
     "sinks": "sink-index",
     "repos": "repo-index",
     "notes": "notes",
+    "overall_completion_drive_gate": "shared-status",
+    "missing_evidence": "verification-results",
+    "archives": "archive-index",
+    "entries": "cleanup-log",
+    "workflow": "workflow",
     "agents": "user-config",
     "run": "run",
     "session": "session",
@@ -38,7 +48,14 @@ def kind_by_name(path: str) -> str:
     for ending, kind in BY_NAME.items():
         if whole.endswith(f"/{ending}"):
             return kind
-    return "task" if "/tasks/" in whole and whole.endswith("/state.yaml") else ""
+    name = whole.rpartition("/")[2]
+    if "/completion_drive/session_" in whole and name.endswith(".json"):
+        return "notes"
+    if "/verification_history/round_" in whole and name.endswith(".json"):
+        return "verification-results"
+    if "/orchestration/archive/" in whole and name == "state.yaml":
+        return "workflow"
+    return "task" if "/tasks/" in whole and name == "state.yaml" else ""
 
 
 def kind_by_content(data: Any) -> str:
@@ -66,7 +83,7 @@ def validate_file(path: str, shown: str, kind: str) -> str:
         raise SowError(
             f"{shown}: cannot tell what kind of file this is", "say it with --kind: " + ", ".join(schema.names())
         )
-    if kind in ("task", "project"):
+    if kind in ("task", "project", "workflow"):
         state.parse(text, shown, _validator(kind))
     else:
         state.check(data, shown, _validator(kind))

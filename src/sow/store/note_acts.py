@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from sow.domain import ids
 from sow.domain import note as rules
 from sow.domain import task as rules_of_task
+from sow.domain.ids import is_member
 from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import notes
 from sow.store import project as projects
-from sow.store.repair import load_or_repair
+from sow.store.repair import load_for
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Note, Task
     from sow.store.desk import Desk
     from sow.store.home import Home
+    from sow.store.member_desk import MemberDesk
 
 
-def _own(actor: Actor, task: str) -> None:
+def own(actor: Actor, task: str) -> None:
+    """Refuse a worker who writes on another desk than its own."""
     if actor.is_worker and actor.task != task:
-        raise SowError(
-            f"a worker on task {actor.task} may not write on the desk of task {task}", "notes go to your own desk"
-        )
+        words = [f"{'agent' if is_member(each) else 'task'} {each}" for each in (actor.task, task)]
+        raise SowError(f"a worker on {words[0]} may not write on the desk of {words[1]}", "notes go to your own desk")
 
 
 def _refuse_ended(task: Task) -> None:
@@ -37,25 +40,37 @@ def _refuse_ended(task: Task) -> None:
 
 def add(home: Home, task: str, *, description: str, context: str, category: str, actor: Actor) -> Note:
     """Write down an assumption; from here on it gates 'done'."""
-    _own(actor, task)
+    own(actor, task)
+    words = {"description": description, "context": context, "category": category}
+    if is_member(task):
+        from sow.store import member_notes
+
+        return member_notes.add(home, task, **words)
     with home.lock():
         project = projects.load(home)
         desk = desks.find(home, project, task)
-        current = load_or_repair(desk, project["project_id"])[0]["task"]
+        notes.mend_own(desk, actor)
+        current = load_for(desk, project["project_id"], actor)[0]["task"]
         _refuse_ended(current)
-        words = {"description": description, "context": context, "category": category}
-        return notes.add(desk, current, project["project_id"], **words, epoch=clock.epoch())
+        epoch = clock.epoch()
+        session = notes.load(desk) or notes.begin(ids.slug(current["name"], epoch), epoch)
+        return notes.add(desk, session, project["project_id"], **words, epoch=epoch)
 
 
 def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor) -> Note:
     """Close a note with what was decided; the question of a task that is not paused ends with its last such note."""
-    _own(actor, task)
+    own(actor, task)
+    if is_member(task):
+        from sow.store import member_notes
+
+        return member_notes.resolve(home, task, number, resolution=resolution, actor=actor)
     with home.lock():
         project = projects.load(home)
         desk = desks.find(home, project, task)
+        notes.mend_own(desk, actor)
         changed = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
         notes.replace(desk, [changed], project["project_id"])
-        loaded, _ = load_or_repair(desk, project["project_id"])
+        loaded, _ = load_for(desk, project["project_id"], actor)
         waiting = any(each["status"] == "escalated" for each in notes.listed(desk))
         if "question" in loaded["task"] and loaded["task"]["status"] != "paused" and not waiting:
             settled = rules_of_task.settle(loaded["task"], resolution, actor=actor, now=clock.now())
@@ -65,12 +80,17 @@ def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor
 
 def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -> Note:
     """Make a note a question for somebody else; it gets a number in the inbox with its task."""
-    _own(actor, task)
+    own(actor, task)
+    if is_member(task):
+        from sow.store import member_notes
+
+        return member_notes.escalate(home, task, number, reason=reason)
     now = clock.now()
     with home.lock():
         project = projects.load(home)
         desk = desks.find(home, project, task)
-        loaded, _ = load_or_repair(desk, project["project_id"])
+        notes.mend_own(desk, actor)
+        loaded, _ = load_for(desk, project["project_id"], actor)
         _refuse_ended(loaded["task"])
         changed = rules.escalate(notes.find(desk, number), reason)
         task_now = loaded["task"]
@@ -83,7 +103,11 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
     return changed
 
 
-def listed(home: Home, task: str) -> tuple[Desk, list[Note]]:
+def listed(home: Home, task: str) -> tuple[Desk | MemberDesk, list[Note]]:
     """The notes on a desk."""
+    if is_member(task):
+        from sow.store import member_notes
+
+        return member_notes.listed(home, task)
     desk = desks.find(home, projects.load(home), task)
     return desk, notes.listed(desk)

@@ -12,8 +12,13 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sow.domain.actor import Actor
     from sow.domain.shapes import TaskState
     from sow.store.desk import Desk
+    from sow.store.home import Home
+    from sow.store.state import Validate
+
+OWN_FIELDS = ("status", "question", "questions", "updated_at")  # what a worker's calls change in its task
 
 
 def load_or_repair(desk: Desk, project_id: str) -> tuple[TaskState, str]:
@@ -23,35 +28,62 @@ def load_or_repair(desk: Desk, project_id: str) -> tuple[TaskState, str]:
     except MergeConflict:  # a person is at work here: nothing is moved under their hands
         raise
     except InvalidFile as problem:
-        text = _last_good(desk, project_id)
+        text = last_good(desk.home, project_id, desk.id, validate)
         if text is None:
             raise
-        aside = _set_aside(desk)
-        desk.home.replace(desk.state_path, text)
-        repaired = f"{problem.message}; the last good state is back" + (
-            f", the broken file is {aside}" if aside else ""
-        )
+        repaired = put_back(desk.home, desk.state_path, text, problem.message)
         return desk.load(), repaired
 
 
-def _last_good(desk: Desk, project_id: str) -> str | None:
+def load_for(desk: Desk, project_id: str, actor: Actor) -> tuple[TaskState, list[str]]:
+    """The same for one who acts: what a worker wrote into its own state by hand is no state by its next call of sow.
+
+    A newer revision than the copy's is one whose copy could not be kept: of that, the worker's own fields count.
+    """
+    loaded, repaired = load_or_repair(desk, project_id)
+    said = [repaired] if repaired else []
+    text = last_good(desk.home, project_id, desk.id, validate) if actor.is_worker else None
+    if text is None:
+        return loaded, said
+    good: TaskState = state.parse(text, f"the last good copy of {desk.id}", validate)  # type: ignore[assignment]
+    task: dict[str, object] = {**good["task"]}
+    if loaded["revision"] > good["revision"]:
+        task = {key: value for key, value in task.items() if key not in OWN_FIELDS}
+        task |= {key: value for key, value in loaded["task"].items() if key in OWN_FIELDS}
+    if task == loaded["task"]:
+        return loaded, said
+    from sow.store import aside
+
+    where = aside.keep(desk.home, desk.id, desk.home.read(desk.state_path))
+    told = f"task {desk.id}: its state file was edited by hand, which does not count; the edit is in {where}"
+    return {**loaded, "task": task}, [*said, told]  # type: ignore[typeddict-item]
+
+
+def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | None:
     """The kept copy, if it is one that this sow can read."""
     try:
-        text = kept.recall(desk.home, project_id, desk.id)
+        text = kept.recall(home, owner, name)
         if text is not None:
-            state.parse(text, f"the last good copy of {desk.id}", validate)
+            state.parse(text, f"the last good copy of {name}", validate)
     except SowError:  # torn, or of another version: what is wrong with the file itself is the thing to say
         return None
     return text
 
 
-def _set_aside(desk: Desk) -> str:
+def put_back(home: Home, path: str, text: str, problem: str) -> str:
+    """Make a state file what its copy has, and say so; the broken one is set aside."""
+    aside = _set_aside(home, path)
+    home.replace(path, text)
+    return f"{problem}; the last good state is back" + (f", the broken file is {aside}" if aside else "")
+
+
+def _set_aside(home: Home, path: str) -> str:
     """Move the broken file out of the way, and say where it is; nothing to move where it is missing."""
-    aside = f"{desk.folder}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
+    aside = f"{os.path.dirname(path)}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
     try:
-        desk.home.move(desk.state_path, aside)
+        home.move(path, aside)
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise failure("set aside", desk.state_path, error) from None
-    return desk.home.relative(aside)
+        raise failure("set aside", path, error) from None
+    return home.relative(aside)

@@ -10,7 +10,7 @@ from sow.store import aside, kept, runs
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store.desk import Desk
-from sow.store.disk import list_folder
+from sow.store.disk import list_folder, make_folders
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
@@ -52,9 +52,9 @@ def take_edit_back(desk: Desk, project_id: str) -> str:
 def bring_task_back(desk: Desk, project_id: str) -> bool:
     """Restore what is missing of a task, or older than its last copy: state, notes, description; under the lock."""
     home = desk.home
-    notes = _bring_back(home, project_id, kept.of_notes(desk.id), desk.notes_path)
-    words = _bring_back(home, project_id, kept.of_description(desk.id), desk.description_path)
-    state = _bring_back(home, project_id, desk.id, desk.state_path)
+    notes = bring_back(home, project_id, kept.of_notes(desk.id), desk.notes_path)
+    words = bring_back(home, project_id, kept.of_description(desk.id), desk.description_path)
+    state = bring_back(home, project_id, desk.id, desk.state_path)
     return state or notes or words
 
 
@@ -67,7 +67,7 @@ def keep_description(desk: Desk, project_id: str) -> None:
 
 def bring_project_back(home: Home, project_id: str) -> bool:
     """The same for the project's own state."""
-    return _bring_back(home, project_id, "project", projects.path(home))
+    return bring_back(home, project_id, "project", projects.path(home))
 
 
 def bring_run_back(home: Home) -> list[str]:
@@ -104,23 +104,24 @@ def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
         return Desk(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
 
 
-def _bring_back(home: Home, project_id: str, name: str, path: str) -> bool:
+def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False) -> bool:
+    """Restore a file that is missing, older than its copy, or with `edited` different and no newer; under the lock."""
     good, now = kept.recall(home, project_id, name), _read(home, path)
-    if good is None or now == good or not _is_behind(now, good):
+    if good is None or now == good or not _is_behind(now, good, edited=edited):
         return False
-    home.folder(*os.path.dirname(home.relative(path)).split("/")[1:])  # the whole folder may be gone
+    make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # it may be gone as a whole
     home.replace(path, good)
     return True
 
 
-def _is_behind(text: str | None, good: str) -> bool:
+def _is_behind(text: str | None, good: str, *, edited: bool) -> bool:
     """Whether a file is gone, or has an older revision than its copy; notes have none, and only come back.
 
     A merge conflict is left to the person who is at work there.
     """
     if text is None:
         return True
-    return not _in_conflict(text) and _revision(text) < _revision(good)
+    return not _in_conflict(text) and _revision(text) < _revision(good) + edited
 
 
 def _in_conflict(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Committing the project's state, and nothing else of the user's."""
+"""Committing the state of the project and of the workflow, and nothing else of the user's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 OURS = (".sow/project", ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
+WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # by these a folder of that name is ours
 
 
 UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
@@ -35,6 +36,8 @@ def save_project(home: Home, message: str) -> str:
 def _paths(home: Home) -> list[str]:
     """What there is of ours, without what the user has git ignore."""
     there = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
+    if any(os.path.lexists(f"{home.root}/{path}") for path in WORKFLOWS):
+        there.append("orchestration")
     ignored = git.run(["check-ignore", "--", *there], cwd=home.root, check=False).splitlines()
     return [path for path in there if path not in ignored]
 

@@ -12,6 +12,7 @@ from sow.store import kept
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import list_folder
+from sow.store.member_desk import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,23 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
     Stamp = tuple[int, int, int, int]
-    File = tuple[str, str]  # the name of its kept copy, and its task
 
 UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
 NO_COPY = (0, 0)
 SECOND = 1_000_000_000
 FRESH = 1.0  # seconds
 STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second change would leave the same stamp
+
+
+class File:
+    """One state file: whose it is, the name of its kept copy, and its task or agent."""
+
+    __slots__ = ("name", "owner", "task")
+
+    def __init__(self, owner: str, name: str, task: str) -> None:
+        self.owner = owner  # the project or the workflow
+        self.name = name
+        self.task = task  # nothing for the state of the project or the workflow itself
 
 
 class Look:
@@ -44,20 +55,20 @@ UNKNOWN = Look(None, None, NO_COPY, sure=False)
 
 
 class Seen:
-    """What the turns of one process know of a project's state files; to be asked under the lock."""
+    """What the turns of one process know of the state files of a project and a workflow; to be asked under the lock."""
 
     __slots__ = ("changes", "files", "folders", "home", "looks", "scanned", "turns")
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.files: dict[str, File] = {projects.path(home): ("project", "")}  # by path; a desk that is gone stays
+        self.files: dict[str, File] = {}  # by path; a desk that is gone stays
         self.folders: dict[str, Stamp | None] = {}
         self.looks: dict[str, Look] = {}
         self.changes: list[str] = []  # the path of every look that was new, in order
         self.scanned = float("-inf")
         self.turns: WeakSet[object] = WeakSet()  # those that have begun, and will look once more at their end
 
-    def begin(self, turn: object, project: ProjectState) -> dict[str, Look]:
+    def begin(self, turn: object, project: ProjectState | None) -> dict[str, Look]:
         """What a turn finds; not looked at again where that was done just now.
 
         While others go on, what changes is found at their end. So is what somebody changes by hand in the moment
@@ -68,28 +79,35 @@ class Seen:
         self.turns.add(turn)
         return self.looks
 
-    def scan(self, project: ProjectState) -> dict[str, Look]:
+    def scan(self, project: ProjectState | None) -> dict[str, Look]:
         """Every state file as it is now; the very same look as the last time where nothing was written since."""
-        project_id = project["project_id"]
-        for phase in project["phases"]:
-            self._list(phase["name"])
-        copies = set(list_folder(kept.folder(self.home, project_id)))
-        found = {path: look for path in self._suspects(copies) if (look := self._look(path, project_id))}
+        if project is not None:
+            owner = project["project_id"]
+            self.files.setdefault(projects.path(self.home), File(owner, "project", ""))
+            for phase in project["phases"]:
+                self._list(owner, phase["name"])
+        self._list_workflow()
+        found = {path: look for path in self._suspects(self._copies()) if (look := self._look(path))}
         if found:
             self.looks = {**self.looks, **found}
             self.changes += found
         self.scanned = time.monotonic()
         return self.looks
 
-    def _suspects(self, copies: set[str]) -> list[str]:
+    def _copies(self) -> dict[str, set[str]]:
+        """The names of the copies that are kept for each owner."""
+        owners = {file.owner for file in self.files.values()}
+        return {owner: set(list_folder(kept.folder(self.home, owner))) for owner in owners}
+
+    def _suspects(self, copies: dict[str, set[str]]) -> list[str]:
         """The files that may be others than at the last look: one call to the system for each of them."""
         found, looks, lstat = [], self.looks, os.lstat
-        for path, (name, _) in self.files.items():
+        for path, file in self.files.items():
             known = looks.get(path, UNKNOWN)
             try:
                 facts = lstat(path)
             except OSError:
-                if known.copy != NO_COPY or known.stamp is not None or f"{name}.yaml" in copies:
+                if known.copy != NO_COPY or known.stamp is not None or f"{file.name}.yaml" in copies[file.owner]:
                     found.append(path)
                 continue
             stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
@@ -97,7 +115,7 @@ class Seen:
                 found.append(path)
         return found
 
-    def _list(self, phase: str) -> None:
+    def _list(self, owner: str, phase: str) -> None:
         """Learn of the desks of a phase, a task's notes before its state, if one came or went."""
         folder = f"{self.home.project}/phases/{phase}/tasks"
         stamp = _stamp(folder)
@@ -105,15 +123,32 @@ class Seen:
             return
         for ident in sorted((name for name in list_folder(folder) if is_task_id(name)), key=int):
             desk = Desk(self.home, phase, ident)
-            self.files.setdefault(desk.notes_path, (kept.of_notes(ident), ident))
-            self.files.setdefault(desk.state_path, (ident, ident))
+            self.files.setdefault(desk.notes_path, File(owner, kept.of_notes(ident), ident))
+            self.files.setdefault(desk.state_path, File(owner, ident, ident))
         self.folders[phase] = stamp if stamp and _is_settled(stamp) else None
 
-    def _look(self, path: str, project_id: str) -> Look | None:
+    def _list_workflow(self) -> None:
+        """Learn of the state of a workflow, and of the notes of its agents, as far as it can be read."""
+        if not os.path.lexists(f"{self.home.root}/{FOLDER}/state.yaml"):
+            return
+        from sow.store.workflow import COPY, WorkflowFolder
+
+        folder = WorkflowFolder(self.home)
+        try:
+            loaded = folder.load()
+        except SowError:
+            return
+        owner = loaded["workflow"]["id"]
+        self.files.setdefault(folder.state_path, File(owner, COPY, ""))
+        for desk in folder.desks(loaded):
+            self.files.setdefault(desk.notes_path, File(owner, kept.of_notes(desk.id), desk.id))
+
+    def _look(self, path: str) -> Look | None:
         """A new look at a file, or nothing where it would be the last one again."""
         known = self.looks.get(path)
         stamp = _stamp(path)
-        copy = kept.stamp(self.home, project_id, self.files[path][0])
+        file = self.files[path]
+        copy = kept.stamp(self.home, file.owner, file.name)
         if stamp is not None:
             return Look(stamp, self._read(path), copy, sure=_is_settled(stamp))
         if known is not None and known.stamp is None and known.copy == copy:

@@ -13,7 +13,10 @@ from sow.system import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.shapes import Session, SessionState, SessionTurn, Task
-    from sow.store.desk import Desk
+    from sow.store.desk import Desk as TaskDesk
+    from sow.store.member_desk import MemberDesk
+
+    Desk = TaskDesk | MemberDesk
 
 
 class Record:
@@ -29,6 +32,12 @@ class Record:
     @property
     def session(self) -> Session:
         return self.loaded["session"]
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its last turn is written down and has not ended: one that a crash left so is ended by recovery."""
+        turns = self.session["turns"]
+        return bool(turns) and "ended_at" not in turns[-1]
 
     def file(self, turn: int, ending: str) -> str:
         """A file of one turn: prompt, out, err, md (readable) or txt (the worker's last words)."""
@@ -143,8 +152,16 @@ def final_text(desk: Desk, task: Task) -> str:
     """The last words of the worker on a task, as far as they are kept."""
     for record in reversed(records(desk)):
         if record.session["role"] == task["assigned_agent"]:
-            for turn in reversed(record.session["turns"]):
-                path = record.file(turn["number"], "txt")
-                if os.path.isfile(path):
-                    return desk.home.read(path)
+            said = last_words(record)
+            if said:
+                return said
+    return ""
+
+
+def last_words(record: Record) -> str:
+    """What was said last in a session, as far as it is kept."""
+    for turn in reversed(record.session["turns"]):
+        path = record.file(turn["number"], "txt")
+        if os.path.isfile(path):
+            return record.desk.home.read(path)
     return ""

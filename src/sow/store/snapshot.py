@@ -1,10 +1,13 @@
-"""All state of a project at one moment, as texts: what differs later and was not written by sow was edited by hand."""
+"""All state at one moment, as texts: what differs later and was not written by sow was edited by hand."""
 
 from __future__ import annotations
 
 import os
 
+from sow.errors import SowError
 from sow.store import kept
+from sow.store import project as projects
+from sow.store.disk import make_folders
 from sow.store.seen import UNKNOWN, UNREADABLE, Look, Seen
 
 TYPE_CHECKING = False
@@ -16,11 +19,12 @@ if TYPE_CHECKING:
 class Edit:
     """One file that was edited by hand, as it is now, and as it was before that; None where there is none."""
 
-    __slots__ = ("good", "name", "now", "path", "task")
+    __slots__ = ("good", "name", "now", "owner", "path", "task")
 
-    def __init__(self, *, name: str, task: str, path: str, now: str | None, good: str | None) -> None:
+    def __init__(self, *, name: str, task: str, path: str, now: str | None, good: str | None, owner: str = "") -> None:
+        self.owner = owner  # the project or the workflow that it belongs to
         self.name = name  # of its kept copy
-        self.task = task  # nothing for the project's own state
+        self.task = task  # or the agent; nothing for the state of the project or the workflow itself
         self.path = path
         self.now = now
         self.good = good
@@ -44,20 +48,23 @@ class Edit:
         if self.good is None:
             home.remove(self.path)
         elif self.good != UNREADABLE:
-            home.folder(*os.path.dirname(home.relative(self.path)).split("/")[1:])  # a whole desk may be gone
+            make_folders(home.disk, home.root, os.path.dirname(home.relative(self.path)).split("/"))  # it may be gone
             home.replace(self.path, self.good)
 
 
 class Snapshot:
-    """Texts and not documents: most are never looked at again, so none is parsed. To be taken under the lock."""
+    """Texts and not documents: most are never looked at again, so none is parsed. To be taken under the lock.
+
+    It is about the project and the workflow of a checkout, whichever of them there is.
+    """
 
     __slots__ = ("__weakref__", "changes", "home", "looks", "project", "seen")
 
-    def __init__(self, home: Home, project: ProjectState, seen: Seen | None = None) -> None:
+    def __init__(self, home: Home, project: ProjectState | None = None, seen: Seen | None = None) -> None:
         self.home = home
-        self.project = project
+        self.project = project or _project(home)
         self.seen = seen or Seen(home)
-        self.looks = self.seen.begin(self, project)
+        self.looks = self.seen.begin(self, self.project)
         self.changes = len(self.seen.changes)
 
     def edits(self) -> list[Edit]:
@@ -70,8 +77,18 @@ class Snapshot:
 
     def _edit(self, path: str, now: Look) -> Edit | None:
         """How a file differs from what it should be: the copy that sow kept meanwhile, else what it was before."""
-        name, task = self.seen.files[path]
+        file = self.seen.files[path]
         before = self.looks.get(path, UNKNOWN)
         wrote = now.copy != before.copy
-        good = (kept.recall(self.home, self.project["project_id"], name) if wrote else None) or before.text
-        return None if now.text == good else Edit(name=name, task=task, path=path, now=now.text, good=good)
+        good = (kept.recall(self.home, file.owner, file.name) if wrote else None) or before.text
+        if now.text == good:
+            return None
+        return Edit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)
+
+
+def _project(home: Home) -> ProjectState | None:
+    """The project beside a workflow, if there is one that can be read."""
+    try:
+        return projects.load_anywhere(home) if os.path.lexists(projects.path(home)) else None
+    except SowError:
+        return None

@@ -14,7 +14,7 @@ from sow.store import feedback, kept, log, notes, state
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import failure, remove_tree_quietly, sync_folder
-from sow.store.repair import load_or_repair
+from sow.store.repair import load_for
 from sow.store.schema import VERSION
 from sow.store.validators.task import validate
 from sow.system import clock
@@ -46,12 +46,12 @@ class _Opened:
 
     __slots__ = ("desk", "loaded", "project", "remarks")
 
-    def __init__(self, home: Home, task: str) -> None:
+    def __init__(self, home: Home, task: str, actor: Actor) -> None:
         self.project: ProjectState = projects.load(home)
         self.desk = desks.find(home, self.project, task)
         self.loaded: TaskState
-        self.loaded, repaired = load_or_repair(self.desk, self.project["project_id"])
-        self.remarks = [repaired] if repaired else []
+        self.loaded, self.remarks = load_for(self.desk, self.project["project_id"], actor)
+        notes.mend_own(self.desk, actor)
 
     @property
     def task(self) -> Task:
@@ -148,14 +148,14 @@ def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = ""
 
 def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
     """The same for a caller that holds the lock."""
-    opened = _Opened(home, task)
+    opened = _Opened(home, task, actor)
     return opened.save(_moved(opened, to, actor, reason))
 
 
 def put_to_work(home: Home, task: str, session: str, agent: str, *, actor: Actor) -> Task:
     """Give a task to a worker: in progress, with the id of the worker's session, in one write."""
     with home.lock():
-        opened = _Opened(home, task)
+        opened = _Opened(home, task, actor)
         started = opened.task
         if started["status"] != "in_progress":
             started = _moved(opened, "in_progress", actor, "")
@@ -165,7 +165,7 @@ def put_to_work(home: Home, task: str, session: str, agent: str, *, actor: Actor
 
 def may_be_put_to_work(home: Home, task: str, *, actor: Actor) -> None:
     """Refuse what the phase, the dependencies or the tables do not allow; for one who holds the lock."""
-    opened = _Opened(home, task)
+    opened = _Opened(home, task, actor)
     if opened.task["status"] != "in_progress":
         _, event = rules.move(opened.task, "in_progress", actor=actor, now=clock.now())
         if event == "start":
@@ -257,7 +257,7 @@ def statuses(home: Home, project: ProjectState) -> dict[str, str]:
 def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) -> Changed:
     """Change a field that is not the status."""
     with home.lock():
-        opened = _Opened(home, task)
+        opened = _Opened(home, task, actor)
         if actor.is_worker:
             raise SowError(f"a worker may not set {field}", "a worker sets only the status of its own task")
         if opened.task["status"] in rules.ENDED_STATUSES:
@@ -281,7 +281,7 @@ def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Ch
     """Write feedback for the next iteration; returns where it is."""
     now = clock.now()
     with home.lock():
-        opened = _Opened(home, task)
+        opened = _Opened(home, task, actor)
         rules.refuse_ended(opened.task)
         where = feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
     return Changed(opened.desk, opened.task, opened.remarks), where
@@ -292,7 +292,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     texts.text(text, "the answer", MOST_ANSWER)
     now = clock.now()
     with home.lock():
-        opened = _Opened(home, task)
+        opened = _Opened(home, task, actor)
         escalated = [each for each in notes.listed(opened.desk) if each["status"] == "escalated"]
         if opened.task["status"] != "paused" and not escalated and "question" not in opened.task:
             raise SowError(f"task {task} asks nothing: it is {opened.task['status']}", "see 'sow inbox' for what waits")

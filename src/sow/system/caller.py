@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from sow.domain.actor import ORCHESTRATOR, PERSON, WORKER, Actor
-from sow.domain.ids import is_task_id
+from sow.domain.ids import is_member, is_task_id
 from sow.errors import SowError
-from sow.system.census import BADGE, Proc
+from sow.system.census import BADGE, Proc, badge
 from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from sow.system.census import Process
 
@@ -23,14 +23,11 @@ LOOKS = 10
 def actor(environment: Mapping[str, str]) -> Actor:
     """The one whose environment this is; a worker that takes off its marks, or puts on others, stays what it is."""
     role = environment.get("SOW_AGENT", "")
-    task = environment.get("SOW_TASK", "")
-    supervised = False
-    for above in _marks_of_ancestors():
-        task = above or task
-        supervised = True
-    if task and not is_task_id(task):
+    task, supervised = _task(environment.get("SOW_TASK", ""))
+    if task and not _is_workplace(task):
         raise SowError(
-            f"SOW_TASK is {task!r}, which is not a task id", "unset SOW_TASK, or set it to an id such as 010"
+            f"SOW_TASK is {task!r}, which is not a task id",
+            "unset SOW_TASK, or set it to an id such as 010, or to an agent of a workflow",
         )
     if task or supervised:
         return Actor(kind=WORKER, name=_name(role) or "worker", task=task)
@@ -57,21 +54,41 @@ def person(environment: Mapping[str, str], act: str) -> Actor:
     return caller
 
 
+def _is_workplace(text: str) -> bool:
+    """Whether this names what a worker can be on: a task of a project, or a desk of a workflow."""
+    return is_task_id(text) or is_member(text)
+
+
 def _name(text: str) -> str:
     """A name that fits into the head of a log entry: short, on one line, without the dot between its fields."""
     return harmless_line(text).replace("·", "-")[:MAX_NAME].strip()
 
 
-def _marks_of_ancestors() -> Iterator[str]:
-    """The task of each process above us that works on one or supervises one, the nearest first; nothing if unknown."""
+def _task(own: str) -> tuple[str, bool]:
+    """The task or the agent that we work for, and whether somebody supervises us: what is farthest above us counts."""
+    task, supervised, marked = own, False, False
     proc = Proc()
     for pid, process in _ancestors(proc):
-        marked = proc.variable(pid, "SOW_TASK")
-        if marked:
-            yield marked
-        if process.name.startswith(BADGE):
-            task = process.name.removeprefix(BADGE)
-            yield task if is_task_id(task) else ""
+        mark = proc.variable(pid, "SOW_TASK")
+        task, marked = mark or task, marked or bool(mark)
+        worn = process.name.startswith(BADGE)
+        if worn:
+            task = _told_by(process.name, task, marked=marked)
+        supervised = supervised or worn or bool(mark)
+    return task, supervised
+
+
+def _told_by(name: str, task: str, *, marked: bool) -> str:
+    """Whom a badge stands for: a task by its id, an agent by a digest of its name; nobody, where that is not the claim.
+
+    A badge for many names none of them: then the mark of a process above us counts, and of an agent nothing else.
+    """
+    shown = name.removeprefix(BADGE)
+    if is_task_id(shown):
+        return shown
+    if name == BADGE:
+        return task if marked or not is_member(task) else ""
+    return task if name == badge(task) else ""
 
 
 def _ancestors(proc: Proc) -> list[tuple[int, Process]]:

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
         def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]: ...
 
 
-# A sow that supervises a turn shows it in its own name, followed by the task's id. Only the process itself can change
-# that, and all who live below it can read it: those too who have taken off every mark and left their parents.
+# A sow that supervises a turn shows it in its own name, followed by the task's id, or by a digest of what is too long
+# for it. Only the process itself can change that, and all who live below it can read it: those too who have taken off
+# every mark and left their parents.
 BADGE = "sow-turn-"
 LONGEST_NAME = 15
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+DIGEST = 5
 CHUNK = 1 << 16
 
 
@@ -93,6 +96,25 @@ def here() -> Census:
     from sow.system.ps import Ps
 
     return Ps()
+
+
+def badge(worker: str) -> str:
+    """The name that a sow shows while it supervises this task, or this agent of a workflow."""
+    if not worker:
+        return BADGE
+    return BADGE + (worker if worker.isdigit() and len(BADGE + worker) <= LONGEST_NAME else _digest(worker))
+
+
+def _digest(text: str) -> str:
+    """Six letters that tell two names apart, the first of them no digit: FNV-1a, since hashlib is slow to load."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    shown = ""
+    for _ in range(DIGEST):
+        value, rest = divmod(value, len(LETTERS))
+        shown += LETTERS[rest]
+    return f"x{shown}"
 
 
 def wear(name: str) -> str:

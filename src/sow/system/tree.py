@@ -12,7 +12,6 @@ import signal
 import time
 
 from sow.system import census as censuses
-from sow.system.census import BADGE, LONGEST_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Nursery:
 
     def _show(self, tasks: set[str]) -> None:
         task = tasks.pop() if len(tasks) == 1 else ""
-        before = censuses.wear(BADGE + task if len(BADGE + task) <= LONGEST_NAME else BADGE)
+        before = censuses.wear(censuses.badge(task))
         self.name = self.name or before
 
 

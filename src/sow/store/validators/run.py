@@ -5,10 +5,10 @@ from sow.store.formats import FORMATS
 
 digest, digest_wanted = FORMATS['sow-digest']
 line, line_wanted = FORMATS['sow-line']
-task_id, task_id_wanted = FORMATS['sow-task-id']
 timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 uuid4, uuid4_wanted = FORMATS['sow-uuid4']
 version, version_wanted = FORMATS['sow-version']
+worker, worker_wanted = FORMATS['sow-worker']
 
 def validate(data, at):
     if type(data) is not dict:
@@ -145,8 +145,8 @@ def validate_run(data, at):
         for index, item in enumerate(value):
             if type(item) is not str:
                 wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', 'a text', item)
-            if not task_id(item):
-                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', task_id_wanted, item)
+            if not worker(item):
+                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', worker_wanted, item)
     else:
         missing(at, 'tasks')
     if 'settings' in data:

@@ -5,10 +5,10 @@ from sow.store.formats import FORMATS
 
 agent, agent_wanted = FORMATS['sow-agent']
 line, line_wanted = FORMATS['sow-line']
-task_id, task_id_wanted = FORMATS['sow-task-id']
 timestamp, timestamp_wanted = FORMATS['sow-timestamp']
 uuid4, uuid4_wanted = FORMATS['sow-uuid4']
 version, version_wanted = FORMATS['sow-version']
+worker, worker_wanted = FORMATS['sow-worker']
 
 def validate(data, at):
     if type(data) is not dict:
@@ -86,8 +86,8 @@ def validate_session(data, at):
         value = data['task']
         if type(value) is not str:
             wrong(f'{at}.task' if at else 'task', 'a text', value)
-        if not task_id(value):
-            wrong(f'{at}.task' if at else 'task', task_id_wanted, value)
+        if not worker(value):
+            wrong(f'{at}.task' if at else 'task', worker_wanted, value)
     else:
         missing(at, 'task')
     if 'role' in data:

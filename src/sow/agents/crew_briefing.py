@@ -1,0 +1,100 @@
+"""What the agents of a workflow are told: who they are in it, where their desk is, and what has changed for them."""
+
+from __future__ import annotations
+
+from sow.agents import prompts
+from sow.agents.briefing import words_of
+from sow.domain import contract_block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.agents.agent import Agent
+
+CONTRACT = "protocol/agent-contract"
+FORM_OF_ROLE = "guidance/{role}/workflow"
+
+
+def with_contract(instructions: str) -> str:
+    """An agent's instructions with the contract at their end, as it is now."""
+    return contract_block.put(instructions, prompts.load(CONTRACT))
+
+
+def role_words(agent: Agent, sow: str, name: str) -> str:
+    """How a role works in a workflow: its file's own words, its guidance for workflows, or what it is in one line."""
+    if agent.path:
+        return words_of(agent).strip()
+    guidance = FORM_OF_ROLE.format(role=agent.name)
+    if guidance in prompts.names():
+        return prompts.render(prompts.load(guidance), sow=sow, task=name).strip()
+    return f"You play the role of {agent.name}: {agent.description}."
+
+
+def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id: str, sow: str) -> str:
+    """What an agent of the crew is told when its session begins; `folder` is its desk."""
+    return "\n".join(
+        [
+            role_words(agent, sow, name),
+            "",
+            f"You are {name} in the workflow {workflow}; your task is {task_id}.",
+            f"Your desk: {folder}/",
+            f"Call sow by its full path: {sow}",
+            f"Read first, and follow: {folder}/agent_instructions.md (the agent contract stands at its end; "
+            f"`{sow} prompt {CONTRACT}` prints it too).",
+            *ending(sow),
+        ]
+    )
+
+
+def ending(sow: str) -> list[str]:
+    """How a turn ends, in three lines."""
+    return [
+        f"When the work is done: `{sow} workflow set status completion_drive_review`, settle your notes, then",
+        f"`{sow} workflow set status ready_for_verification`. When you need an answer: escalate notes, then",
+        f"`{sow} workflow set status blocked`. Then stop.",
+    ]
+
+
+def news(
+    *,
+    feedback: str = "",
+    resolutions: Mapping[str, str] | None = None,
+    outputs: Sequence[str] = (),
+    broken: Sequence[str] = (),
+    why: str = "",
+) -> str:
+    """What an agent must know that was not there in its last turn; nothing where there is nothing new."""
+    parts = [f"An earlier session of yours is gone ({why}); what it left is on disk. Do not start over."] if why else []
+    if resolutions:
+        answers = "\n".join(f"- {note}: {text}" for note, text in resolutions.items())
+        parts.append(
+            f"Your escalated notes are resolved. Follow these answers, and do not ask the same again:\n{answers}"
+        )
+    if feedback:
+        parts.append(f"Your work was sent back. Do first what this asks for:\n{feedback.strip()}")
+    if outputs:
+        parts.append("Inputs that have changed since you read them; read them again:\n" + _lines(outputs))
+    if broken:
+        parts.append("Files on your desk that could not be read, and were set aside:\n" + _lines(broken))
+    return "\n\n".join(parts)
+
+
+def next_prompt(told: str, *, name: str, sow: str) -> str:
+    """What an agent is told whose session goes on."""
+    return "\n".join([told or "Go on with your task.", "", f"(You are {name}.)", *ending(sow)])
+
+
+def reminder(name: str, sow: str) -> str:
+    """What an agent is told that ended its turn without a status."""
+    return "\n".join(
+        [
+            f"Your turn ended, {name}, but you are still at work by your status.",
+            f"Every note must be resolved or escalated (`{sow} note list`), every output written.",
+            *ending(sow),
+        ]
+    )
+
+
+def _lines(items: Sequence[str]) -> str:
+    return "\n".join(f"- {each}" for each in items)

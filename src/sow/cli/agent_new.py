@@ -1,0 +1,91 @@
+"""sow agent new: the file of a role, written from words or from what a workflow's plan asks for."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.agents.discovery import split
+from sow.agents.registry import FOLDER
+from sow.cli.agent_run import registry_of
+from sow.domain import text
+from sow.errors import SowError
+from sow.store import role_file, yaml_text
+from sow.store.formats import is_agent
+from sow.system.terminal import harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.cli.context import Context
+    from sow.domain.crew_plan import Required
+    from sow.store.home import Home
+
+MOST = 1 << 18
+FORM = """\
+You are {name}. {description}
+
+## What you know
+[the field, the tools, the habits of this repository]
+
+## What you do
+[how you work, step by step]
+
+## When you are done
+[what exists then, and how one sees it]
+"""
+
+
+def new(context: Context, name: str, description: str, prompt: str) -> int:
+    context.judge("write a role")
+    if not name:
+        raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
+    if not description:
+        raise SowError("--description is required", f'say when to use it: sow agent new {name:.60} --description "…"')
+    words = text.text(context.text(prompt, "--prompt"), "--prompt", MOST) if prompt else ""
+    home = context.place()
+    _write(home, name, text.line(description, "--description", 1000), words)
+    return 0
+
+
+def from_workflow(context: Context, name: str) -> int:
+    """Write the agent types that the plan requires and that are not there."""
+    from sow.cli.workflow_verify import read
+    from sow.workflows.design import missing
+
+    context.judge("write a role")
+    home = context.home()
+    config = configs.load(context.environment)
+    agents = registry_of(context, home, config)
+    design = read(home, agents)
+    wanted = missing(design, agents.names())
+    if name:
+        wanted = [each for each in wanted if each.name == name]
+        if not wanted:
+            known = ", ".join(each.name for each in design.plan.required) or "none"
+            raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"it requires: {known}")
+    if not wanted:
+        out("every agent type of the plan is there")
+    for each in wanted:
+        _write(home, each.name, _line(each), _prompt(each))
+    return 0
+
+
+def _line(each: Required) -> str:
+    return text.line(" ".join(each.description.split()) or f"Plays {each.name}", "description", 1000)
+
+
+def _prompt(each: Required) -> str:
+    parts = [each.prompt.strip() or f"You are {each.name}. {each.description.strip()}"]
+    if each.capabilities.strip():
+        parts.append(f"## Capabilities\n\n{each.capabilities.strip()}")
+    return "\n\n".join(parts)
+
+
+def _write(home: Home, name: str, description: str, words: str) -> None:
+    """The file in the form that every agent CLI reads."""
+    if not is_agent(name):
+        raise SowError(f"{name!r:.80} is no name of a role", "use lower case with hyphens: database-specialist")
+    body = words.strip() or FORM.format(name=name, description=description).strip()
+    page = f"---\nname: {name}\ndescription: {yaml_text.scalar(description)}\n---\n\n{body}\n"
+    split(page, name)
+    path = role_file.create(home, FOLDER, name, page)
+    filled = "" if words.strip() else "; fill in its prompt"
+    out(harmless_line(f"made {path}{filled}"))

@@ -1,0 +1,171 @@
+"""sow workflow design: the architect with a person at the terminal, or by itself."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.cli.agent_run import registry_of
+from sow.cli.agent_screen import Screen
+from sow.cli.workflow_new import form
+from sow.engine.crew import Crew
+from sow.engine.steps import drive
+from sow.errors import SowError
+from sow.executors.executor import find_binary, missing_binary
+from sow.executors.registry import adapter
+from sow.executors.settings import program as program_of
+from sow.store.workflow import WorkflowFolder
+from sow.system import program
+from sow.system.terminal import err, harmless_line, is_interactive, out
+from sow.workflows import checking, design
+from sow.workflows.counsel import Counsel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.registry import AgentRegistry
+    from sow.cli.context import Context
+    from sow.config import Config
+    from sow.store.home import Home
+    from sow.workflows.checking import Design
+
+
+class Wish:
+    """How the design is to be made."""
+
+    __slots__ = ("delegate", "executor", "timeout", "yes")
+
+    def __init__(self, *, delegate: bool, executor: str, timeout: str, yes: bool) -> None:
+        self.delegate = delegate
+        self.executor = executor
+        self.timeout = configs.seconds(timeout) if timeout else 0
+        self.yes = yes
+
+
+class Studio:
+    """Where a design is made: the checkout, the settings, the roles, and the workflow that waits for it."""
+
+    __slots__ = ("agents", "config", "home", "name", "workflow_id")
+
+    def __init__(self, context: Context) -> None:
+        self.home: Home = context.home()
+        self.config: Config = configs.load(context.environment)
+        self.agents: AgentRegistry = registry_of(context, self.home, self.config)
+        workflow = WorkflowFolder(self.home).workflow()
+        self.name = workflow["name"]
+        self.workflow_id = workflow["id"]
+
+    def prompt(self, wish: Wish, *, alone: bool) -> str:
+        return design.prompt(self.home, self.agents, name=self.name, delegate=wish.delegate, alone=alone)
+
+
+def show(context: Context, wish: Wish) -> int:
+    """Print what the architect is told, and start nothing."""
+    out(Studio(context).prompt(wish, alone=False))
+    return 0
+
+
+def headless(context: Context, wish: Wish) -> int:
+    """The architect by itself; what it wrote is checked, and sent back where it has errors."""
+    context.judge("design a workflow")
+    studio = Studio(context)
+    home = studio.home
+    _refuse_running(home, wish)
+    _say_unfilled(studio)
+    crew = Crew(home, studio.config, context.environment, tell=Screen(quiet=False).show, timeout=wish.timeout)
+    counsel = Counsel(crew, studio.agents, studio.workflow_id, executor=wish.executor)
+    with home.claim("run", purpose="sow workflow design"):
+        made = drive(design.headless(counsel, name=studio.name, delegate=wish.delegate, tell=_say))
+        checking.adopt(home, made, studio.agents)
+    return _done(studio, made)
+
+
+def _say_unfilled(studio: Studio) -> None:
+    """An architect that works by itself knows only the summary."""
+    path = WorkflowFolder(studio.home).summary_path(studio.name)
+    if os.path.isfile(path) and studio.home.read(path).strip() == form(studio.name).strip():
+        err(f"note: {studio.home.relative(path)} is the empty form still: the architect has nothing to go by")
+
+
+def _say(text: str) -> None:
+    err(f"# {harmless_line(text)}")
+
+
+def with_person(context: Context, wish: Wish) -> int:
+    """The architect's CLI, opened in this terminal; what it left is checked when it ends."""
+    context.person("design a workflow at the terminal")
+    studio = Studio(context)
+    _refuse_running(studio.home, wish)
+    if not is_interactive():
+        raise SowError(
+            "there is no terminal on which you and the architect could talk",
+            "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
+        )
+    words = _opening(context, studio, wish)
+    with studio.home.claim("run", purpose="sow workflow design"):
+        code = program.run_in_front(words, cwd=studio.home.root, environment=_marked(context, studio.home))
+        if code:
+            err(f"note: {harmless_line(os.path.basename(words[0]))} ended with exit code {code}")
+        made = _look(studio)
+        checking.put_contracts(studio.home, made)
+        if not made.errors:
+            checking.adopt(studio.home, made, studio.agents)
+    return _done(studio, made)
+
+
+def _marked(context: Context, home: Home) -> dict[str, str]:
+    """The person's surroundings, and who the agent is in them: what it asks of sow is the architect's, not theirs."""
+    name = design.ARCHITECT.replace("-", "_")
+    desk = WorkflowFolder(home).desk(name).folder
+    marks = {"SOW_TASK": name, "SOW_AGENT": design.ARCHITECT, "SOW_ROOT": home.root, "SOW_DESK": desk}
+    return {**context.environment, **marks}
+
+
+def _opening(context: Context, studio: Studio, wish: Wish) -> list[str]:
+    """The command that opens the CLI for a person, with a first word that sends it to its prompt."""
+    from sow.engine.own_command import sow_word
+
+    chosen = studio.config.executor(wish.executor or studio.config.binding(design.ARCHITECT)[0])
+    opening = adapter(chosen.type).opening
+    if opening is None:
+        raise SowError(
+            f"executor {chosen.name} cannot be opened with a first prompt",
+            "take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
+        )
+    named = program_of(chosen.type, chosen.settings)
+    binary = find_binary(named, context.environment)
+    if not binary:
+        raise missing_binary(chosen.name, named, adapter(chosen.type).capabilities.install)
+    delegate = " --delegate" if wish.delegate else ""
+    first = f"Run this command, and do what it prints: {sow_word()} workflow design --print{delegate}"
+    return [binary, *opening, first]
+
+
+def _look(studio: Studio) -> Design:
+    try:
+        return checking.read(studio.home, studio.agents.names())
+    except FileNotFoundError:
+        where = studio.home.relative(WorkflowFolder(studio.home).plan_path)
+        raise SowError(f"the architect left no {where}", "go on with it: sow workflow design") from None
+
+
+def _refuse_running(home: Home, wish: Wish) -> None:
+    """A plan that was approved is not designed anew by accident."""
+    workflow = WorkflowFolder(home).workflow()
+    if workflow["status"] == "completed":
+        raise SowError(f"workflow {workflow['name']} is complete", "put it away: sow workflow archive")
+    if "approval" in workflow and not wish.yes:
+        raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
+
+
+def _done(studio: Studio, made: Design) -> int:
+    from sow.cli.workflow_verify import tell_missing
+
+    for each in made.complaints:
+        err(f"{'error' if each.error else 'warning'}: {harmless_line(design.line(each))}")
+    tell_missing(made, studio.agents)
+    plan = made.plan
+    out(f"designed {harmless_line(studio.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
+    for group in plan.order:
+        out(f"  {' + '.join(group)}")
+    out("Next: sow workflow verify")
+    return 2 if made.errors else 0

@@ -1,0 +1,75 @@
+"""sow workflow new and archive: the beginning and the end of a workflow's folder."""
+
+from __future__ import annotations
+
+import os
+
+from sow.agents import prompts
+from sow.cli.output import emit
+from sow.domain import ids, text
+from sow.errors import SowError
+from sow.store import workflow_archive, workflow_design
+from sow.store.layout import lay_out
+from sow.store.workflow import WorkflowFolder
+from sow.system.terminal import err, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.cli.context import Context
+
+FORM = "protocol/conversation-summary"
+MOST = 1 << 20
+
+
+def new(context: Context, name: str, summary: str, *, json: bool) -> int:
+    context.judge("begin a workflow")
+    if not ids.is_member(name):
+        raise SowError(
+            f"{name!r:.80} is no name of a workflow",
+            "use lower case, digits, _ and -, and begin with a letter: sow workflow new user_management",
+        )
+    home = context.place()
+    words = _summary(context, name, summary)
+    if lay_out(home):
+        err(harmless_line(f"made {home.sow}"))
+    folder = workflow_design.new(home, name, words)
+    path = home.relative(folder.summary_path(name))
+    if json:
+        emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
+        return 0
+    out(f"made workflow {name} in {home.relative(folder.path)}/")
+    filled = "look at" if summary else "fill in"
+    out(f"{filled} {path}, then: sow workflow design")
+    return 0
+
+
+def form(name: str) -> str:
+    """The summary of a workflow before anybody has filled it in."""
+    return prompts.load(FORM).replace("[Task Name]", name)
+
+
+def _summary(context: Context, name: str, given: str) -> str:
+    """The summary that is given, or the form to fill in."""
+    if not given:
+        return form(name)
+    path = os.path.join(context.cwd, given)
+    if given != "-" and not os.path.exists(path):
+        raise SowError(f"--summary: there is no file {given!r:.200}", "give the path of one, or - for stdin")
+    named = given if given == "-" else f"@{path}"
+    return f"{text.text(context.text(named, '--summary'), '--summary', MOST).strip()}\n"
+
+
+def archive(context: Context, name: str, *, yes: bool) -> int:
+    context.judge("archive a workflow")
+    home = context.home()
+    folder = WorkflowFolder(home)
+    with home.claim("run", purpose="sow workflow archive"):
+        where = workflow_archive.take_up(home)
+        known = os.path.basename(where)
+        if not where or folder.exists():
+            known = folder.workflow()["name"]
+            if name and name != known:
+                raise SowError(f"the workflow here is {known}, not {name!r:.80}", f"sow workflow archive {known}")
+            where = workflow_archive.put_away(home, force=yes)
+    out(f"workflow {known} is in {where}/")
+    return 0

@@ -1,0 +1,152 @@
+"""sow workflow verify and approve: what is wrong with a design, who looked at it, and a person's word on it."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.cli.agent_run import registry_of
+from sow.cli.agent_screen import Screen
+from sow.cli.output import emit
+from sow.engine.crew import Crew
+from sow.engine.steps import drive
+from sow.errors import SowError
+from sow.store.workflow import WorkflowFolder
+from sow.system.terminal import confirm, err, harmless, harmless_line, is_interactive, out, paint
+from sow.workflows import checking
+from sow.workflows.counsel import Counsel
+from sow.workflows.design import missing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.cli.context import Context
+    from sow.domain.actor import Actor
+    from sow.domain.verdict import Verdict
+    from sow.store.home import Home
+    from sow.workflows.checking import Design
+
+PASSED, GAPS, ERRORS = 0, 1, 2
+
+
+def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
+    home, actor = context.home(), context.actor()
+    config = configs.load(context.environment)
+    agents = registry_of(context, home, config)
+    design = read(home, agents)
+    if actor.is_worker:  # an architect looks at its own work: nothing is written
+        return _tell(home, design, None, agents, json=json)
+    screen = Screen(quiet=json)
+    limit = configs.seconds(timeout) if timeout else 0
+    crew = Crew(home, config, context.environment, tell=screen.show, timeout=limit)
+    found: Verdict | None = None
+    with home.claim("run", purpose="sow workflow verify"):
+        checking.put_contracts(home, design)  # before the agent looks at the files
+        if not no_agent and not design.errors:
+            counsel = Counsel(crew, agents, WorkflowFolder(home).workflow()["id"], executor=executor)
+            found = drive(checking.ask_verifier(counsel, design))
+        passed = checking.passes(design, found)
+        checking.record(home, design, found, agents)
+        shown = found is not None and screen.has_shown(found.feedback)
+        code = _tell(home, design, found, agents, json=json, shown=shown)
+        if passed and (yes or (not json and _agrees())):
+            _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
+            err(f"approved: {design.plan.digest[:12]}")
+    return code
+
+
+def read(home: Home, agents: AgentRegistry) -> Design:
+    """The design of the workflow that is here."""
+    folder = WorkflowFolder(home)
+    folder.workflow()
+    try:
+        return checking.read(home, agents.names())
+    except FileNotFoundError:
+        raise SowError(
+            f"there is no {home.relative(folder.plan_path)} yet", "have it designed: sow workflow design"
+        ) from None
+
+
+def _agrees() -> bool:
+    return is_interactive() and confirm("Approve this design, so that it can be run?")
+
+
+def _tell(
+    home: Home, design: Design, found: Verdict | None, agents: AgentRegistry, *, json: bool, shown: bool = False
+) -> int:
+    passed = checking.passes(design, found)
+    code = ERRORS if design.errors else PASSED if passed else GAPS
+    if json:
+        emit(_document(home, design, found, agents, passed=passed))
+        return code
+    for each in design.complaints:
+        kind = "error" if each.error else "warning"
+        err(f"{kind}: {harmless_line(f'{each.file}:{each.line}: {each.text}')}\nhint: {harmless_line(each.hint)}")
+    if found is not None:
+        _tell_verdict(found, shown=shown)
+    tell_missing(design, agents)
+    plan = design.plan
+    numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
+    counts = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in numbers.items())
+    word = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
+    out(f"{word}: {harmless_line(plan.name or 'a plan without a name')}, {counts}")
+    return code
+
+
+def _tell_verdict(found: Verdict, *, shown: bool) -> None:
+    out(f"Design Verifier: {harmless_line(checking.said(found))}")
+    for each in found.findings:
+        place = f"{each.get('file', '')} {each.get('symbol', '')}".strip()
+        out(f"  {each['severity']}: {harmless_line(f'{place}: ' if place else '')}{harmless_line(each['text'])}")
+    if found.feedback.strip() and not shown:
+        out(harmless(found.feedback.strip()))
+
+
+def tell_missing(design: Design, agents: AgentRegistry) -> None:
+    """The agent types that the plan needs and nobody has written yet, each with its specification."""
+    found = missing(design, agents.names())
+    for each in found:
+        err(f"missing agent type {harmless_line(f'{each.name}: {each.description}')}")
+        if each.capabilities:
+            err(f"  capabilities: {harmless_line(each.capabilities)}")
+    if found:
+        err(f"  write {'it' if len(found) == 1 else 'them'}: sow agent new --from-workflow")
+
+
+def _document(
+    home: Home, design: Design, found: Verdict | None, agents: AgentRegistry, *, passed: bool
+) -> dict[str, Any]:
+    return {
+        "valid": passed,
+        "digest": design.plan.digest,
+        "findings": [each.document() for each in design.complaints],
+        "verifier": None
+        if found is None
+        else {"verdict": found.flag or "RED", "feedback": found.feedback, "findings": found.findings},
+        "missing_agents": [
+            {"name": each.name, "description": each.description, "capabilities": each.capabilities}
+            for each in missing(design, agents.names())
+        ],
+        "report": home.relative(WorkflowFolder(home).report_path),
+    }
+
+
+def approve(context: Context) -> int:
+    actor = context.person("approve a workflow's design")
+    home = context.home()
+    config = configs.load(context.environment)
+    agents = registry_of(context, home, config)
+    design = read(home, agents)
+    _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
+    out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")
+    return 0
+
+
+def _approve(home: Home, design: Design, agents: AgentRegistry, actor: Actor, *, how: str) -> None:
+    """Approve the plan that was verified, and no other."""
+    verified = WorkflowFolder(home).workflow().get("verified")
+    if not verified or verified["digest"] != design.plan.digest:
+        raise SowError("the design as it stands has not been verified", "run: sow workflow verify")
+    if not verified["passed"]:
+        raise SowError("the design did not pass its verification", "see orchestration/verification_report.md")
+    checking.approve(home, design.plan, agents, actor=actor, how=how)

@@ -1,0 +1,149 @@
+"""How a workflow is shown: where every agent stands, what waits for a person, and which workflows there are."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.output import emit, table
+from sow.domain import advice_on_workflow
+from sow.domain.workflow_agent import DONE
+from sow.errors import SowError
+from sow.store import state, workflow_archive, workflow_view
+from sow.store.validators.workflow import validate
+from sow.store.workflow import WorkflowFolder
+from sow.system.terminal import harmless, harmless_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.cli.context import Context
+    from sow.domain.crew_plan import WorkflowPlan
+    from sow.domain.shapes import MemberState, Workflow
+    from sow.store.home import Home
+
+COLOURS = {"verified": "green", "session_complete": "green", "failed": "red", "blocked": "yellow", "working": "cyan"}
+HEAD = ("AGENT", "STATUS", "NOTES", "ROUNDS", "TRIES", "WAITS FOR", "LAST UPDATE")
+
+
+def status(context: Context, *, json: bool) -> int:
+    folder = WorkflowFolder(context.home())
+    loaded = folder.load()
+    workflow = loaded["workflow"]
+    notes = folder.notes(loaded)
+    shown = workflow_view.document(workflow, notes)
+    plan = _plan(folder.home) if workflow["status"] != "completed" else None
+    changed = advice_on_workflow.changed(workflow, plan.sections) if plan else []
+    advice = advice_on_workflow.next_step(
+        workflow, designed=os.path.isfile(folder.plan_path), digest=plan.digest if plan else ""
+    )
+    if json:
+        more = {"workflow": workflow["name"], "questions": questions(workflow), "changed": changed, "next": advice}
+        emit({**shown, **more})
+        return 0
+    name = f"Workflow {workflow['name']} ({workflow['task_id']})"
+    out(f"{paint(harmless_line(name), 'bold')}: {workflow['status']}, gate {shown['overall_completion_drive_gate']}")
+    _members(workflow, shown["agents"])
+    for each in questions(workflow):
+        first, *rest = harmless(each["text"]).split("\n")
+        out(f"\n{paint(each['number'], 'bold')} {each['agent']} asks ({each['kind']}): {first}")
+        for line in rest:
+            out(f"   {line}")
+        out(f"   {paint(each['do'], 'cyan')}")
+    if changed:
+        out(f"\nthe design has changed since its approval for {harmless_line(', '.join(changed))}: they wait")
+    out(f"\nNext: {paint(advice, 'cyan')}")
+    return 0
+
+
+def _plan(home: Home) -> WorkflowPlan | None:
+    """The design as it is on disk; the plan's reader is loaded only for this."""
+    from sow.workflows import checking
+
+    return checking.plan_on_disk(home)
+
+
+def _members(workflow: Workflow, entries: dict[str, Any]) -> None:
+    """The table of agents, with each status in its colour."""
+    members = workflow["members"]
+    if not members:
+        return
+    rows = [_row(name, member, entries[name], members) for name, member in members.items()]
+    lines = table([HEAD, *rows], indent="  ").split("\n")
+    place = lines[0].index("STATUS")
+    out(lines[0])
+    for row, line in zip(rows, lines[1:], strict=True):
+        colour = COLOURS.get(row[1])
+        out(f"{line[:place]}{paint(row[1], colour)}{line[place + len(row[1]) :]}" if colour else line)
+
+
+def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberState]) -> tuple[str, ...]:
+    waits = [each for each in member["dependencies"] if members[each]["status"] not in DONE]
+    count = entry["completion_drive_notes_count"]
+    notes = f"{count}, {entry['unresolved_notes']} unresolved" if entry.get("unresolved_notes") else str(count)
+    return (
+        name,
+        member["status"],
+        notes,
+        str(member["rounds"]),
+        str(member["tries"]),
+        ", ".join(waits) or "-",
+        member["last_update"] or "-",
+    )
+
+
+def questions(workflow: Workflow) -> list[dict[str, str]]:
+    """What the agents ask a person, by number."""
+    found = []
+    for name, member in workflow["members"].items():
+        if "question" in member:
+            question = member["question"]
+            number = f"w{question['number']}"
+            found.append(
+                {
+                    "number": number,
+                    "agent": name,
+                    "kind": question["kind"],
+                    "text": question["text"],
+                    "asked_at": question["asked_at"],
+                    "do": f'sow answer {number} "…"',
+                }
+            )
+    return sorted(found, key=lambda each: int(each["number"][1:]))
+
+
+def _workflows(home: Home) -> list[dict[str, Any]]:
+    """The workflow that is here, then those that were put away; one that cannot be read is shown as such."""
+    folder = WorkflowFolder(home)
+    paths = [folder.state_path] if folder.exists() else []
+    paths += [f"{folder.archive_folder}/{name}/{workflow_archive.STATE}" for name in workflow_archive.archived(home)]
+    return [_facts(home, path) for path in paths]
+
+
+def _facts(home: Home, path: str) -> dict[str, Any]:
+    where = os.path.dirname(path)
+    try:
+        workflow: Any = state.read(home, path, validate)["workflow"]
+    except SowError:
+        unknown = {"status": "unreadable", "agents": 0, "created_at": ""}
+        return {"name": os.path.basename(where), **unknown, "path": home.relative(where)}
+    return {
+        "name": workflow["name"],
+        "status": workflow["status"],
+        "agents": len(workflow["members"]),
+        "created_at": workflow["created_at"],
+        "path": home.relative(where),
+    }
+
+
+def listed(context: Context, *, json: bool) -> int:
+    found = _workflows(context.home())
+    if json:
+        emit({"workflows": found})
+        return 0
+    if not found:
+        out("no workflows yet; begin one: sow workflow new NAME")
+        return 0
+    rows = [(each["name"], each["status"], str(each["agents"]), each["created_at"], each["path"]) for each in found]
+    out(table([("WORKFLOW", "STATUS", "AGENTS", "CREATED", "WHERE"), *rows]))
+    return 0

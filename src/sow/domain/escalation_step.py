@@ -1,0 +1,102 @@
+"""What the escalated notes of one blocked member need next, from what is on disk alone."""
+
+from __future__ import annotations
+
+from sow.domain import escalation
+from sow.domain.workflow_agent import DONE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.shapes import Escalation, MemberState, Note
+
+# apply: an answer is known and not in the note yet. sort, loop, validate: a turn of the workflow architect. ask: a
+# person's question is to be written. commission: the solution architect gets a task. wait: for one of these two.
+STEPS = ("apply", "wait", "loop", "sort", "ask", "validate", "commission", "done")
+
+
+class Step:
+    """What to do, for which notes, and why."""
+
+    __slots__ = ("kind", "notes", "reason")
+
+    def __init__(self, kind: str, notes: Sequence[str] = (), reason: str = "") -> None:
+        self.kind = kind
+        self.notes = list(notes)
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"Step({self.kind!r}, {self.notes!r}, {self.reason!r})"
+
+
+def next_step(
+    name: str,
+    state: MemberState,
+    notes: Sequence[Note],
+    escalations: Sequence[Escalation],
+    architect: MemberState | None = None,
+) -> Step:
+    """The next step; `architect` is the solution architect's state, if it has a desk."""
+    waiting = [each["note_id"] for each in escalation.escalated(notes)]
+    if not waiting:
+        return Step("done", reason="nothing is escalated")
+    known = {note: escalation.entry(escalations, state["task_id"], note) for note in waiting}
+    answered = [note for note, each in known.items() if each is not None and "resolution" in each]
+    if answered:
+        return Step("apply", answered, "the answer is known and not in the note yet")
+    routes = {note: _route(each) for note, each in known.items()}
+    unsorted = [note for note, route in routes.items() if not route]
+    if unsorted:
+        return _question(state, unsorted) or _sorting(state, unsorted, notes, escalations)
+    technical = [note for note, route in routes.items() if route == escalation.ARCHITECT]
+    asked = [note for note in waiting if note not in technical]
+    step = _of_architect(name, technical, architect, escalations) if technical else None
+    if step is not None and step.kind == "commission":
+        return step
+    return _question(state, waiting) or (_of_person(state, asked) if asked else step) or Step("wait", waiting)
+
+
+def _question(state: MemberState, notes: list[str]) -> Step | None:
+    """Wait, if a person was asked."""
+    question = state.get("question")
+    return Step("wait", notes, f"question w{question['number']} waits for an answer") if question else None
+
+
+def _route(each: Escalation | None) -> str:
+    """The way that a note was sent; one that was to be answered at once and was not is sorted again."""
+    route = each.get("route", "") if each is not None else ""
+    return "" if route == escalation.ANSWER else route
+
+
+def _sorting(state: MemberState, unsorted: list[str], notes: Sequence[Note], escalations: Sequence[Escalation]) -> Step:
+    looping = [note for note in escalation.looping(escalations, state["task_id"], notes) if note in unsorted]
+    if looping:
+        return Step("loop", looping, f"asked {escalation.LOOP_AT} times or more")
+    return Step("sort", unsorted, "the architect has not sorted them yet")
+
+
+def _of_person(state: MemberState, asked: list[str]) -> Step:
+    if "pending_answer" in state:
+        return Step("validate", asked, "a person has answered")
+    return Step("ask", asked, "a person is to be asked")
+
+
+def _of_architect(
+    name: str, notes: list[str], architect: MemberState | None, escalations: Sequence[Escalation]
+) -> Step:
+    """One task at a time: a new one only when the answer to the last is in the notes that asked for it."""
+    if architect is None:
+        return Step("commission", notes, "there is no solution architect yet")
+    owed = architect.get("requested_by", [])
+    if name in owed and architect["status"] in DONE:
+        return Step("validate", notes, "the solution architect's answer is verified")
+    untaken = {each["member"] for each in escalations if each.get("route") == escalation.ARCHITECT and _is_open(each)}
+    first = name if name in owed else next((each for each in owed if each in untaken), "")
+    if first:
+        return Step("wait", notes, f"the solution architect works for {first}")
+    return Step("commission", notes, "the solution architect has no task for it yet")
+
+
+def _is_open(each: Escalation) -> bool:
+    return "resolution" not in each

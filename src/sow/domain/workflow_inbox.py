@@ -1,0 +1,51 @@
+"""What a workflow asks a person, in the form of the inbox."""
+
+from __future__ import annotations
+
+from sow.domain.inbox import Item, held_up, item
+from sow.domain.workflow_agent import DONE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import MemberState, Workflow
+
+
+def items(workflow: Workflow) -> list[Item]:
+    """The questions of its agents, those that failed, and a design that waits for approval."""
+    members = workflow["members"]
+    waits = {name: each["dependencies"] for name, each in members.items() if each["status"] not in DONE}
+    held = held_up(members, waits)
+    found = [_of_agent(name, each, held[name]) for name, each in members.items() if _asks(each)]
+    return [*found, *_approval(workflow, len(waits))]
+
+
+def _asks(member: MemberState) -> bool:
+    return "question" in member or member["status"] == "failed"
+
+
+def _of_agent(name: str, member: MemberState, blocks: int) -> Item:
+    kind = "failed" if member["status"] == "failed" else "question"
+    if "question" not in member:
+        do = f"sow workflow set status working --agent {name}"
+        return item(kind, agent=name, text=f"agent {name}", since=member["last_update"] or "", blocks=blocks, do=do)
+    question = member["question"]
+    number = f"w{question['number']}"
+    return item(
+        kind,
+        agent=name,
+        text=question["text"],
+        number=number,
+        since=question["asked_at"],
+        blocks=blocks,
+        do=f'sow answer {number} "…"',
+    )
+
+
+def _approval(workflow: Workflow, waiting: int) -> list[Item]:
+    """The design as it was checked, unless a person has said yes to it, or nothing is left to do."""
+    check = workflow.get("verified")
+    approved = workflow.get("approval", {}).get("digest")
+    if check is None or not check["passed"] or check["digest"] == approved or workflow["status"] == "completed":
+        return []
+    text = f"the design of workflow {workflow['name']} ({check['digest'][:12]}) waits for your approval"
+    return [item("approval", text=text, since=check["at"], blocks=waiting, do="sow workflow approve")]

@@ -1,0 +1,47 @@
+"""The agents of a workflow as the rows of a report see them: each in the words of a task."""
+
+from __future__ import annotations
+
+from sow.store.workflow import WorkflowFolder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import MemberState
+    from sow.store.home import Home
+
+STATUS = {"verified": "completed", "session_complete": "completed", "failed": "failed", "pending": "pending"}
+AGAIN = "sow workflow run"
+
+
+def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
+    """The present states of the crew; none where the run is not one of the workflow that is here."""
+    folder = WorkflowFolder(home)
+    if not folder.exists():
+        return None
+    workflow = folder.workflow()
+    if workflow["id"] != workflow_id:
+        return None
+    return {name: _task(member) for name, member in workflow["members"].items()}
+
+
+def _task(member: MemberState) -> dict[str, Any]:
+    asks = "question" in member
+    status = "paused" if asks and member["status"] != "failed" else STATUS.get(member["status"], "in_progress")
+    task: dict[str, Any] = {
+        "name": member["task_id"],
+        "assigned_agent": member["agent"],
+        "status": status,
+        "iteration": member["iteration"],
+        "depends_on": member["dependencies"],
+        "retry_count": member["rounds"],
+    }
+    if asks:
+        task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
+    return task
+
+
+def is_crew(plans: list[str]) -> bool:
+    """Whether a run is one of a workflow, by the plan that it has."""
+    return any(path.endswith("orchestration/workflow_coordination_plan.md") for path in plans)

@@ -1,0 +1,29 @@
+"""What one task, or one agent of a workflow, may cost before a person is asked."""
+
+from __future__ import annotations
+
+from sow.store import sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.config import Config
+    from sow.store.desk import Desk
+    from sow.store.member_desk import MemberDesk
+
+ASKED = "Its budget is spent"
+
+
+def spent(config: Config, desk: Desk | MemberDesk, answers: Iterable[tuple[str, str]]) -> str:
+    """The question to ask, where `budgets.task_usd` is used up; what was asked, and when it was answered, raises it."""
+    most = config.setting("budgets", "task_usd")
+    if most is None:
+        return ""
+    raised = max((at for text, at in answers if text.startswith(ASKED)), default="")
+    turns = [turn for record in sessions.records(desk) for turn in record.session["turns"]]
+    cost = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised)
+    if cost < most:
+        return ""
+    since = " since you raised it" if raised else ""
+    return f"{ASKED}: {desk.title} has cost ${cost:.2f} of ${most:.2f}{since}. Go on for ${most:.2f} more?"

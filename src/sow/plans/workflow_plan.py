@@ -1,0 +1,281 @@
+"""A workflow's coordination plan: YAML frontmatter with the crew, prose below it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from sow.domain import crew_plan, graph
+from sow.domain.crew_plan import Checker, Complaint, Member, Required, WorkflowPlan
+from sow.domain.plan import Plan
+from sow.plans import words
+from sow.plans.mapping import Mapping
+from sow.plans.markdown import frontmatter
+from sow.plans.nodes import BadYamlError, Node, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_TEXT = 1 << 20  # characters
+MAX_LIST = 100  # entries of one field
+MAX_LINE = 2000  # characters of one entry
+MIN_TIMEOUT, MAX_TIMEOUT = 1.0, 7 * 24 * 3600.0  # seconds
+FORM = "begin the file with --- and the fields workflow, task_id, agents and verifiers, and end those with ---"
+HINT = "it is not read"
+ADVICE = "did you mean "
+
+
+def read(text: str, file: str = crew_plan.PLAN_FILE) -> WorkflowPlan:
+    """Read a plan; all that is wrong with its form is among its complaints."""
+    plan = WorkflowPlan(file)
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if len(plain) > MAX_TEXT:
+        _complain(plan, 0, "size", f"the plan has more than {MAX_TEXT:,} characters", "move prose into other files")
+        return plan
+    _refuse_broken(plan, plain)
+    head, plan.prose, plan.prose_line = frontmatter(plain)
+    if not head.strip():
+        _complain(plan, 1, "form", "the plan has no frontmatter, or one that never ends", FORM)
+        return plan
+    _read_head(plan, head)
+    _order(plan)
+    bind(plan, {})
+    plan.complaints.sort(key=lambda each: each.line)
+    return plan
+
+
+def _complain(plan: WorkflowPlan, line: int, rule: str, text: str, hint: str) -> None:
+    plan.complaints.append(Complaint(plan.file, line, rule, text, hint))
+
+
+def _refuse_broken(plan: WorkflowPlan, text: str) -> None:
+    """Bytes that are no text are no plan."""
+    at = next((at for at, letter in enumerate(text) if letter == "\0" or "\ud800" <= letter <= "\udfff"), -1)
+    if at >= 0:
+        line = text.count("\n", 0, at) + 1
+        _complain(plan, line, "form", "a character that is no text", "save the file as UTF-8 without NUL bytes")
+
+
+def _read_head(plan: WorkflowPlan, head: str) -> None:
+    """Read the fields; the mapping's own complaints become those of the plan."""
+    said = Plan()
+    try:
+        root = Mapping(said, plan.file, parse(head, 2))
+    except BadYamlError as error:
+        _complain(plan, error.line, "form", error.message, error.hint)
+        return
+    plan.name = _line(root, "workflow")
+    plan.task_id = _line(root, "task_id")
+    for key in ("workflow", "task_id"):
+        if root.take(key) is None:
+            said.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
+    _each(root, "agents", lambda entry, name: plan.members.append(_member(entry, name)))
+    _each(root, "verifiers", lambda entry, name: plan.verifiers.append(_checker(entry, name)))
+    _each(root, "required_agents", lambda entry, name: plan.required.append(_required(entry, name)))
+    _groups(plan, root)
+    root.left(HINT)
+    if not plan.members and not said.errors:
+        said.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
+    # A mistyped key would silently drop a dependency or a verifier, so it is no mere remark.
+    plan.complaints += [
+        Complaint(each.file, each.line, "form", each.message, each.hint, error=each.error or ADVICE in each.hint)
+        for each in said.findings
+    ]
+
+
+def _each(root: Mapping, key: str, add: Callable[[Mapping, str], None]) -> None:
+    """Read a list of mappings with a name; what nobody asked for in one is said."""
+    found = root.take(key)
+    if found is None:
+        return
+    if not isinstance(found.value, list):
+        root.wrong(found, key, "a list", f"{key}: with one dash for each entry")
+        return
+    if len(found.value) > crew_plan.MAX_MEMBERS:
+        root.wrong(found, key, f"a list of at most {crew_plan.MAX_MEMBERS} entries", "several workflows")
+        return
+    for number, node in enumerate(found.value, 1):
+        if not isinstance(node.value, dict):
+            root.wrong(node, f"{key}[{number}]", "a mapping", "- name: database_agent")
+            continue
+        entry = Mapping(root.plan, root.file, node, f"{key}[{number}]: ")
+        name = _line(entry, "name")
+        if name:
+            entry.whose = f"{name:.63}: "
+            add(entry, name)
+            entry.left(HINT)
+        elif entry.take("name") is None:
+            root.plan.error(root.file, node.line, f"{key}[{number}] has no name", "write: name: database_agent")
+
+
+def _line(entry: Mapping, key: str) -> str:
+    """A text on one line, of a bounded length."""
+    found = entry.take(key)
+    text = entry.text_of(found, key).strip()
+    if found is not None and isinstance(found.value, str) and not text:
+        entry.wrong(found, key, "a text that is not empty", f"{key}: some words")
+    if found is None or _is_line(text):
+        return text
+    entry.wrong(found, key, f"one line of at most {MAX_LINE:,} characters", f"{key}: some words")
+    return ""
+
+
+def _is_line(text: str) -> bool:
+    return len(text) <= MAX_LINE and not any(letter < " " or "\x7f" <= letter <= "\x9f" for letter in text)
+
+
+def _lines(entry: Mapping, key: str) -> list[str]:
+    """A list of such texts."""
+    found = entry.entries(key)
+    if len(found) > MAX_LIST:
+        entry.wrong(found[0], key, f"a list of at most {MAX_LIST} entries", "several agents")
+        return []
+    texts = [(each, entry.text_of(each, key).strip()) for each in found]
+    for each, text in texts:
+        if isinstance(each.value, str) and not (text and _is_line(text)):
+            entry.wrong(each, key, "a list of single lines", f"{key}: [one, two]")
+    return [text for _, text in texts if text and _is_line(text)]
+
+
+def _member(entry: Mapping, name: str) -> Member:
+    kind = _line(entry, "role") or crew_plan.DOER
+    if kind not in crew_plan.KINDS:
+        entry.wrong(entry.node.value["role"], "role", " or ".join(crew_plan.KINDS), "role: doer")
+        kind = crew_plan.DOER
+    member = Member(
+        name,
+        agent=_line(entry, "agent"),
+        kind=kind,
+        task_id=_line(entry, "task_id"),
+        dependencies=_lines(entry, "dependencies"),
+        verifier=_line(entry, "verifier"),
+        inputs=[crew_plan.plain_path(path) for path in _lines(entry, "inputs")],
+        outputs=[crew_plan.own_path(name, path) for path in _lines(entry, "outputs")],
+        criteria=_lines(entry, "criteria"),
+        timeout=_timeout(entry),
+        line=entry.node.line,
+    )
+    member.lines = {key: node.line for key, node in entry.node.value.items()}
+    return member
+
+
+def _timeout(entry: Mapping) -> float:
+    """`60m`, `1h 30m`, `90s` in seconds."""
+    found = entry.take("timeout")
+    if found is None:
+        return crew_plan.TIMEOUT
+    minutes = words.minutes(found.value) if isinstance(found.value, str) else None
+    if minutes is None or not MIN_TIMEOUT <= minutes * 60 <= MAX_TIMEOUT:
+        entry.wrong(found, "timeout", "a duration from 1s to 7d", "timeout: 60m")
+        return crew_plan.TIMEOUT
+    return minutes * 60
+
+
+def _checker(entry: Mapping, name: str) -> Checker:
+    return Checker(
+        name,
+        agent=_line(entry, "agent") or "verifier",
+        verifies=_lines(entry, "verifies"),
+        line=entry.node.line,
+    )
+
+
+def _required(entry: Mapping, name: str) -> Required:
+    return Required(
+        name,
+        description=_line(entry, "description"),
+        capabilities=_words(entry, "capabilities"),
+        prompt=_words(entry, "prompt"),
+        line=entry.node.line,
+    )
+
+
+def _words(entry: Mapping, key: str) -> str:
+    """A text of any length; a list is one line for each entry."""
+    return "\n".join(text.strip() for each in entry.entries(key) if (text := entry.text_of(each, key)).strip())
+
+
+def _groups(plan: WorkflowPlan, root: Mapping) -> None:
+    """The sequence: each entry is a name, or a list of names that work side by side."""
+    found = root.take("groups")
+    if found is None:
+        return
+    plan.groups_line = found.line
+    for node in root.entries("groups"):
+        inner = node.value if isinstance(node.value, list) else [node]
+        names = [_name_in_group(root, each) for each in inner]
+        plan.order.append([name for name in names if name])
+
+
+def _name_in_group(root: Mapping, node: Node) -> str:
+    if isinstance(node.value, str) and _is_line(node.value) and node.value.strip():
+        return node.value.strip()
+    root.wrong(node, "groups", "a list of names and lists of names", "groups: [database_agent, [api_agent, ui_agent]]")
+    return ""
+
+
+def _order(plan: WorkflowPlan) -> None:
+    """Without groups one agent works at a time, in the order of the dependencies; an architect waits to be asked."""
+    if plan.groups_line:
+        return
+    needs = plan.needs()
+    wanted = {name for before in needs.values() for name in before}
+    on_call = {each.name for each in plan.members if each.kind == crew_plan.ARCHITECT and each.name not in wanted}
+    order = graph.ready_order(needs, dict.fromkeys(needs, 1.0)) if not graph.cycles(needs) else list(needs)
+    plan.order = [[name] for name in order if name not in on_call]
+
+
+def bind(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
+    """A digest of all that concerns one member, for each, and one of the whole; layout and comments do not count.
+
+    The instructions, without what sow writes into them, are a part of it: a word on a design is a word on them too.
+    """
+    for member in plan.members:
+        told = [_told(instructions, name) for name in (member.name, member.verifier)]
+        plan.sections[member.name] = _digest([_section(plan, member), told])
+    whole = {
+        "workflow": plan.name,
+        "task_id": plan.task_id,
+        "sections": plan.sections,
+        "order": plan.order,
+        "verifiers": [
+            [each.name, each.agent, each.verifies, _told(instructions, each.name)] for each in plan.verifiers
+        ],
+        "required": [[each.name, each.description, each.capabilities, each.prompt] for each in plan.required],
+        "prose": _lines_of(plan.prose),
+    }
+    plan.digest = _digest(whole)
+
+
+def _told(instructions: dict[str, str | None], name: str) -> list[str]:
+    return _lines_of(instructions.get(name) or "")
+
+
+def _lines_of(text: str) -> list[str]:
+    """A text as it counts: the ends of its lines do not."""
+    return [line.rstrip() for line in text.strip().split("\n")]
+
+
+def _section(plan: WorkflowPlan, member: Member) -> dict[str, object]:
+    """The member's entry, who verifies it, and the group that must be verified before it."""
+    checker = plan.checker(member.verifier)
+    at = next((at for at, group in enumerate(plan.order) if member.name in group), 0)
+    return {
+        "name": member.name,
+        "agent": member.agent,
+        "kind": member.kind,
+        "task_id": member.task_id,
+        "dependencies": sorted(member.dependencies),
+        "verifier": [member.verifier, checker.agent if checker is not None else ""],
+        "inputs": sorted(member.inputs),
+        "outputs": sorted(member.outputs),
+        "criteria": member.criteria,
+        "timeout": member.timeout,
+        "after": sorted(plan.order[at - 1]) if at and plan.groups_line else [],
+    }
+
+
+def _digest(document: object) -> str:
+    canonical = json.dumps(document, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

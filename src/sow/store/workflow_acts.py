@@ -1,0 +1,270 @@
+"""What is done to the agents of a workflow: each act is one decision under the lock, which replaces one state file."""
+
+from __future__ import annotations
+
+from sow.domain import member as rules
+from sow.domain import note
+from sow.domain.actor import WORKER, Actor
+from sow.domain.crew_plan import ARCHITECT
+from sow.domain.crew_stage import ROUNDS, TRIES
+from sow.errors import SowError
+from sow.store import archival, json_text, notes, state, unfinished
+from sow.store.validators.verification_results import validate as validate_results
+from sow.store.workflow_opened import Changed, Opened
+from sow.store.workflow_questions import ask
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sow.domain.shapes import MemberState, VerificationResults
+    from sow.store.home import Home
+    from sow.store.member_desk import MemberDesk
+
+MOST_FEEDBACK = 100_000
+
+
+def mend(home: Home, *, ending: str = "") -> list[str]:
+    """Put right what a crash or a hand left, and say what that was; `ending` is the agent whose turn ends now."""
+    with home.lock():
+        return Opened(home, ending=ending).remarks
+
+
+def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterable[str] | None = None) -> Changed:
+    """Let an agent begin, or go on, with its session of notes there: pending and unblocked ones become working.
+
+    `needed` are those that must be verified first, where the plan's groups ask for more than the dependencies.
+    """
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        if member["status"] == "pending":
+            statuses = {each: other["status"] for each, other in opened.workflow["members"].items()}
+            before = member["dependencies"] if needed is None else needed
+            member = rules.start(name, member, needed=before, statuses=statuses, now=clock.now())
+        elif member["status"] == "blocked":
+            member = rules.unblock(name, member, notes=opened.notes(name), now=clock.now())
+        changed: MemberState = {**member, "session_start": _begin_notes(opened.desk(name), member)}
+        if session_id:
+            changed["session_id"] = session_id
+        return opened.save(name, changed)
+
+
+def _begin_notes(desk: MemberDesk, member: MemberState) -> int:
+    """The agent's session of notes: the one that is there, or a new one; returns when it began."""
+    desk.make()
+    session = notes.load(desk)
+    if session is not None and session["task_id"] != member["task_id"]:
+        archival.archive(desk, reason="left_over")
+        session = notes.load(desk)
+    if session is None:
+        session = notes.begin(member["task_id"], clock.epoch())
+        notes.save(desk, session, desk.owner)
+    return session["session_start"]
+
+
+def name_session(home: Home, name: str, session_id: str, *, instead_of: str = "") -> None:
+    """Write down the session with the agent's CLI; `instead_of` is the id that must be there now."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.workflow["members"].get(name)
+        if member and (not instead_of or member.get("session_id") == instead_of):
+            opened.save(name, {**member, "session_id": session_id})
+
+
+def set_status(home: Home, name: str, to: str, *, actor: Actor) -> Changed:
+    """Move an agent by a command: its own moves by itself, and a person's that sends a failed one back to work."""
+    with home.lock():
+        opened = Opened(home)
+        if actor.is_worker:
+            return opened.save(name, opened.moved_by_itself(name, to, actor))
+        if to != "working":
+            raise SowError(f"only agent {name} itself can be set to {to}", "the run of the workflow does the rest")
+        return opened.save(name, rules.retry(name, opened.member(name), now=clock.now()))
+
+
+def infer(home: Home, name: str, to: str) -> Changed:
+    """Move an agent that ended its turn without a word, as its notes and its work tell: blocked, or handed in."""
+    with home.lock():
+        opened = Opened(home)
+        itself = Actor(kind=WORKER, name=name, task=name)
+        if to == "ready_for_verification" and opened.member(name)["status"] == "working":
+            opened.workflow["members"][name] = opened.moved_by_itself(name, "completion_drive_review", itself)
+        return opened.save(name, {**opened.moved_by_itself(name, to, itself), "inferred": True})
+
+
+def add_feedback(home: Home, name: str, text: str) -> Changed:
+    """Let the agent's next turn be told something more."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        told = f"{member['feedback']}\n\n{text}" if "feedback" in member else text
+        return opened.save(name, {**member, "feedback": told[:MOST_FEEDBACK]})
+
+
+def ended_well(home: Home, name: str, *, read: Mapping[str, int] | None = None) -> Changed:
+    """A turn came to its end: crashes are counted anew, its feedback was heard, and what it read is written down."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        changed: MemberState = {**member, "tries": 0, "read": {**member["read"], **(read or {})}}
+        changed.pop("feedback", None)
+        return opened.save(name, changed) if changed != member else Changed(opened.desk(name), member, opened.remarks)
+
+
+def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Changed:
+    """A turn crashed or ran out of time; after the last try the agent has failed, and a person is asked."""
+    with home.lock():
+        opened = Opened(home)
+        changed = rules.fail_try(name, opened.member(name), now=clock.now(), limit=limit)
+        if changed["status"] == "failed":
+            text = f"Agent {name} failed {changed['tries']} times in a row: {reason}"
+            changed = ask(opened, changed, text, kind="failed")
+        return opened.save(name, changed)
+
+
+def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> Changed:
+    """Write down what an agent has handed out; what changed gets the next version."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        known = {each["path"]: each for each in member["outputs"]}
+        now = clock.now()
+        for path, digest in digests.items():
+            old = known.get(path)
+            if old is None or old["digest"] != digest:
+                known[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
+        outputs = [known[path] for path in sorted(known)]
+        if outputs == member["outputs"]:
+            return Changed(opened.desk(name), member, opened.remarks)
+        return opened.save(name, {**member, "outputs": outputs})
+
+
+def verified(home: Home, name: str, result: VerificationResults) -> Changed:
+    """A verifier has passed the work: the round is kept, and the last refusal leaves the desk."""
+    with home.lock():
+        opened = Opened(home)
+        changed = rules.judged(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
+        _keep_round(opened.desk(name), result)
+        done = opened.save(name, changed)
+        _drop_results(opened.desk(name))
+        return done
+
+
+def failed_round(home: Home, name: str, result: VerificationResults, *, feedback: str, limit: int = ROUNDS) -> Changed:
+    """The work was refused: it goes back with the findings on the desk; after the last round a person is asked."""
+    with home.lock():
+        opened = Opened(home)
+        back = rules.judged(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
+        changed: MemberState = {**back, "feedback": feedback[:MOST_FEEDBACK]}
+        desk = opened.desk(name)
+        _keep_round(desk, result)
+        desk.home.replace(desk.results_path, json_text.dump(result))
+        if changed["rounds"] >= limit:
+            text = f"The work of agent {name} was refused {changed['rounds']} times. The last findings:\n{feedback}"
+            changed = ask(opened, changed, text, kind="rounds")
+        return opened.save(name, changed)
+
+
+def verifier_failed(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Changed:
+    """The verifier of an agent gave no result; after the last try a person is asked, and nobody is verified."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        changed: MemberState = {**member, "verifier_tries": member.get("verifier_tries", 0) + 1}
+        if changed["verifier_tries"] >= limit:
+            text = f"Verifier {member['verifier']} gave no result on the work of agent {name}: {reason}"
+            changed = ask(opened, changed, text, kind="verifier")
+        return opened.save(name, changed)
+
+
+def send_back(home: Home, name: str, feedback: str) -> Changed:
+    """An agent that was done goes back to work, since its part of the plan or an output that it read has changed."""
+    with home.lock():
+        opened = Opened(home)
+        back = rules.moved(name, opened.member(name), "working", clock.now())
+        return opened.save(name, {**back, "rounds": 0, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]})
+
+
+def _keep_round(desk: MemberDesk, result: VerificationResults) -> None:
+    """The round's own file."""
+    path = desk.round_path(result["round"])
+    state.check(result, desk.home.relative(path), validate_results)
+    desk.make_folder("verification_history")
+    desk.home.replace(path, json_text.dump(result))
+
+
+def _drop_results(desk: MemberDesk) -> None:
+    try:
+        desk.home.remove(desk.results_path)
+    except FileNotFoundError:
+        return
+
+
+def complete_member(home: Home, name: str) -> Changed:
+    """An agent's session is over: its notes are archived, and it is started no more. It can be repeated."""
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        if member["status"] != "session_complete":
+            member = rules.complete(name, member, notes=opened.notes(name), now=clock.now())
+            opened.save(name, member)
+        _drop_results(opened.desk(name))
+        said = archival.archive(opened.desk(name), reason="session_complete")
+        opened.folder.write_view(opened.loaded)
+        return Changed(opened.desk(name), member, [*opened.remarks, *said])
+
+
+def archive_left_overs(home: Home) -> list[str]:
+    """At the start of a run: archive the sessions that a crash left, those of ended and of not yet started agents."""
+    with home.lock():
+        opened = Opened(home)
+        said = [*opened.remarks]
+        unfinished.sweep(opened.folder.path)
+        for name, member in opened.workflow["members"].items():
+            desk = opened.desk(name)
+            if member["status"] == "session_complete" or (
+                member["status"] == "pending" and not _may_begin(desk, member)
+            ):
+                said += archival.archive(desk, reason="left_over")
+        opened.folder.write_view(opened.loaded)
+        return said
+
+
+def _may_begin(desk: MemberDesk, member: MemberState) -> bool:
+    """Whether the session that is there is the empty one of an agent that was about to start: it goes on with it."""
+    session = notes.load(desk)
+    return session is not None and session["task_id"] == member["task_id"] and not session["notes"]
+
+
+def set_progress(home: Home, status: str) -> None:
+    """The workflow's own status; its first start is when its session begins."""
+    with home.lock():
+        opened = Opened(home)
+        workflow = opened.workflow
+        if status == "completed":
+            _may_complete(opened)
+        begins = status == "in_progress" and "session_start" not in workflow
+        if begins:
+            workflow["session_start"] = clock.now()
+        if begins or workflow["status"] != status:
+            workflow["status"] = status
+            opened.folder.save(opened.loaded)
+
+
+def _may_complete(opened: Opened) -> None:
+    """The end of a workflow: every agent's session is complete, and no note is unresolved.
+
+    A solution architect that nobody asked has never begun, and keeps nobody.
+    """
+    waiting = [
+        name
+        for name, each in opened.workflow["members"].items()
+        if each["status"] != "session_complete" and (each["status"], each["kind"]) != ("pending", ARCHITECT)
+    ]
+    if waiting:
+        raise SowError(f"the workflow is not done: {', '.join(waiting)}", "go on: sow workflow run")
+    left = [f"{name}: {', '.join(ids)}" for name, each in opened.all_notes().items() if (ids := note.unresolved(each))]
+    if left:
+        raise SowError(f"the workflow has unresolved notes: {'; '.join(left)}", "see 'sow workflow status'")

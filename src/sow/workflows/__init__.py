@@ -1,0 +1,1 @@
+"""Workflows: a crew designed by an architect, with notes, verifiers and gates, designed, checked and run."""

@@ -1,0 +1,154 @@
+"""The design of a workflow without a person: the architect writes, sub-roles work out the details, code sends back."""
+
+from __future__ import annotations
+
+from sow.agents import briefing, prompts
+from sow.engine.own_command import sow_word
+from sow.errors import Failed
+from sow.store.workflow import WorkflowFolder
+from sow.workflows import checking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sow.agents.registry import AgentRegistry
+    from sow.domain.crew_plan import Complaint, Required
+    from sow.engine.steps import Steps
+    from sow.store.home import Home
+    from sow.workflows.checking import Design
+    from sow.workflows.counsel import Counsel, Talk
+
+ARCHITECT = "workflow-architect"
+SUB_ROLES = ("file-structure-designer", "checkpoint-designer", "instruction-writer")
+MANY = 5  # agents from which the details are delegated
+ROUNDS = 3  # times that findings go back to the architect
+MOST = 50  # findings in one prompt
+
+
+def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alone: bool) -> str:
+    """What the architect is told first; `alone` is without a person to ask."""
+    sow = sow_word()
+    agent = agents.get(ARCHITECT)
+    words = briefing.words_of(agent).strip()
+    told = words if agent.path else prompts.render(words, sow=sow, task="workflow_architect")
+    folder = WorkflowFolder(home)
+    lines = [
+        f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow}",
+        f"What is wanted: {folder.summary_path(name)}",
+        f"Write the plan to {folder.plan_path} (workflow: {name}),",
+        f"and the instructions of each agent and each verifier to {folder.path}/agents/NAME/agent_instructions.md.",
+    ]
+    if alone:
+        lines.append(
+            "You work alone: nobody answers now. What is open becomes a part of the plan, as your guidance says."
+        )
+    if delegate:
+        lines.append(
+            "The details are delegated: in this turn write the plan's roster, order, dependencies and verifiers only. "
+            "Sub-roles then work out files, checkpoints and instructions, and you integrate what they write."
+        )
+    return f"{told}\n\n" + "\n".join(lines)
+
+
+def headless(counsel: Counsel, *, name: str, delegate: bool, tell: Callable[[str], None]) -> Steps[Design]:
+    """Have the design made and checked; what code finds goes back to the architect, three times at most."""
+    home = counsel.crew.home
+    talk = counsel.talk_with(ARCHITECT)
+    tell(f"{ARCHITECT} designs")
+    yield from talk.say(prompt(home, counsel.agents, name=name, delegate=delegate, alone=True))
+    design = look(counsel)
+    if delegate or (design is not None and len(design.plan.members) >= MANY):
+        design = yield from _delegate(counsel, talk, name, tell)
+    for number in range(1, ROUNDS + 1):
+        found = complaints(home, design)
+        if not found:
+            break
+        tell(f"{len(found)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
+        yield from talk.say(_send_back(found))
+        design = look(counsel)
+    return _settled(home, design)
+
+
+def look(counsel: Counsel) -> Design | None:
+    """The design as it is on disk; none before there is a plan."""
+    try:
+        return checking.read(counsel.crew.home, counsel.agents.names())
+    except FileNotFoundError:
+        return None
+
+
+def complaints(home: Home, design: Design | None) -> list[str]:
+    """What keeps the design from being verified, one line each."""
+    if design is None:
+        return [f"{home.relative(WorkflowFolder(home).plan_path)}: {checking.NO_PLAN}"]
+    return [line(each) for each in design.errors]
+
+
+def line(each: Complaint) -> str:
+    """A complaint with its place and what to do."""
+    return f"{each.file}:{each.line}: {each.text} ({each.hint})"
+
+
+def _delegate(counsel: Counsel, talk: Talk, name: str, tell: Callable[[str], None]) -> Steps[Design | None]:
+    """Each sub-role writes its part, one after the other, and the architect makes one design of them."""
+    folder = WorkflowFolder(counsel.crew.home)
+    folder.make_folder("design")
+    said = []
+    for role in SUB_ROLES:
+        tell(f"{role} works out the details")
+        word = yield from counsel.talk_with(role).say(_sub_prompt(counsel, role, name))
+        said.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(word[:2000])}")
+    tell(f"{ARCHITECT} integrates")
+    yield from talk.say(
+        "Your sub-roles have done their parts. Read what they wrote, decide where they differ, and bring it into one "
+        "design: the plan's frontmatter and prose, and the instructions of every agent. The design stays yours.\n\n"
+        + "\n\n".join(said)
+    )
+    return look(counsel)
+
+
+def _sub_prompt(counsel: Counsel, role: str, name: str) -> str:
+    sow, home = sow_word(), counsel.crew.home
+    folder = WorkflowFolder(home)
+    agent = counsel.agents.get(role)
+    words = briefing.words_of(agent).strip()
+    told = words if agent.path else prompts.render(words, sow=sow, task=role.replace("-", "_"))
+    lines = (
+        f"The workflow is {name}, the repository {home.root}; call sow by its full path: {sow}",
+        f"What is wanted: {folder.summary_path(name)}",
+        f"The architect's plan: {folder.plan_path}",
+        f"Your part: {folder.path}/design/{role}.md",
+    )
+    return f"{told}\n\n" + "\n".join(lines)
+
+
+def _send_back(found: Sequence[str]) -> str:
+    more = f"\n… and {len(found) - MOST} more" if len(found) > MOST else ""
+    return (
+        "The design was checked, and these findings must be mended before anybody else looks at it:\n"
+        + "\n".join(f"- {each}" for each in found[:MOST])
+        + more
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"| {each}" for each in text.splitlines())
+
+
+def _settled(home: Home, design: Design | None) -> Design:
+    """A design that can be verified, with the contract in every agent's instructions."""
+    found = complaints(home, design)
+    if found or design is None:
+        rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise Failed(
+            f"after {ROUNDS} rounds the design still has errors: {found[0]}{rest}",
+            "see all: sow workflow verify --no-agent; mend them by hand, or design again",
+        )
+    checking.put_contracts(home, design)
+    return design
+
+
+def missing(design: Design, known: Sequence[str]) -> list[Required]:
+    """The agent types of the plan that do not exist yet."""
+    return [each for each in design.plan.required if each.name not in known]

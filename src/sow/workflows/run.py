@@ -1,0 +1,171 @@
+"""The run of a workflow: its agents on the board, in the order that the plan says; the Executor plans nothing."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import graph
+from sow.domain.decide import Board, Job
+from sow.domain.workflow_agent import DONE
+from sow.engine import standing_answer
+from sow.engine.loop import Loop
+from sow.store import restoring, workflow_acts, workflow_design, workflow_questions
+from sow.workflows import advising, checking, opening, replanning
+from sow.workflows.member_job import MemberJob
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sow.config import ExecutorConfig
+    from sow.engine.ended import Ended
+    from sow.engine.steps import Steps
+    from sow.errors import SowError
+    from sow.workflows.deck import Deck
+
+# A stage as the board knows it; where somebody works, the job waits to be started.
+BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
+SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
+
+
+class CrewLoop(Loop):
+    """One call of `sow workflow run`."""
+
+    __slots__ = ("answers", "deck", "seen")
+
+    def __init__(self, deck: Deck, *, tick: Callable[[float], None]) -> None:
+        self.deck = deck
+        self.seen: dict[str, tuple[int, int]] = {}
+        self.answers = len(deck.workflow().get("answers", []))  # how many were told of
+        workflow_acts.set_progress(deck.home, "in_progress")
+        if deck.yes and deck.workflow().get("approval", {}).get("digest") != deck.plan.digest:
+            replanning.approve(deck, deck.plan)
+        super().__init__(deck.ship, opening.desks(deck.home), tick=tick)
+
+    def make_board(self) -> Board:
+        deck, needs = self.deck, self.deck.needs()
+        names = deck.doers()
+        inner = {name: [each for each in needs.get(name, []) if each in names] for name in names}
+        rest = graph.lengths(inner, dict.fromkeys(names, 1.0))
+        for place, name in enumerate(reversed(deck.queue()), len(names) + 1):
+            rest[name] = float(place)  # who is blocked goes before all others, first come first served
+        leaving = [Job(name, status="running") for name in self.running if name not in names]
+        jobs = [
+            Job(
+                name,
+                needs=needs.get(name, []),
+                rest=rest[name],
+                pool=self.executors_for(name)[0].name,
+                status=self._stand(name),
+            )
+            for name in names
+        ]
+        slots, guards = self.ship.settings["max_concurrency"], (self.budget, self.breaker)
+        return Board([*jobs, *leaving], slots=slots, pool_slots=self.ship.pool_slots(), guards=guards)
+
+    def _stand(self, name: str) -> str:
+        """An agent as the board sees it."""
+        if name in self.running:
+            return "running"
+        stage, _ = self.deck.stage(name)
+        if stage == "blocked" and not advising.can_go_on(MemberJob(self.deck, name)):
+            return "failed" if self._architect_failed() else "asking"
+        if stage == "wait":
+            return "asking" if self._waits_for_person(name) else "waiting"
+        return BOARD.get(stage, "waiting")
+
+    def _architect_failed(self) -> bool:
+        known = self.deck.workflow()["members"].get(self.deck.solution_architect())
+        return known is not None and known["status"] == "failed"
+
+    def _waits_for_person(self, name: str) -> bool:
+        return "question" in self.deck.member(name) or not self.deck.approved(name)
+
+    def job(self, ident: str) -> Steps[Ended]:
+        return MemberJob(self.deck, ident).steps()
+
+    def iteration(self, ident: str) -> int:
+        return self.deck.member(ident)["iteration"]
+
+    def executors_for(self, ident: str) -> list[ExecutorConfig]:
+        return self.deck.executors_of(self.deck.role(ident).name)
+
+    def watch_home(self) -> list[str]:
+        """State that is gone or was edited is put right before anything is decided from it."""
+        folder = self.deck.folder
+        restoring.refuse_elsewhere(self.ship.home, self.ship.folder.run["branch"])
+        if not self._changed(folder.state_path) and not self._changed(folder.view_path):
+            return []
+        back = workflow_design.bring_back(self.ship.home)
+        for said in workflow_acts.mend(self.ship.home):
+            self.ship.tell("set_aside", task="", text=said[:500])
+        for path in (folder.state_path, folder.view_path):
+            self._changed(path)
+        return ["workflow"] if back else []
+
+    def _changed(self, path: str) -> bool:
+        """Whether a file is gone, or another one than at the last look."""
+        try:
+            facts = os.stat(path)
+        except OSError:
+            return True
+        before = self.seen.get(path)
+        self.seen[path] = (facts.st_ino, facts.st_mtime_ns)
+        return before != self.seen[path]
+
+    def watch_plan(self) -> None:
+        """A plan, or instructions, that somebody edits hold up those whom they concern."""
+        deck = self.deck
+        told = [deck.desk(name).instructions_path for name in checking.roster(deck.plan)]
+        if any(self._changed(path) for path in (deck.folder.plan_path, *told)):
+            replanning.notice(self.deck)
+
+    def _is_over(self) -> bool:
+        self._renew_board()
+        if not self.running:  # what others did may let somebody go on who could not
+            for ident, status in self.board.statuses().items():
+                if status == "asking":
+                    self.look_at(ident)
+        return super()._is_over()
+
+    def _renew_board(self) -> None:
+        """After a change of the plan: new agents come on the board, and those that were sent back work again."""
+        known, members = self.board.statuses(), self.deck.workflow()["members"]
+        done = [name for name, status in known.items() if status == "completed" and name in members]
+        if set(self.deck.doers()) == set(known) and all(members[name]["status"] in DONE for name in done):
+            return
+        self.board = self.make_board()
+        for pool in self.ship.folder.run.get("pools", ()):
+            self._rest(pool["executor"], pool["until"])
+
+    def look_at(self, ident: str) -> None:
+        now = self._stand(ident)
+        if now == "waiting":
+            self._tell_answers()
+            self.board.answered(ident)
+        elif now == "completed" or now != self.board.status(ident):
+            self.board.ended(ident, now)
+
+    def _tell_answers(self) -> None:
+        """What was answered since the last look is in the journal, once."""
+        answers = self.deck.workflow().get("answers", [])
+        for each in answers[self.answers :]:
+            if each["answered_by"] == standing_answer.NAME:
+                continue  # told of when it was given
+            facts = {"number": f"w{each['number']}", "origin": each["answered_by"]}
+            self.ship.tell("answered", task=each["member"], **facts)
+        self.answers = len(answers)
+
+    def end_facts(self, ident: str) -> dict[str, Any]:
+        state = self.deck.workflow()["members"].get(ident)
+        if state is None or ident not in self.deck.doers():
+            return {"status": "abandoned", "result": None, "retry_count": 0}
+        status = "paused" if "question" in state and state["status"] != "failed" else state["status"]
+        result = state.get("result", {}).get("result")
+        return {"status": SETTLED.get(status, status), "result": result, "retry_count": state["rounds"]}
+
+    def ask(self, ident: str, problem: SowError) -> str:
+        text = f"{problem.message} ({problem.hint})"
+        state = workflow_questions.ask_person(self.ship.home, ident, text, kind="approval").member
+        return f"w{state['question']['number']}"

@@ -1,0 +1,114 @@
+"""One verification round: the outputs must be there, then the verifier judges outputs and notes."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import side_by_side, verification
+from sow.domain.crew_plan import written
+from sow.store import sessions, workflow_acts
+from sow.system import clock
+from sow.workflows import judge_turn, outputs, words
+from sow.workflows.judge_turn import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import VerificationResults
+    from sow.domain.verification import Verification
+    from sow.engine.ended import Ended
+    from sow.engine.steps import Steps
+    from sow.workflows.deck import Deck
+    from sow.workflows.member_job import MemberJob
+
+
+def verify(job: MemberJob) -> Steps[Ended | None]:
+    """A round; one in which an output is missing fails without a verifier's turn."""
+    deck, name = job.deck, job.id
+    workflow_acts.record_outputs(deck.home, name, outputs.digests(deck, name))
+    lacking = outputs.missing(deck, name)
+    if lacking:
+        _write(job, verification.missing_outputs(lacking), "workflow_executor")
+        return None
+    verifier, _ = deck.verifier(name)
+    deck.ship.step(name, f"{verifier} verifies")
+    heard = yield from judge_turn.hear(deck, _question(deck, name))
+    if heard.ended is not None:
+        return heard.ended
+    if isinstance(heard.answer, verification.Verification):
+        _write(job, heard.answer, verifier)
+        return None
+    state = workflow_acts.verifier_failed(deck.home, name, heard.failure).member
+    job.tell_question(state)
+    return None
+
+
+def _question(deck: Deck, name: str) -> Question:
+    verifier, agent = deck.verifier(name)
+    return Question(
+        name,
+        deck.desk(verifier),
+        agent,
+        ask=lambda nonce: _prompt(deck, name, nonce),
+        form=lambda nonce: words.VERIFICATION.format(nonce=nonce),
+        read=verification.parse,
+    )
+
+
+def _prompt(deck: Deck, name: str, nonce: str) -> str:
+    verifier, agent = deck.verifier(name)
+    planned, desk = deck.plan.member(name), deck.desk(name)
+    own = deck.desk(verifier).instructions_path
+    listed = written(planned) if planned is not None else []
+    versions = {each["path"]: each["version"] for each in deck.member(name)["outputs"]}
+    listed = list(dict.fromkeys([*listed, *versions]))
+    return words.verifier_prompt(
+        agent,
+        verifier=verifier,
+        name=name,
+        folder=desk.folder,
+        outputs=[f"{path} (version {versions[path]})" if path in versions else path for path in listed],
+        criteria=planned.criteria if planned is not None else [],
+        notes=deck.notes(name),
+        beside="\n\n".join(group.text() for group in side_by_side.groups(_desks(deck), of=name)),
+        said=_last_words(deck, name),
+        form=words.VERIFICATION.format(nonce=nonce),
+        own=own if os.path.isfile(own) else "",
+    )
+
+
+def _desks(deck: Deck) -> list[side_by_side.Desk]:
+    """Every agent's outputs and notes."""
+    return [
+        (name, [each["path"] for each in member["outputs"]], deck.notes(name))
+        for name, member in deck.workflow()["members"].items()
+    ]
+
+
+def _last_words(deck: Deck, name: str) -> str:
+    desk, state = deck.desk(name), deck.member(name)
+    record = sessions.current(desk, state.get("session_id", ""))
+    return sessions.last_words(record) if record is not None else ""
+
+
+def _write(job: MemberJob, found: Verification, verifier: str) -> None:
+    """Keep the round, and move the agent on or back."""
+    deck, name = job.deck, job.id
+    number = deck.member(name).get("result", {}).get("round", 0) + 1
+    result = found.results(number=number, verifier=verifier, at=clock.now())
+    if found.passes:
+        workflow_acts.verified(deck.home, name, result)
+    else:
+        state = workflow_acts.failed_round(deck.home, name, result, feedback=feedback(result)).member
+        job.tell_question(state)
+    facts = {"round": number, "result": result["result"], "by": verifier, "findings": len(result["findings"])}
+    deck.ship.tell("verification", task=name, **facts)
+
+
+def feedback(result: VerificationResults) -> str:
+    """What a failed round says to the agent."""
+    lines = [f"{result['verifier']} did not pass your work (round {result['round']})."]
+    lines += [f"- missing evidence: {each}" for each in result["missing_evidence"]]
+    for each in result["findings"]:
+        place = " ".join(each[key] for key in ("file", "symbol") if key in each)
+        lines.append(f"- {each['severity']}: {place + ': ' if place else ''}{each['text']}")
+    return "\n".join(lines)

@@ -1,0 +1,68 @@
+"""The live view of a workflow's run: agents by their names, and the words of the protocol."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from sow.cli.live import Live
+from sow.engine.history import History
+
+
+class Pipe(io.StringIO):
+    encoding = "utf-8"  # type: ignore[assignment]
+
+
+def entry(event: str, **facts: Any) -> dict[str, Any]:
+    return {"at": "2026-01-31T09:00:00Z", "t": 1.0, "event": event, **facts}
+
+
+START = entry(
+    "run_started",
+    run="r",
+    name="users",
+    tasks=[{"id": "api_agent", "number": "", "name": "user_endpoints_1727539284", "needs": []}],
+    settings={"max_concurrency": 2},
+)
+LINES = {
+    "agent api_agent: escalates note_001, note_002 to the workflow architect": entry(
+        "escalated", task="api_agent", notes=["note_001", "note_002"]
+    ),
+    "agent api_agent: note_001 is resolved by user": entry("resolved", task="api_agent", note="note_001", by="user"),
+    "agent api_agent: verification failed (round 2)": entry("verification", task="api_agent", round=2, result="failed"),
+    "the design 0123456789ab is approved (--yes)": entry("approved", digest="0123456789abcdef", how="--yes"),
+    "agent api_agent: its session is archived: session_x.json": entry(
+        "archived", task="api_agent", file="agents/api_agent/completion_drive/session_x.json"
+    ),
+    "plan.md has changed: api_agent; it is verified and approved again": entry(
+        "plan_changed", path="plan.md", sections=["api_agent"]
+    ),
+    'agent api_agent: asks: Which? → sow answer w3 "…"': entry(
+        "question", task="api_agent", number="w3", text="Which?"
+    ),
+    "agent api_agent: question w3 is answered (ada)": entry("answered", task="api_agent", number="w3", origin="ada"),
+}
+
+
+@pytest.mark.parametrize("expected", LINES)
+def test_an_event_of_a_workflow_has_its_line(expected: str) -> None:
+    """Each event of the protocol is told in one plain line, with the agent's name and no task id."""
+    stream = Pipe()
+    with Live(stream) as live:
+        live.tell(START)
+        live.tell(LINES[expected])
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith("run r: users, 1 agent, 2 at once")
+    assert second == f"00:01  {expected}"
+
+
+def test_the_report_counts_agents_and_their_questions() -> None:
+    """What the journal tells of an agent is in the history of the run, with its question's own number."""
+    asked = entry("question", task="api_agent", number="w3", text="Which?")
+    answered = entry("answered", task="api_agent", number="w3", origin="ada")
+    history = History([START, entry("task_started", task="api_agent", iteration=1), asked, answered])
+    assert list(history.tasks) == ["api_agent"]
+    (question,) = history.questions
+    assert question["number"] == "w3" and question["origin"] == "ada"

@@ -1,0 +1,315 @@
+"""Crews that are played in this process: a designed and approved workflow, and seats whose agents are functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from sow import config as configs
+from sow.agents.registry import AgentRegistry
+from sow.domain.actor import PERSON, WORKER, Actor
+from sow.domain.shapes import RunSettings
+from sow.engine.turn import Seat
+from sow.executors.adapter import Outcome
+from sow.store import note_acts, workflow_acts, workflow_design, workflow_questions
+from sow.store.disk import Disk
+from sow.store.home import Home
+from sow.store.sessions import Record
+from sow.store.workflow import WorkflowFolder
+from sow.system import checkout, clock
+from sow.workflows import checking, closing, opening
+from sow.workflows.run import CrewLoop
+
+if TYPE_CHECKING:
+    from sow.engine.steps import Steps
+
+PERSON_ = Actor(kind=PERSON, name="ann")
+COST = 0.25  # US dollars, of every turn
+MOST_TICKS = 400  # steps of one call
+INSTRUCTIONS = """\
+# {name}
+
+## Inputs
+
+{inputs}
+
+## Outputs
+
+- task_output/out.md
+
+## Success criteria
+
+- the output is there
+
+## Completion drive
+
+Write down what you assume.
+"""
+PROSE = (
+    "\n# Crew\n\n## Escalation\n\nBlocked agents ask the architect.\n\n## Validation checkpoints\n\nEach is verified.\n"
+)
+
+
+class QuickDisk(Disk):
+    """The real disk, without waiting for it: nobody pulls the plug in a test."""
+
+    def sync(self, *arguments: Any, **options: Any) -> None:
+        return None
+
+
+def member(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    """An entry of a plan's roster."""
+    number = 1727539200 + sum(map(ord, name))
+    return {
+        "name": name,
+        "agent": "implementer",
+        "task_id": f"{name.replace('-', '_')}_{number}",
+        "dependencies": list(needs),
+        "verifier": "checker",
+        "inputs": [f"agents/{each}/task_output/out.md" for each in needs],
+        "outputs": ["task_output/out.md"],
+        "criteria": ["the output is there"],
+        **more,
+    }
+
+
+def plan_text(members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> str:
+    head: dict[str, Any] = {
+        "workflow": "crew",
+        "task_id": "make_it",
+        "agents": list(members),
+        "verifiers": [{"name": "checker", "agent": "verifier"}],
+    }
+    if groups:
+        head["groups"] = list(groups)
+    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n{PROSE}"
+
+
+def write_design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> str:
+    """The plan and every agent's instructions; returns the plan's text."""
+    folder = WorkflowFolder(home)
+    text = plan_text(members, groups)
+    folder.write(folder.plan_path, text)
+    for each in members:
+        inputs = "\n".join(f"- {path}" for path in each["inputs"]) or "None."
+        folder.write(folder.desk(each["name"]).instructions_path, INSTRUCTIONS.format(name=each["name"], inputs=inputs))
+    return text
+
+
+def design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> None:
+    """A workflow whose design was verified and approved."""
+    workflow_design.new(home, "crew", "# Summary\n")
+    write_design(home, members, groups)
+    approve(home)
+
+
+def approve(home: Home) -> None:
+    """The design as it is now is verified and approved."""
+    plan, _ = checking.read_plan(home)
+    assert not plan.errors, [each.text for each in plan.errors]
+    workflow_design.replan(home, plan, [])
+    workflow_design.checked(home, digest=plan.digest, sections=plan.sections, passed=True, by="design-verifier")
+    workflow_design.approve(home, digest=plan.digest, sections=plan.sections, actor=PERSON_, how="test")
+
+
+class Turn:
+    """What a scripted agent has at hand in one turn."""
+
+    def __init__(self, seat: Seat, record: Record, kind: str, prompt: str) -> None:
+        self.session = record.session["key"]
+        self.home = seat.crew.home
+        self.desk = seat.desk
+        self.name = seat.desk.id
+        self.role = seat.agent.name
+        self.executor = seat.executor.name
+        self.timeout = seat.crew.timeout
+        self.kind = kind
+        self.prompt = prompt
+        self.me = Actor(kind=WORKER, name=self.role, task=self.name)
+
+    def write(self, text: str = "done\n") -> None:
+        path = Path(self.desk.folder, "task_output", "out.md")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def set(self, *statuses: str) -> None:
+        for status in statuses:
+            workflow_acts.set_status(self.home, self.name, status, actor=self.me)
+
+    def hand_in(self) -> None:
+        self.set("completion_drive_review", "ready_for_verification")
+
+    def note(self, text: str, category: str = "detail") -> str:
+        words = {"description": text, "context": "the work", "category": category}
+        return note_acts.add(self.home, self.name, **words, actor=self.me)["note_id"]
+
+    def escalate(self, text: str, category: str = "requirements") -> str:
+        number = self.note(text, category)
+        self.pass_on(number)
+        return number
+
+    def pass_on(self, note: str) -> None:
+        note_acts.escalate(self.home, self.name, note, reason="not mine to decide", actor=self.me)
+
+    def resolve(self, note: str) -> None:
+        note_acts.resolve(self.home, self.name, note, resolution="as it is elsewhere", actor=self.me)
+
+    @property
+    def nonce(self) -> str:
+        return self.prompt.rpartition("nonce ")[2][:36]
+
+    @property
+    def asked(self) -> list[str]:
+        """The notes that the architect is asked about."""
+        found = self.prompt.rpartition("for each of these notes: ")[2].split("\n")[0]
+        return found.rstrip(".").split(", ")
+
+    def say(self, **said: Any) -> str:
+        return json.dumps({"nonce": self.nonce, **said})
+
+    def decide(self, route: str, words: str = "Use the first") -> str:
+        key = "resolution" if route == "answer" else "question"
+        return self.say(decisions=[{"note": each, "route": route, key: words} for each in self.asked])
+
+
+Script = Callable[[Turn], str | Outcome]
+
+
+def seat_with(script: Script, log: list[str]) -> type[Seat]:
+    """A seat whose agent is a function: its records and snapshots are real, and no process is started."""
+
+    class ScriptedSeat(Seat):
+        def check(self) -> None:
+            return None
+
+        def take(self, record: Record, kind: str, prompt: str) -> Steps[Outcome]:
+            self.iteration = self.desk.iteration
+            if not record.has_begun:
+                record.begin_turn(kind, self.iteration, [])
+            turn = record.session["turns"][-1]
+            with self.crew.home.lock():
+                self.snapshot = self.desk.snapshot()
+            log.append(f"{self.desk.id}:{kind}")
+            yield
+            said = script(Turn(self, record, kind, prompt))
+            outcome = said if isinstance(said, Outcome) else Outcome("done", text=said)
+            turn.update({"ended_at": clock.now(), "outcome": outcome.kind, "reason": outcome.reason, "tools": 1})
+            turn["cost_usd"] = COST
+            if outcome.text:
+                record.keep(turn["number"], "txt", f"{outcome.text}\n")
+            record.save()
+            return outcome
+
+    return ScriptedSeat
+
+
+class Stage:
+    """One repository in which crews are played, call after call."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.config = ""  # the user's config file, as text
+        self.timeout = 0.0  # --timeout
+        self.executor = "simulated"  # that plays every role; without: as the config has it
+        self.log: list[str] = []
+        self.events: list[dict[str, Any]] = []
+        self.environment = {"HOME": str(root.parent), "PATH": "/usr/bin:/bin"}
+
+    def home(self, disk: Disk | None = None) -> Home:
+        found = checkout.at(str(self.root))
+        assert found is not None
+        return Home(found, disk or QuickDisk())
+
+    def run(self, script: Script, *, yes: bool = False, disk: Disk | None = None, at_once: int = 3) -> int:
+        """One call of the run, from recovery to its end; returns the exit code."""
+        home = self.home(disk)
+        settings: RunSettings = {
+            "max_concurrency": at_once,
+            "schedule": "ready",
+            "isolation": "none",
+            "review": "on",
+            "retries": 0,
+        }
+        if self.timeout:
+            settings["timeout"] = self.timeout
+        if self.executor:
+            settings["executor"] = self.executor
+        with home.claim("run", purpose="test"):
+            opening.put_in_order(home, self.environment)
+            deck, goes_on = opening.open_deck(
+                home,
+                configs.Config("", yaml.safe_load(self.config), self.environment),
+                self.environment,
+                agents=AgentRegistry(),
+                settings=settings,
+                listeners=[self.events.append],
+                yes=yes,
+                seat=seat_with(script, self.log),
+            )
+            deck.ship.tell("run_started", **opening.facts(deck), recovered=goes_on)
+            ticks = iter(range(MOST_TICKS))
+
+            def tick(now: float) -> None:
+                """A run that goes on for ever is a failure, and no test that never ends."""
+                assert next(ticks, None) is not None, (self.log[-12:], self.statuses(), list(loop.running))
+
+            loop = CrewLoop(deck, tick=tick)
+            code = loop.sail()
+            closing.close(deck, code)
+            deck.ship.tell("run_ended", **loop.counts())
+        return deck.ship.folder.run["exit"]
+
+    def backdate(self, times: dict[str, str]) -> None:
+        """Let each agent's last update be at another time."""
+        home = self.home()
+        folder = WorkflowFolder(home)
+        with home.lock():
+            loaded = folder.load()
+            for name, at in times.items():
+                loaded["workflow"]["members"][name]["last_update"] = at
+            folder.save(loaded)
+
+    def approve(self) -> None:
+        approve(self.home())
+
+    def answer(self, text: str) -> int:
+        """Answer everything that waits for a person; returns how much it was."""
+        home = self.home()
+        waiting = [each["question"]["number"] for each in self.members().values() if "question" in each]
+        for number in waiting:
+            workflow_questions.answer(home, number, text, actor=PERSON_)
+        return len(waiting)
+
+    def workflow(self) -> Any:
+        return WorkflowFolder(self.home()).workflow()
+
+    def members(self) -> dict[str, Any]:
+        return self.workflow()["members"]
+
+    def statuses(self) -> dict[str, str]:
+        return {name: each["status"] for name, each in self.members().items()}
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["event"] == event]
+
+    def sessions(self) -> Iterator[dict[str, Any]]:
+        """Every session of notes, the current ones and those in archives."""
+        for path in self.root.glob("orchestration/agents/*/completion_drive/session_*.json"):
+            yield json.loads(path.read_text())
+
+
+def good(turn: Turn) -> str:
+    """An agent that does what is asked, whoever it is."""
+    if turn.role in ("verifier", "design-verifier"):
+        return turn.say(result="passed")
+    if turn.role == "workflow-architect":
+        return turn.decide("answer")
+    turn.write()
+    if turn.role == "solution-architect":
+        Path(turn.desk.folder, "task_output", "decision.md").write_text("Use the first.\n")
+    turn.hand_in()
+    return "done"

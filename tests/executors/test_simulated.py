@@ -1,0 +1,66 @@
+"""The simulated agent: what its scenario may ask for, and what it fills in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sow.executors.registry import ADAPTERS, adapter
+from sow.simulated.scenario import nonce_in
+
+NONCE = "6f1c1f0e-9d7a-4a53-8d0e-2f6a4b1c0d3e"
+
+
+def play(folder: Path, steps: list[dict[str, object]], prompt: str) -> str:
+    """The last word of one turn on desk api_agent."""
+    path = folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump({"tasks": {"api_agent": [steps]}}))
+    words = [sys.executable, "-m", "sow.simulated", "--session-id", NONCE, "--scenario", str(path)]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SOW_TASK": "api_agent"}
+    done = subprocess.run(
+        words, input=prompt, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    return str(json.loads(done.stdout.splitlines()[-1])["result"])
+
+
+def test_a_judge_gives_the_nonce_back(tmp_path: Path) -> None:
+    """`{nonce}` is the one-time word of the prompt, whatever follows it."""
+    assert play(tmp_path, [{"say": '{"nonce": "{nonce}"}'}], f"with this review's nonce {NONCE}:\n") == (
+        f'{{"nonce": "{NONCE}"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        (f"nonce {NONCE}", NONCE),
+        (f"the nonce is secret, nonce {NONCE}, and more", NONCE),
+        ("no such word", ""),
+        ("nonce of some other kind of thing altogether", ""),
+        ("nonce 123", ""),
+    ],
+)
+def test_the_nonce_of_a_prompt(prompt: str, found: str) -> None:
+    """The last one that has the form of a nonce counts; a prompt without one has none."""
+    assert nonce_in(prompt) == found
+
+
+@pytest.mark.parametrize(("prompt", "word"), [("please design it", "drawn"), ("please build it", "built")])
+def test_a_step_may_depend_on_the_prompt(tmp_path: Path, prompt: str, word: str) -> None:
+    """`if: {told: …}` goes one way where the prompt holds the text, and the other where it does not."""
+    step = {"if": {"told": "design", "then": [{"say": "drawn"}], "else": [{"say": "built"}]}}
+    assert play(tmp_path, [step], prompt) == word
+
+
+def test_who_can_be_opened_for_a_person() -> None:
+    """Adapters say by which words a person's conversation begins; a scripted or commanded agent has none."""
+    openings = {name: adapter(name).opening for name in ADAPTERS}
+    assert openings["claude"] == openings["codex"] == ()
+    assert openings["gemini"] == openings["qwen"] == ("--prompt-interactive",)
+    assert openings["simulated"] is None and openings["command"] is None
