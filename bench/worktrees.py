@@ -39,6 +39,7 @@ def _large(root: Path) -> Path:
         ["init", "-qb", "work"],
         ["config", "user.email", "b@b.b"],
         ["config", "user.name", "b"],
+        ["config", "gc.auto", "0"],  # ten thousand loose objects would call for it, in the background and in the way
         ["add", "."],
         ["commit", "-qm", "all"],
     ):
@@ -83,4 +84,6 @@ def _plain(root: Path, place: Path, tasks: int) -> float:
 
 
 def _git(cwd: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True)
+    done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"git {' '.join(words)}: exit {done.returncode}\n{done.stderr}")
