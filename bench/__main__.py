@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import command_line, deciding, plans, running, spawning, worktrees
+from bench import command_line, context, deciding, plans, running, sinks, spawning, worktrees
 from bench.timing import best_times
 
 ROUNDS = 30
@@ -20,7 +20,7 @@ def main() -> int:
         times = best_times(cases, rounds)
         first, bare_start = spawning.first_instruction(Path(folder), rounds)
         share, megabytes = spawning.listening(Path(folder))
-        rows = run_rows(Path(folder))
+        rows = [*run_rows(Path(folder)), *library_rows(Path(folder))]
     readings = plans.reading(min(rounds, 3))
     print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
     print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
@@ -59,6 +59,19 @@ def run_rows(scratch: Path) -> list[Row]:
         Row("ready, as a part of waves", asleep["ready"] / asleep["waves"], bound / barrier, running.LATE, ""),
         Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),
         Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
+    ]
+
+
+def library_rows(scratch: Path) -> list[Row]:
+    """The choice of references from a large library, in seconds and against a plain read of the same files."""
+    first, after, read = context.timed(scratch)
+    name = f"sow context, {context.DOCUMENTS} documents"
+    return [
+        Row(f"{name}, first, at most", first, context.FIRST, 1),
+        Row(f"{name}, again, at most", after, context.NEXT, 1),
+        Row(f"{name}, first, plain read", first, read, context.FIRST_READS),
+        Row(f"{name}, again, plain read", after, read, context.NEXT_READS),
+        Row(f"check {sinks.SINKS} slow sinks, one remote", *sinks.checked(scratch), sinks.LIMIT),
     ]
 
 

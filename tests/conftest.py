@@ -45,6 +45,14 @@ settings.register_profile(
 settings.load_profile("sow")
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What tests measured, whichever process they ran in."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "measured":
+                terminalreporter.write_line(f"measured: {value}")
+
+
 class Result:
     """What one call of sow did."""
 

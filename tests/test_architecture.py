@@ -22,9 +22,11 @@ every_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(pat
 
 # Which rooms each room may use besides itself; `errors` is everybody's.
 MAY_USE = {
-    "cli": {"workflows", "engine", "config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
+    "cli": {"workflows", "engine", "knowledge", "config", "executors", "agents", "plans", "store", "system", "domain"}
+    | {"errors"},
     "workflows": {"engine", "config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
-    "engine": {"config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
+    "engine": {"knowledge", "config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
+    "knowledge": {"store", "system", "domain", "errors"},
     "plans": {"domain", "errors"},
     "config": {"executors", "store", "system", "domain", "errors"},
     "executors": {"store", "system", "domain", "errors"},
@@ -184,7 +186,13 @@ def test_broad_excepts_are_rare():
 def test_each_door_has_one_keeper():
     """Programs are started, files locked and trees copied in one place each."""
     owners = {
-        "subprocess": {"system/git.py", "system/process.py", "system/program.py", "simulated/player.py"},
+        "subprocess": {
+            "system/git.py",
+            "system/process.py",
+            "system/program.py",
+            "system/remote.py",
+            "simulated/player.py",
+        },
         "fcntl": {"store/lock.py"},
         "tempfile": set(),
         "shutil": {"store/migration.py"},

@@ -292,6 +292,36 @@ SABOTAGES = {
         "    return [knot for root in reversed(ended[:-1]) if (knot := _walk(after, root, seen))]\n",
         "domain/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
     ),
+    "an index that came with a repository is fetched from": Sabotage(
+        "knowledge/polling.py",
+        "    if not is_known(mine, source):\n",
+        "    if False:\n",
+        "guarantees/test_s9_knowledge.py::test_a_committed_index_fetches_nothing",
+    ),
+    "git may use any protocol": Sabotage(
+        "system/remote.py",
+        '    "GIT_ALLOW_PROTOCOL": ALLOWED,\n',
+        "",
+        "system/test_remote.py::test_other_protocols_are_shut",
+    ),
+    "a link may lead out of a sink": Sabotage(
+        "knowledge/tree_listing.py",
+        "            if not parts:\n                raise _leaving(path, target)\n            parts.pop()\n",
+        "            parts = parts[:-1]\n",
+        "knowledge/test_fetching.py::test_a_link_that_leads_out_of_the_folder",
+    ),
+    "filters of a clone are run": Sabotage(
+        "knowledge/fetching.py",
+        'WHOLE = "* -filter ',
+        'WHOLE = "* ',
+        "knowledge/test_repos.py::test_links_and_filters_of_a_hostile_repository",
+    ),
+    "an index that cannot be written leaves new files": Sabotage(
+        "store/shelf.py",
+        "        if kind is not None and not self.stays:\n",
+        "        if False:\n",
+        "guarantees/test_r12_knowledge.py::test_an_installation_that_fails_leaves_nothing",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 

@@ -52,9 +52,30 @@ def docs() -> dict[Path, str]:
     return {ROOT / "docs" / "lifecycles.md": lifecycles(), ROOT / "docs" / "commands.md": reference()}
 
 
+def plugin() -> dict[Path, str]:
+    """The plugin of Claude Code: the same texts that `sow install claude` writes, and the repository's marketplace."""
+    from sow.agents.layer import marketplace, plugin_files
+
+    files = {ROOT / "plugin" / path: text for path, text in plugin_files().items()}
+    return files | {ROOT / ".claude-plugin" / "marketplace.json": marketplace("./plugin")}
+
+
+def strays() -> list[Path]:
+    """Files in the plugin's folder that nothing makes any more."""
+    made = plugin()
+    return [path for path in sorted((ROOT / "plugin").rglob("*")) if path.is_file() and path not in made]
+
+
 def main() -> int:
     stale = 0
-    for make in (schema_files, validator_files, docs):
+    for path in strays():
+        stale += 1
+        if "--check" in sys.argv:
+            print(f"{path.relative_to(ROOT)} comes from nothing: run make generate", file=sys.stderr)
+        else:
+            path.unlink()
+            print(f"removed {path.relative_to(ROOT)}")
+    for make in (schema_files, validator_files, docs, plugin):
         for path, text in make().items():
             if path.exists() and path.read_text() == text:
                 continue
@@ -62,6 +83,7 @@ def main() -> int:
             if "--check" in sys.argv:
                 print(f"{path.relative_to(ROOT)} is not current: run make generate", file=sys.stderr)
             else:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
                 print(f"wrote {path.relative_to(ROOT)}")
     return 1 if stale and "--check" in sys.argv else 0

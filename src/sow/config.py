@@ -31,13 +31,16 @@ DEFAULT_LIMITS = {
     "stop_grace": "5s",
     "transcript_mb": 256,
 }
-# How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), and how its commands run.
+# How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), how its commands
+# run, what a worker is pointed to, and how much may be fetched for that.
 DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "run": {"max_concurrency": 3, "schedule": "ready", "isolation": "worktree", "retries": 2, "max_wait": "6h"},
     "review": {"enabled": True, "agents": ["quality-control"]},
     "budgets": {"run_usd": None, "task_usd": None, "run_tokens": None, "run_time": None, "run_spawns": None},
     "checks": {"timeout": "20m", "env": []},
     "worktree": {"link": [], "copy": [], "setup": []},
+    "context": {"enabled": True, "budget": "8k"},
+    "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 MEND = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"

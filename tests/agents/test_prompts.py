@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from spoken import commands, parsed
 
 from sow.agents import prompts
 from sow.agents.agent import JUDGES
 from sow.agents.built_in import STANDARD_AGENTS
 from sow.agents.crew_briefing import CONTRACT
-from sow.cli.parse import parse
-from sow.cli.registry import find
-from sow.cli.spec import Command
 from sow.domain.task import TASK
 from sow.errors import SowError
 
@@ -24,27 +22,6 @@ if TYPE_CHECKING:
 ROLES = [agent.name for agent in STANDARD_AGENTS]
 NAMES = prompts.names()
 READING = ("prompt", "status", "inbox", "task show", "task list", "agent list", "phase list", "note list")
-
-
-def commands(text: str) -> list[str]:
-    """The lines of a prompt that start with `sow `: in fences, and in backticks inside the text."""
-    found = []
-    fence = ""
-    for line in text.split("\n"):
-        mark = line[: len(line) - len(line.lstrip("`"))]
-        if len(mark) >= 3 and (not fence or mark == fence):
-            fence = "" if fence else mark
-        elif fence:
-            found += [line] if line.startswith("sow ") else []
-        else:
-            found += re.findall(r"`(sow [^`]*)`", line)
-    return found
-
-
-def parsed(line: str) -> tuple[Command, dict[str, Any]]:
-    """What the real command line makes of it."""
-    command, rest = find(shlex.split(line)[1:])
-    return command, parse(command, rest)[0]
 
 
 def references(name: str) -> set[str]:

@@ -75,7 +75,7 @@ def test_the_script_parses(bare_repo: Repo, shell: str):
     ("words", "expected"),
     [
         (("",), set(GROUPS)),
-        (("st",), {"status"}),
+        (("st",), {"start", "status"}),
         (("ta",), {"task"}),
         (("task", ""), {"create", "add", "list", "show", "set", "abandon"}),
         (("task", "a"), {"add", "abandon"}),

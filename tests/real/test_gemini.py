@@ -8,17 +8,21 @@ from typing import ClassVar
 
 import pytest
 
+from real import install, layer
 from real.contract import ObedientContract
+from real.references import ReadsReferences
 from real.steering import RefusesSteering
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
 
-class TestGemini(RefusesSteering, ObedientContract):
+class TestGemini(RefusesSteering, ReadsReferences, ObedientContract):
     name = "gemini"
     sessions = ".gemini/tmp"
     write_tool = "write_file"
+    read_tool = "read_file"
+    reads_links = False
     model = "gemini-2.5-pro"
     words_file = "GEMINI.md"
     steering: ClassVar[dict[str, str]] = {
@@ -42,3 +46,14 @@ class TestGemini(RefusesSteering, ObedientContract):
         workshop.task("play:work")
         result = workshop.spawn()
         assert workshop.repo.git("log", "-1", "--format=%an %ce").strip() == "Grace grace@example.org", result
+
+    def test_the_installed_layer_is_loaded(self, workshop: Workshop) -> None:
+        """A typed command reaches the model as our words, and GEMINI.md tells every session of sow."""
+        workshop.repo.ok("install", "gemini")
+        workshop.repo.environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+        words = [install.binary("gemini"), "-m", self.model, "--yolo", "-o", "json"]
+        done = layer.run(workshop.repo, [*words, "-p", "/project:new Add a shop [[text:ok]]"])
+        assert done.returncode == 0, done
+        asked = workshop.asked(-1) + json.dumps(workshop.stub.requests()[-1]["body"])
+        assert "Start a project for this goal:\n\nAdd a shop" in asked
+        assert "a system of work for coding agents" in asked

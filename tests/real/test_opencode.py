@@ -6,16 +6,20 @@ import json
 
 import pytest
 
-from real.contract import NEEDS_REVIEW, PAUSED, Contract
+from real.contract import NEEDS_REVIEW, PAUSED
+from real.references import ReadsReferences
 from real.workshop import Workshop
 
 pytestmark = pytest.mark.real
 
 
-class TestOpenCode(Contract):
+class TestOpenCode(ReadsReferences):
     name = "opencode"
     sessions = ".local/share/opencode"
     write_tool = "write"
+    read_tool = "read"
+    read_word = "filePath"
+    reads_links = False
     write_words = ("filePath", "content")
     cost = 0.0006
     patience = "30s"

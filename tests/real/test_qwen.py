@@ -8,15 +8,17 @@ from typing import ClassVar
 import pytest
 
 from real.contract import ObedientContract
+from real.references import ReadsReferences
 from real.steering import RefusesSteering
 
 pytestmark = pytest.mark.real
 
 
-class TestQwen(RefusesSteering, ObedientContract):
+class TestQwen(RefusesSteering, ReadsReferences, ObedientContract):
     name = "qwen"
     sessions = ".qwen/projects"
     write_tool = "write_file"
+    read_tool = "read_file"
     overload = "529"
     words_file = "QWEN.md"
     steering: ClassVar[dict[str, str]] = {

@@ -7,10 +7,10 @@ from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 import pytest
 
-from sow.domain import shapes, view_shapes
+from sow.domain import index_shapes, shapes, view_shapes
 from sow.store import schema
 
-SHAPES = {**vars(shapes), **vars(view_shapes)}
+SHAPES = {**vars(shapes), **vars(view_shapes), **vars(index_shapes)}
 TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
 WHERE = {
     "TaskState": ("task", ()),
@@ -24,6 +24,7 @@ WHERE = {
     "Finding": ("task", ("task", "reviews", "findings")),
     "Source": ("task", ("task", "source")),
     "Check": ("task", ("task", "checks")),
+    "Chosen": ("task", ("task", "context")),
     "ProjectState": ("project", ()),
     "ImportedPlan": ("project", ("plans",)),
     "Phase": ("project", ("phases",)),
@@ -56,6 +57,13 @@ WHERE = {
     "Archive": ("archive-index", ("archives",)),
     "CleanupLog": ("cleanup-log", ()),
     "Cleanup": ("cleanup-log", ("entries",)),
+    "SinkIndex": ("sink-index", ()),
+    "Sink": ("sink-index", ("sinks",)),
+    "SinkSource": ("sink-index", ("sinks", "source")),
+    "RepoIndex": ("repo-index", ()),
+    "Repo": ("repo-index", ("repos",)),
+    "RepoSource": ("repo-index", ("repos", "source")),
+    "RepoHint": ("repo-index", ("repos", "hints")),
 }
 
 

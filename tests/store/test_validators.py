@@ -33,7 +33,10 @@ TASK = {
     "priority": "high",
     "depends_on": ["020", "1000"],
     "criteria": ["It works"],
-    "references": ["docs/api.md"],
+    "references": ["docs/api.md", ".sow/knowledge/adrs/0001-jwt.md"],
+    "context": [
+        {"path": ".sow/knowledge/adrs/0001-jwt.md", "kind": "adr", "reason": "about jwt", "size": 90, "lines": "1-4"}
+    ],
     "session_id": "a-b-c",
     "question": QUESTION,
     "questions": [{**QUESTION, "answer": "This", "answered_at": TIME, "answered_by": "ada"}],
@@ -185,13 +188,17 @@ WORKFLOW = {
 }
 LINKED = {
     "name": "style-guide",
-    "source": "https://example.org/style.git",
-    "pin": "v1",
-    "digest": "0" * 40,
+    "source": {"url": "https://example.org/style.git", "ref": "v1"},
+    "pin": "1" * 40,
+    "digest": "0" * 64,
+    "size": 4096,
+    "files": 3,
+    "described_by": "files",
     "installed_at": TIME,
     "updated_at": TIME,
     "tags": ["go", "style"],
 }
+FOLDER = {"url": "git@example.org:team/style.git", "path": "docs", "ref": ""}
 # Every field of every schema stands in one of these; the first of each kind has them all.
 VALID: dict[str, list[Any]] = {
     "task": [
@@ -342,14 +349,16 @@ VALID: dict[str, list[Any]] = {
     "sink-index": [
         {
             "schema_version": "1.0.0",
-            "sinks": [{**LINKED, "path": "docs", "summary": "Style", "when_to_use": "Always"}],
+            "sinks": [{**LINKED, "source": FOLDER, "summary": "Style", "when_to_use": "Always"}],
         },
         {"schema_version": "1.0.0", "sinks": []},
     ],
     "repo-index": [
         {
             "schema_version": "1.0.0",
-            "repos": [{**LINKED, "purpose": "Types", "hints": ["look in src"], "mode": "clone"}],
+            "repos": [
+                {**LINKED, "purpose": "Types", "hints": [{"path": "src", "about": "the types"}], "mode": "clone"}
+            ],
         }
     ],
     "repo-config": [{"schema_version": "1.0.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
@@ -424,6 +433,8 @@ VALID: dict[str, list[Any]] = {
             },
             "checks": {"timeout": "20m", "env": ["DATABASE_URL"]},
             "worktree": {"link": ["node_modules"], "copy": [".env"], "setup": [["npm", "ci"]]},
+            "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
+            "context": {"enabled": True, "budget": "8k"},
             "trust": ["/home/ada/shop"],
             "agents": {
                 "executors": {

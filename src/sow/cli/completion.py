@@ -99,6 +99,8 @@ def _of(context: Context, entry: Option | Argument) -> list[str]:
         return _runs(context)
     if entry.completes == "members":
         return _members(context)
+    if entry.completes in ("sinks", "repos"):
+        return _fetched(context, entry.completes)
     return _from_project(context, entry.completes) if entry.completes in ("tasks", "phases", "questions") else []
 
 
@@ -116,6 +118,18 @@ def _members(context: Context) -> list[str]:
 
     try:
         return list(WorkflowFolder(context.home()).workflow()["members"])
+    except SowError:
+        return []
+
+
+def _fetched(context: Context, kind: str) -> list[str]:
+    """The names of sinks, or of linked repositories."""
+    from sow.store import repo_index, sink_index
+
+    try:
+        home = context.home()
+        found = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
+        return [each["name"] for each in found]
     except SowError:  # completion helps or stays silent
         return []
 

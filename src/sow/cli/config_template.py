@@ -138,6 +138,17 @@ agents:
 #     - ".env.test"
 #   setup: [["npm", "ci"]]
 
+# Context: which documents a worker is pointed to when it starts
+# context:
+#   enabled: true
+#   budget: "8k"              # tokens; one is counted as four bytes
+
+# Knowledge: how much is fetched for a sink or a linked repository, and how long that may take
+# knowledge:
+#   sink_mb: 50
+#   repo_mb: 1000
+#   timeout: "2m"
+
 # Repositories whose own files may define roles that judge (reviewer, verifier)
 # trust:
 #   - "/home/me/src/my-repository"

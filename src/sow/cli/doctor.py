@@ -17,8 +17,10 @@ MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗"
 
 def doctor(context: Context, *, json: bool) -> int:
     from sow.cli.doctor_executors import examine_executors
+    from sow.cli.doctor_layers import examine_layers
 
     findings = examine(context.home, context.cwd)
+    findings += examine_layers(context)
     findings += _idle(context)
     more, executors = examine_executors(context)
     findings += more

@@ -7,17 +7,16 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
-from sow.cli import plan_import, plan_source, shell_consent
+from sow.cli import feature_branch, plan_import, plan_source, shell_consent
 from sow.cli.context import Context
 from sow.cli.project import plan_project
 from sow.cli.run_settings import reviewers_of, settings_of
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import phase as phases
 from sow.domain.ids import slug_of
-from sow.errors import Failed, InvalidFile, SowError
+from sow.errors import InvalidFile, SowError
 from sow.store import intake, restoring
 from sow.store import project as projects
-from sow.store.home import FORBIDDEN_BRANCHES
 from sow.store.layout import lay_out
 from sow.system import git
 from sow.system.terminal import err, harmless_line
@@ -150,7 +149,7 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
     with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}"):
         _agree_to_shell(context, reading, wish)
         _refuse_other_versions(home)
-        _go_to_branch(home, reading)
+        feature_branch.leave_main(home, f"sow/{slug_of(reading.plan.name) or 'plan'}")
         if lay_out(home):
             err(harmless_line(f"made {os.path.join(home.root, '.sow')}"))
         for said in _put_in_order(context, home):
@@ -271,25 +270,6 @@ def _refuse_other_versions(home: Home) -> None:
     if projects.exists(home):
         with suppress(InvalidFile):
             projects.load_anywhere(home)
-
-
-def _go_to_branch(home: Home, reading: Reading) -> None:
-    """A project lives on a branch of its own: on main one is made, at the same commit, which touches no file."""
-    branch = home.checkout.branch()
-    if not branch:
-        raise SowError(f"HEAD is detached in {home.root}: a run works for a branch", "git switch -c feature/NAME")
-    if not git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip():
-        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
-    if branch in FORBIDDEN_BRANCHES:
-        name = f"sow/{slug_of(reading.plan.name) or 'plan'}"
-        if git.run(["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], cwd=home.root, check=False).strip():
-            raise SowError(f"nothing is run on {branch}, and there is a branch {name} already", f"git switch {name}")
-        try:
-            git.run(["switch", "--quiet", "--create", name], cwd=home.root)
-        except Failed as problem:
-            said = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
-            raise SowError(said, "finish what is under way there, see 'git status'") from None
-        err(f"note: made branch {name}, since nothing is run on {branch}")
 
 
 def _import(context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor) -> tuple[ProjectState, Intake]:

@@ -40,7 +40,7 @@ def status(context: Context, *, json: bool) -> int:
 
 
 def _no_project(home: Home, *, json: bool) -> int:
-    workflow = _workflow(home)
+    workflow = workflow_of(home)
     step = {"text": "there is no project on this branch: start one", "command": 'sow project new "NAME"'}
     if workflow:
         step = {"text": f"the workflow is {workflow['status']}", "command": workflow["next"]}
@@ -53,7 +53,7 @@ def _no_project(home: Home, *, json: bool) -> int:
     return 0
 
 
-def _workflow(home: Home) -> dict[str, Any] | None:
+def workflow_of(home: Home) -> dict[str, Any] | None:
     """A workflow in a few facts; None where there is none, which costs nothing."""
     if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         return None
@@ -106,7 +106,7 @@ def document(home: Home) -> dict[str, Any]:
             key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")
         },
         "root": home.root,
-        "workflow": _workflow(home),
+        "workflow": workflow_of(home),
         "phases": project["phases"],
         "counts": counts,
         "tasks": [{**task, "phase": desk.phase} for desk, task in readable],

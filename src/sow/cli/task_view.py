@@ -120,7 +120,7 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
     out(paint(f"Task {ident}: {harmless_line(known['name'])}", "bold"))
     out(table(_facts(known)))
     _section("Description", known["description"])
-    _section("References", "\n".join(known["references"]))
+    _section("References", "\n".join(_references(known, home.root)))
     _section(
         "Feedback",
         "\n\n".join(
@@ -159,6 +159,18 @@ def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
         approval = known["approval"]
         facts.append(("approved", f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}"))
     return [row for row in facts if row[1]]
+
+
+def _references(known: dict[str, Any], root: str) -> list[str]:
+    """What the worker should read; of what was chosen for it, why. Paths of ours are given in full, for worktrees."""
+    chosen = {each["path"]: each for each in known.get("context", ())}
+    found = []
+    for path in known["references"]:
+        each = chosen.get(path)
+        part = f", lines {each['lines']}" if each and "lines" in each else ""
+        place = f"{root}/{path}" if path.startswith(".sow/") else path
+        found.append(f"{place}{part} ({each['kind']}: {each['reason']})" if each else place)
+    return found
 
 
 def _note(note: dict[str, Any]) -> str:

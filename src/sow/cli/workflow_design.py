@@ -7,16 +7,13 @@ import os
 from sow import config as configs
 from sow.cli.agent_run import registry_of
 from sow.cli.agent_screen import Screen
+from sow.cli.opening import Opening, need_terminal
 from sow.cli.workflow_new import form
 from sow.engine.crew import Crew
 from sow.engine.steps import drive
 from sow.errors import SowError
-from sow.executors.executor import find_binary, missing_binary
-from sow.executors.registry import adapter
-from sow.executors.settings import program as program_of
 from sow.store.workflow import WorkflowFolder
-from sow.system import program
-from sow.system.terminal import err, harmless_line, is_interactive, out
+from sow.system.terminal import err, harmless_line, out
 from sow.workflows import checking, design
 from sow.workflows.counsel import Counsel
 
@@ -95,16 +92,13 @@ def with_person(context: Context, wish: Wish) -> int:
     context.person("design a workflow at the terminal")
     studio = Studio(context)
     _refuse_running(studio.home, wish)
-    if not is_interactive():
-        raise SowError(
-            "there is no terminal on which you and the architect could talk",
-            "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
-        )
-    words = _opening(context, studio, wish)
+    need_terminal(
+        "the architect",
+        "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
+    )
+    opening = _opening(context, studio, wish)
     with studio.home.claim("run", purpose="sow workflow design"):
-        code = program.run_in_front(words, cwd=studio.home.root, environment=_marked(context, studio.home))
-        if code:
-            err(f"note: {harmless_line(os.path.basename(words[0]))} ended with exit code {code}")
+        opening.run(cwd=studio.home.root, environment=_marked(context, studio.home))
         made = _look(studio)
         checking.put_contracts(studio.home, made)
         if not made.errors:
@@ -120,24 +114,16 @@ def _marked(context: Context, home: Home) -> dict[str, str]:
     return {**context.environment, **marks}
 
 
-def _opening(context: Context, studio: Studio, wish: Wish) -> list[str]:
-    """The command that opens the CLI for a person, with a first word that sends it to its prompt."""
-    from sow.engine.own_command import sow_word
-
-    chosen = studio.config.executor(wish.executor or studio.config.binding(design.ARCHITECT)[0])
-    opening = adapter(chosen.type).opening
-    if opening is None:
-        raise SowError(
-            f"executor {chosen.name} cannot be opened with a first prompt",
-            "take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
-        )
-    named = program_of(chosen.type, chosen.settings)
-    binary = find_binary(named, context.environment)
-    if not binary:
-        raise missing_binary(chosen.name, named, adapter(chosen.type).capabilities.install)
-    delegate = " --delegate" if wish.delegate else ""
-    first = f"Run this command, and do what it prints: {sow_word()} workflow design --print{delegate}"
-    return [binary, *opening, first]
+def _opening(context: Context, studio: Studio, wish: Wish) -> Opening:
+    """The architect's CLI, with a first word that sends it to its prompt."""
+    return Opening(
+        studio.config,
+        context.environment,
+        role=design.ARCHITECT,
+        executor=wish.executor,
+        call="workflow design --print" + (" --delegate" if wish.delegate else ""),
+        instead="take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
+    )
 
 
 def _look(studio: Studio) -> Design:

@@ -80,6 +80,14 @@ class Review(TypedDict):
     commit: NotRequired[str]
 
 
+class Chosen(TypedDict):
+    path: str
+    kind: str
+    reason: str
+    size: int
+    lines: NotRequired[str]
+
+
 class Task(TypedDict):
     id: str
     name: str
@@ -90,6 +98,7 @@ class Task(TypedDict):
     depends_on: list[str]
     criteria: list[str]
     references: list[str]
+    context: NotRequired[list[Chosen]]
     questions: list[Answered]
     created_at: str
     updated_at: str

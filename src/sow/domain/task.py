@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Answered, Task
+    from sow.domain.shapes import Answered, Chosen, Task
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -165,3 +165,17 @@ def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str
                 came_from[each] = here
                 waiting.append(each)
     return []
+
+
+def by_hand(task: Task) -> list[str]:
+    """The references that somebody gave the task, without those that were chosen for it."""
+    chosen = {each["path"] for each in task.get("context", ())}
+    return [each for each in task["references"] if each not in chosen]
+
+
+def refer(task: Task, chosen: list[Chosen], *, now: str) -> Task:
+    """The task with other chosen references; those that were given by hand stay, and come first."""
+    given = by_hand(task)
+    kept = [each for each in chosen if each["path"] not in given]
+    references = [*given, *(each["path"] for each in kept)]
+    return {**task, "references": references, "context": kept, "updated_at": now}

@@ -19,7 +19,7 @@ from sow.executors.executor import Executor, find_binary, missing_binary
 from sow.executors.registry import adapter as find_adapter
 from sow.executors.settings import program
 from sow.executors.story import Story
-from sow.store import sessions
+from sow.store import bounds, sessions
 from sow.store.litter import Litter
 from sow.system import clock, git, identity, redaction
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Session, SessionTurn
     from sow.engine.crew import Crew
     from sow.engine.steps import Steps
+    from sow.executors.adapter import Adapter
     from sow.executors.story import Event
     from sow.store.desk import Desk
     from sow.store.member_desk import MemberDesk
@@ -42,6 +43,21 @@ if TYPE_CHECKING:
 BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
 GOING_ON = ("resume", "reminder")  # turns of a session that is there
+
+
+def refuse_steered(crew: Crew, executor: ExecutorConfig, adapter: Adapter) -> None:
+    """Refuse a CLI that would obey files of a repository that the user does not trust."""
+    root = crew.home.root
+    steering = [each for each in adapter.capabilities.obeys if os.path.lexists(f"{root}/{each}")]
+    if steering:
+        from sow.engine.own_layer import is_only_ours
+
+        steering = [each for each in steering if not is_only_ours(root, each)]
+    if steering and not crew.config.trusts(root):
+        raise SowError(
+            f"{executor.name} would obey {' and '.join(steering)} of this repository",
+            f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
+        )
 
 
 class Seat:
@@ -109,17 +125,12 @@ class Seat:
     def check(self) -> None:
         """Before anything is written: the program must be there, and no file of the repository may steer it."""
         self.binary()
-        root = self.crew.home.root
-        steering = [each for each in self.adapter.capabilities.obeys if os.path.lexists(f"{root}/{each}")]
-        if steering and not self.crew.config.trusts(root):
-            raise SowError(
-                f"{self.executor.name} would obey {' and '.join(steering)} of this repository",
-                f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
-            )
+        refuse_steered(self.crew, self.executor, self.adapter)
 
     def request(self, record: Record) -> Request:
         home = self.crew.home
         session = record.session.get("session_id") or record.session["key"]
+        readable, linked = self._readable()
         return Request(
             role=Role(
                 name=self.agent.name,
@@ -132,6 +143,8 @@ class Seat:
             cwd=record.session["cwd"],
             folder=record.folder,
             folders=tuple(dict.fromkeys((self.desk.folder, home.checkout.git, home.checkout.common))),
+            readable=tuple(readable),
+            linked=tuple(linked),
             closed=self.desk.closed(),
             state=home.sow,
             commands=(sow_path(), "git", *self._tests()),
@@ -141,6 +154,15 @@ class Seat:
             custom_args=self.executor.custom_args,
             extra=self.executor.settings,
         )
+
+    def _readable(self) -> tuple[list[str], list[str]]:
+        """The folders of the task's references that are ours, and linked ones; a judge is shown what it needs."""
+        references = [] if self.judges else self.desk.references()
+        if not any(each.startswith(".sow/") for each in references):
+            return [], []
+        from sow.store.repo_index import targets  # here, because few tasks have such references
+
+        return bounds.shelves(self.crew.home, references, targets(self.crew.environment))
 
     def _tests(self) -> list[str]:
         """The task's own commands, which its worker may run as the run does; a judge is shown what came of them."""

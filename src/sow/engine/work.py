@@ -11,6 +11,7 @@ from sow.engine import settle
 from sow.engine.crew import Crew, Result
 from sow.engine.own_command import sow_word
 from sow.engine.recovery import recover
+from sow.engine.referring import refer
 from sow.engine.turn import Seat
 from sow.errors import SowError
 from sow.executors.adapter import ASSIGNED
@@ -65,6 +66,7 @@ def spawn(
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seats[0].desk, crew.environment), *_cautions(seats[0])]
         before = _begin(seats[0], actor, fresh=fresh)
+        remarks += refer(seats[0], before, actor)
         why = "a fresh session was asked for" if before.get("session_id") else ""
         for index, seat in enumerate(seats):
             record, outcome = yield from _first_turn(seat, "spawn" if not why else "recovery", actor, why, text)
@@ -103,6 +105,7 @@ def resume(
         else:
             remarks.append(f"{why}: a fresh session starts from what is on disk")
         seat.cwd = _folder(seat.desk)
+        remarks += refer(seat, answered, actor)
         record, outcome = yield from _first_turn(seat, "recovery", actor, why, text)
         return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
 
@@ -220,7 +223,9 @@ def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "
     if text:
         packet = f"{packet}\n\n{text}".strip()
     delegates = seat.executor.type in DELEGATING
-    prompt = briefing.spawn_prompt(seat.agent, desk, changed, sow_word(), delegates=delegates, packet=packet)
+    prompt = briefing.spawn_prompt(
+        seat.agent, desk, changed, sow_word(), delegates=delegates, packet=packet, folder=seat.cwd
+    )
     outcome = yield from seat.take(record, kind, prompt)
     return record, outcome
 

@@ -139,7 +139,9 @@ class Request:
         "extra",
         "folder",
         "folders",
+        "linked",
         "model",
+        "readable",
         "role",
         "session",
         "state",
@@ -155,6 +157,8 @@ class Request:
         cwd: str,
         folder: str,
         folders: tuple[str, ...] = (),
+        readable: tuple[str, ...] = (),
+        linked: tuple[str, ...] = (),
         closed: tuple[str, ...] = (),
         state: str = "",
         commands: tuple[str, ...] = (),
@@ -169,6 +173,8 @@ class Request:
         self.cwd = cwd
         self.folder = folder  # the session's own folder, for files that an adapter needs
         self.folders = folders  # what the worker may write besides its working folder: its desk, the git folder
+        self.readable = readable  # where references of the task are, of which all is closed to writing
+        self.linked = linked  # the same of linked repositories outside, of which nothing is closed
         self.closed = closed  # patterns of what it may not write although it is in there: the state of everybody else
         self.state = state  # where `sow` writes that the worker calls; a sandbox around commands has to let it
         self.commands = commands  # what it may run without asking: sow itself, git, the task's tests
@@ -182,6 +188,11 @@ class Request:
     def outside(self) -> list[str]:
         """The folders that are not below the working folder."""
         return [each for each in self.folders if not f"{each}/".startswith(f"{self.cwd}/")]
+
+    @property
+    def shelves(self) -> list[str]:
+        """Readable folders that are not below the working folder, which are closed to writing."""
+        return [each for each in self.readable if not f"{each}/".startswith(f"{self.cwd}/")]
 
 
 class Call:

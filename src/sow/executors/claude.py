@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Ending, Outcome, Request, Role
 from sow.executors.json_lines import listed, number, quoted, whole
 from sow.executors.story import Event, Story
+from sow.store.bounds import literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ def permissions(request: Request) -> list[str]:
     if request.yolo and not request.role.judges:
         return ["--dangerously-skip-permissions", *words]
     commands = [each for each in request.commands if not (request.role.judges and each == "git")]
-    allowed = ["--allowedTools", *(f"Bash({each}:*)" for each in commands)] if commands else []
+    shelves = (*request.shelves, *request.linked)
+    rules = [*(f"Bash({each}:*)" for each in commands), *(f"Read(/{literal(each)}/**)" for each in shelves)]
+    allowed = ["--allowedTools", *rules] if rules else []
     if request.role.judges:
         return [*allowed, *words]
     folders = [word for folder in request.folders for word in ("--add-dir", folder)]

@@ -123,7 +123,7 @@ def permissions(request: Request) -> list[str]:
         return [*words, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
     words += [f"--allow-tool=write({literal(each)}/**)" for each in (request.cwd, *request.folders)]
     words += [f"--deny-tool=write({each})" for each in request.closed]
-    return [*words, *(f"--add-dir={each}" for each in request.folders)]
+    return [*words, *(f"--add-dir={each}" for each in (*request.folders, *request.shelves, *request.linked))]
 
 
 def failure_event(kind: str, facts: dict[str, Any]) -> Event:

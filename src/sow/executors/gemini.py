@@ -108,7 +108,7 @@ def mode(request: Request) -> list[str]:
         return ["--approval-mode", "default"]
     if request.yolo:
         return ["--yolo"]
-    folders = [word for each in request.outside for word in ("--include-directories", each)]
+    folders = [word for each in (*request.outside, *request.shelves) for word in ("--include-directories", each)]
     return ["--approval-mode", "auto_edit", *folders]
 
 

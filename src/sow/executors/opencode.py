@@ -100,7 +100,7 @@ def permissions(request: Request) -> dict[str, Any]:
         rules = dict.fromkeys((each for each in TOOLS.values() if each not in granted), "deny")
     if request.yolo and not request.role.judges:
         return rules
-    folders = {"*": "deny", **{f"{each}/*": "allow" for each in request.folders}}
+    folders = {"*": "deny", **{f"{each}/*": "allow" for each in (*request.folders, *request.shelves)}}
     edit = "deny" if request.role.judges else edits(request)
     return {"edit": edit, "bash": commands(request), "external_directory": folders, **NO_QUESTIONS, **rules}
 

@@ -122,5 +122,5 @@ def permissions(request: Request) -> list[str]:
     if request.role.judges:
         return ["--approval-mode", "default", "--safe-mode", "--allowed-tools", *allowed, *excluded]
     allowed += [f"{tool}(/{literal(place)}/**)" for place in (request.cwd, *request.outside) for tool in WRITERS]
-    folders = [word for each in request.outside for word in ("--add-dir", each)]
+    folders = [word for each in (*request.outside, *request.shelves, *request.linked) for word in ("--add-dir", each)]
     return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.domain.ids import WIDTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from sow.store.desk import Desk
     from sow.store.home import Home
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 SPECIAL = frozenset("\\*?[]{}()!")
 DIGITS = "0123456789"
 WORKFLOW = ("state.yaml", "shared_status.json", "verification_report.md", "workflow_coordination_plan.md")
-LOCAL = ("sessions", "runs", "removed", "litter")  # a task's worktree lies beside these, and is its working folder
+# A task's worktree lies beside these, and is its working folder.
+LOCAL = ("sessions", "runs", "removed", "litter", "fetching", "describing")
 
 
 def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
@@ -63,3 +66,21 @@ def other_ids(task: str) -> list[str]:
 def literal(path: str) -> str:
     """A path as a pattern that fits nothing but this path."""
     return "".join(f"\\{each}" if each in SPECIAL else each for each in path)
+
+
+def shelves(home: Home, references: Iterable[str], linked: Collection[str]) -> tuple[list[str], list[str]]:
+    """The folders of ours in which references lie, and those that the user `linked`, by the link and by its target."""
+    root = f"{os.path.realpath(home.root)}/"
+    ours, theirs = [], []
+    for path in references:
+        parts = path.split("/")
+        if parts[0] != ".sow" or len(parts) < 4:
+            continue
+        depth = 3 if parts[1] in ("sinks", "repos") else len(parts) - 1
+        folder = f"{home.root}/{'/'.join(parts[:depth])}"
+        real = os.path.realpath(folder)
+        if real.startswith(root):
+            ours.append(real)
+        elif real in linked:
+            theirs += [folder, real]
+    return list(dict.fromkeys(ours)), list(dict.fromkeys(theirs))

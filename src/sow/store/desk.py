@@ -92,6 +92,10 @@ class Desk:
         """Which attempt at the task this is."""
         return self.task()["iteration"]
 
+    def references(self) -> list[str]:
+        """The documents that it is pointed to."""
+        return self.task()["references"]
+
     def commands(self) -> list[str]:
         """What its plan wants to be run on it."""
         return [each["command"] for each in self.task().get("checks", ())]

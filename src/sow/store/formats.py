@@ -99,6 +99,12 @@ def is_duration(text: str) -> bool:
     return 0 < len(number) <= 6 and _digits(number) and text[len(number) :] in ("ms", "s", "m", "h", "d")
 
 
+def is_tokens(text: str) -> bool:
+    """12000, 8k"""
+    digits = text.removesuffix("k")
+    return 0 < len(digits) <= 7 and _digits(digits) and digits[0] != "0"
+
+
 # format → (test, what it should have been)
 FORMATS = {
     "sow-agent": (is_agent, "a lower-case name such as implementer"),
@@ -111,6 +117,7 @@ FORMATS = {
     "sow-session-task": (is_session_task, "an id such as add_login_1727539200"),
     "sow-task-id": (is_task_id, "a task id such as 010, quoted"),
     "sow-timestamp": (is_timestamp, "a UTC time such as 2026-01-31T09:00:00Z"),
+    "sow-tokens": (is_tokens, "a number of tokens such as 8k"),
     "sow-uuid4": (is_uuid4, "a UUID v4 in lower case"),
     "sow-version": (is_version, "a version such as 1.0.0"),
     "sow-word": (is_word, "one word of letters, digits and _ . : -"),

@@ -74,8 +74,9 @@ def _repository(home: Home) -> Iterator[Finding]:
     for name in (".gitignore", "config.yaml"):
         if not os.path.isfile(f"{home.sow}/{name}"):
             yield _finding("warning", f".sow/{name} is missing", "run 'sow init' again: it adds what is missing")
-    if os.path.isfile(f"{home.sow}/config.yaml"):
-        yield _valid(f"{home.sow}/config.yaml", ".sow/config.yaml")
+    for name in ("config.yaml", "sinks/index.json", "repos/index.json"):
+        if os.path.isfile(f"{home.sow}/{name}"):
+            yield _valid(f"{home.sow}/{name}", f".sow/{name}")
     if _ignored(home):
         yield _finding(
             "warning",

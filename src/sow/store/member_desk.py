@@ -90,6 +90,10 @@ class MemberDesk:
         member = self.member()
         return member["iteration"] if member else 1
 
+    def references(self) -> list[str]:
+        """The documents that it is pointed to: its instructions name them."""
+        return []
+
     def commands(self) -> list[str]:
         """What its plan wants to be run on it: a workflow's plan has no commands, its verifiers look."""
         return []

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sow.domain.shapes import LogEntry, ProjectState, Task, TaskState
+    from sow.domain.shapes import Chosen, LogEntry, ProjectState, Task, TaskState
     from sow.store.home import Home
 
 MOST_ANSWER = 100_000  # as the schemas of tasks and notes have it
@@ -275,6 +275,16 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
         elif field == "assigned_agent":
             changed["assigned_agent"] = value
         return opened.save(changed)
+
+
+def refer(home: Home, task: str, chosen: list[Chosen], *, actor: Actor) -> Changed:
+    """Point a task's worker to other documents."""
+    with home.lock():
+        opened = _Opened(home, task, actor)
+        if actor.is_worker:
+            raise SowError("a worker may not choose its references", "look at what would be chosen: --dry-run")
+        rules.refuse_ended(opened.task)
+        return opened.save(rules.refer(opened.task, chosen, now=clock.now()))
 
 
 def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Changed, str]:

@@ -43,6 +43,12 @@ def at(root: str) -> Checkout | None:
     return Checkout(root=root, git=git, common=shared)
 
 
+def is_repository(folder: str) -> bool:
+    """Whether a folder is the root of a checkout, or a bare repository."""
+    bare = (f"{folder}/HEAD", f"{folder}/objects", f"{folder}/refs")
+    return os.path.lexists(f"{folder}/.git") or all(map(os.path.exists, bare))
+
+
 def _first_line(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:

@@ -11,7 +11,7 @@ from sow.system import boundary, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 TIMEOUT = 60
 LONG = 1800  # a checkout of a large repository on a slow disk, with files that a filter fetches
@@ -52,6 +52,7 @@ HIDDEN = (
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
 )
+MAX_HEAD = 200  # of the line before an object
 ROOM = 64 << 10  # bytes that git needs at least for its smallest files
 BLAME = ("fatal: ", "error: ")
 
@@ -157,6 +158,27 @@ def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), lim
     finally:
         _kill(process)
     return said[:limit].decode("utf-8", "replace"), len(said) <= limit
+
+
+def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
+    """The contents of files by their object names, one after the other, as they are stored: no filter is run."""
+    process = _start(["cat-file", "--batch"], cwd, options, _environment("", None), -1, errors=subprocess.DEVNULL)
+    into, out = process.stdin, process.stdout
+    try:
+        for name in names:
+            if into is None or out is None:
+                return
+            into.write(f"{name}\n".encode())
+            into.flush()
+            _, _, size = out.readline(MAX_HEAD).rstrip(b"\n").rpartition(b" ")
+            data = out.read(int(size) + 1) if size.isdigit() else b""
+            if not data:
+                raise Failed(f"the object {name} cannot be read", "run the command again")
+            yield data[:-1]
+    except BrokenPipeError:
+        raise Failed("git cat-file ended too early", "run the command again") from None
+    finally:
+        _kill(process)
 
 
 def _environment(index: str, variables: Mapping[str, str] | None) -> dict[str, str]:

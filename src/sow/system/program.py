@@ -15,8 +15,10 @@ from sow.system.tree import MARK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from threading import Event
 
 MOST = 256 << 10
+LARGE = 8 << 20
 TICK = 0.05
 NOW_AND_THEN = 0.3
 PATIENCE = 10
@@ -30,6 +32,17 @@ class Answer:
     def __init__(self, *, code: int | None, text: str) -> None:
         self.code = code
         self.text = text
+
+
+class Said:
+    """What a program said on each of its streams, and its exit code."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, *, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
 
 
 def run_in_front(
@@ -88,6 +101,34 @@ def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float)
         _end(process, mark)
 
 
+def listen_to(arguments: list[str], *, cwd: str, environment: Mapping[str, str], stop: Event) -> Said:
+    """Run a program for as long as it takes, and take what it prints; when `stop` is set, it is asked to end.
+
+    It is asked as Ctrl-C would, so that one of our own puts its work in order first.
+    """
+    boundary.cross(f"start {arguments[0]}")
+    try:
+        process = subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as error:
+        raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    asked = False
+    while True:
+        try:
+            out, err = process.communicate(timeout=NOW_AND_THEN)
+            return Said(code=process.returncode, out=_text(out, LARGE), err=_text(err, LARGE))
+        except subprocess.TimeoutExpired:
+            if stop.is_set() and not asked:
+                process.send_signal(signal.SIGINT)
+                asked = True
+
+
 def output(arguments: list[str]) -> str:
     """What a program of the system itself prints; nothing where it is missing, or does not end."""
     boundary.cross(f"start {arguments[0]}")
@@ -141,5 +182,5 @@ def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
         return None
 
 
-def _text(said: bytes) -> str:
-    return said[:MOST].decode("utf-8", "replace")
+def _text(said: bytes, most: int = MOST) -> str:
+    return said[:most].decode("utf-8", "replace")

@@ -48,15 +48,40 @@ def validate_sinks_item(data, at):
             wrong(f'{at}.name' if at else 'name', agent_wanted, value)
     else:
         missing(at, 'name')
-    if 'path' in data:
+    if 'source' in data:
         seen += 1
-        value = data['path']
+        value = data['source']
+        validate_sinks_item_source(value, f'{at}.source' if at else 'source')
+    else:
+        missing(at, 'source')
+    if 'pin' in data:
+        seen += 1
+        value = data['pin']
         if type(value) is not str:
-            wrong(f'{at}.path' if at else 'path', 'a text', value)
-        if not 0 <= len(value) <= 1000:
-            wrong(f'{at}.path' if at else 'path', '0 to 1000 characters long', value)
-        if not line(value):
-            wrong(f'{at}.path' if at else 'path', line_wanted, value)
+            wrong(f'{at}.pin' if at else 'pin', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.pin' if at else 'pin', digest_wanted, value)
+    if 'digest' in data:
+        seen += 1
+        value = data['digest']
+        if type(value) is not str:
+            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
+    if 'size' in data:
+        seen += 1
+        value = data['size']
+        if type(value) is not int:
+            wrong(f'{at}.size' if at else 'size', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.size' if at else 'size', 'at least 0', value)
+    if 'files' in data:
+        seen += 1
+        value = data['files']
+        if type(value) is not int:
+            wrong(f'{at}.files' if at else 'files', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.files' if at else 'files', 'at least 0', value)
     if 'summary' in data:
         seen += 1
         value = data['summary']
@@ -75,47 +100,6 @@ def validate_sinks_item(data, at):
             wrong(f'{at}.when_to_use' if at else 'when_to_use', '0 to 4000 characters long', value)
     else:
         missing(at, 'when_to_use')
-    if 'source' in data:
-        seen += 1
-        value = data['source']
-        if type(value) is not str:
-            wrong(f'{at}.source' if at else 'source', 'a text', value)
-        if not 1 <= len(value) <= 2000:
-            wrong(f'{at}.source' if at else 'source', '1 to 2000 characters long', value)
-        if not line(value):
-            wrong(f'{at}.source' if at else 'source', line_wanted, value)
-    else:
-        missing(at, 'source')
-    if 'pin' in data:
-        seen += 1
-        value = data['pin']
-        if type(value) is not str:
-            wrong(f'{at}.pin' if at else 'pin', 'a text', value)
-        if not 1 <= len(value) <= 255:
-            wrong(f'{at}.pin' if at else 'pin', '1 to 255 characters long', value)
-        if not line(value):
-            wrong(f'{at}.pin' if at else 'pin', line_wanted, value)
-    if 'digest' in data:
-        seen += 1
-        value = data['digest']
-        if type(value) is not str:
-            wrong(f'{at}.digest' if at else 'digest', 'a text', value)
-        if not digest(value):
-            wrong(f'{at}.digest' if at else 'digest', digest_wanted, value)
-    if 'installed_at' in data:
-        seen += 1
-        value = data['installed_at']
-        if type(value) is not str:
-            wrong(f'{at}.installed_at' if at else 'installed_at', 'a text', value)
-        if not timestamp(value):
-            wrong(f'{at}.installed_at' if at else 'installed_at', timestamp_wanted, value)
-    if 'updated_at' in data:
-        seen += 1
-        value = data['updated_at']
-        if type(value) is not str:
-            wrong(f'{at}.updated_at' if at else 'updated_at', 'a text', value)
-        if not timestamp(value):
-            wrong(f'{at}.updated_at' if at else 'updated_at', timestamp_wanted, value)
     if 'tags' in data:
         seen += 1
         value = data['tags']
@@ -133,5 +117,69 @@ def validate_sinks_item(data, at):
     else:
         seen += 1
         data['tags'] = []
+    if 'described_by' in data:
+        seen += 1
+        value = data['described_by']
+        if type(value) is not str:
+            wrong(f'{at}.described_by' if at else 'described_by', 'a text', value)
+        if not 1 <= len(value) <= 120:
+            wrong(f'{at}.described_by' if at else 'described_by', '1 to 120 characters long', value)
+        if not line(value):
+            wrong(f'{at}.described_by' if at else 'described_by', line_wanted, value)
+    if 'installed_at' in data:
+        seen += 1
+        value = data['installed_at']
+        if type(value) is not str:
+            wrong(f'{at}.installed_at' if at else 'installed_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.installed_at' if at else 'installed_at', timestamp_wanted, value)
+    if 'updated_at' in data:
+        seen += 1
+        value = data['updated_at']
+        if type(value) is not str:
+            wrong(f'{at}.updated_at' if at else 'updated_at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.updated_at' if at else 'updated_at', timestamp_wanted, value)
     if seen != len(data):
-        unknown(data, at, ('name', 'path', 'summary', 'when_to_use', 'source', 'pin', 'digest', 'installed_at', 'updated_at', 'tags'))
+        unknown(data, at, ('name', 'source', 'pin', 'digest', 'size', 'files', 'summary', 'when_to_use', 'tags', 'described_by', 'installed_at', 'updated_at'))
+
+
+def validate_sinks_item_source(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'url' in data:
+        seen += 1
+        value = data['url']
+        if type(value) is not str:
+            wrong(f'{at}.url' if at else 'url', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.url' if at else 'url', '1 to 2000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.url' if at else 'url', line_wanted, value)
+    else:
+        missing(at, 'url')
+    if 'path' in data:
+        seen += 1
+        value = data['path']
+        if type(value) is not str:
+            wrong(f'{at}.path' if at else 'path', 'a text', value)
+        if not 0 <= len(value) <= 1000:
+            wrong(f'{at}.path' if at else 'path', '0 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.path' if at else 'path', line_wanted, value)
+    else:
+        missing(at, 'path')
+    if 'ref' in data:
+        seen += 1
+        value = data['ref']
+        if type(value) is not str:
+            wrong(f'{at}.ref' if at else 'ref', 'a text', value)
+        if not 0 <= len(value) <= 255:
+            wrong(f'{at}.ref' if at else 'ref', '0 to 255 characters long', value)
+        if not line(value):
+            wrong(f'{at}.ref' if at else 'ref', line_wanted, value)
+    else:
+        missing(at, 'ref')
+    if seen != len(data):
+        unknown(data, at, ('url', 'path', 'ref'))

@@ -145,6 +145,13 @@ def validate_task(data, at):
     else:
         seen += 1
         data['references'] = []
+    if 'context' in data:
+        seen += 1
+        value = data['context']
+        if type(value) is not list:
+            wrong(f'{at}.context' if at else 'context', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_context_item(item, (f'{at}.context' if at else 'context') + f'[{index}]')
     if 'source' in data:
         seen += 1
         value = data['source']
@@ -312,7 +319,7 @@ def validate_task(data, at):
         if value < 0:
             wrong(f'{at}.duration' if at else 'duration', 'at least 0', value)
     if seen != len(data):
-        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration'))
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'context', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration'))
     if data.get('status') in ('completed',):
         if 'completed_at' not in data:
             missing(at, 'completed_at')
@@ -321,6 +328,61 @@ def validate_task(data, at):
     if data.get('status') in ('abandoned',):
         if 'abandoned_reason' not in data:
             missing(at, 'abandoned_reason')
+
+
+def validate_task_context_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'path' in data:
+        seen += 1
+        value = data['path']
+        if type(value) is not str:
+            wrong(f'{at}.path' if at else 'path', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.path' if at else 'path', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.path' if at else 'path', line_wanted, value)
+    else:
+        missing(at, 'path')
+    if 'kind' in data:
+        seen += 1
+        value = data['kind']
+        if type(value) not in (str, type(None)) or value not in ('sink', 'adr', 'knowledge', 'repo', 'upstream'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of sink, adr, knowledge, repo, upstream', value)
+    else:
+        missing(at, 'kind')
+    if 'reason' in data:
+        seen += 1
+        value = data['reason']
+        if type(value) is not str:
+            wrong(f'{at}.reason' if at else 'reason', 'a text', value)
+        if not 1 <= len(value) <= 1000:
+            wrong(f'{at}.reason' if at else 'reason', '1 to 1000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.reason' if at else 'reason', line_wanted, value)
+    else:
+        missing(at, 'reason')
+    if 'size' in data:
+        seen += 1
+        value = data['size']
+        if type(value) is not int:
+            wrong(f'{at}.size' if at else 'size', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.size' if at else 'size', 'at least 0', value)
+    else:
+        missing(at, 'size')
+    if 'lines' in data:
+        seen += 1
+        value = data['lines']
+        if type(value) is not str:
+            wrong(f'{at}.lines' if at else 'lines', 'a text', value)
+        if not 1 <= len(value) <= 40:
+            wrong(f'{at}.lines' if at else 'lines', '1 to 40 characters long', value)
+        if not line(value):
+            wrong(f'{at}.lines' if at else 'lines', line_wanted, value)
+    if seen != len(data):
+        unknown(data, at, ('path', 'kind', 'reason', 'size', 'lines'))
 
 
 def validate_task_source(data, at):

@@ -6,6 +6,7 @@ from sow.store.formats import FORMATS
 agent, agent_wanted = FORMATS['sow-agent']
 duration, duration_wanted = FORMATS['sow-duration']
 line, line_wanted = FORMATS['sow-line']
+tokens, tokens_wanted = FORMATS['sow-tokens']
 
 def validate(data, at):
     if type(data) is not dict:
@@ -67,6 +68,22 @@ def validate(data, at):
     else:
         seen += 1
         data['worktree'] = {}
+    if 'context' in data:
+        seen += 1
+        value = data['context']
+        if value is not None:
+            validate_context(value, f'{at}.context' if at else 'context')
+    else:
+        seen += 1
+        data['context'] = {}
+    if 'knowledge' in data:
+        seen += 1
+        value = data['knowledge']
+        if value is not None:
+            validate_knowledge(value, f'{at}.knowledge' if at else 'knowledge')
+    else:
+        seen += 1
+        data['knowledge'] = {}
     if 'trust' in data:
         seen += 1
         value = data['trust']
@@ -84,7 +101,7 @@ def validate(data, at):
         seen += 1
         data['trust'] = []
     if seen != len(data):
-        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'trust'))
+        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'context', 'knowledge', 'trust'))
 
 
 def validate_agents(data, at):
@@ -495,3 +512,52 @@ def validate_worktree(data, at):
                     wrong(((f'{at}.setup' if at else 'setup') + f'[{index}]') + f'[{index_below}]', '0 to 4000 characters long', item_below)
     if seen != len(data):
         unknown(data, at, ('link', 'copy', 'setup'))
+
+
+def validate_context(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'enabled' in data:
+        seen += 1
+        value = data['enabled']
+        if type(value) is not bool:
+            wrong(f'{at}.enabled' if at else 'enabled', 'true or false', value)
+    if 'budget' in data:
+        seen += 1
+        value = data['budget']
+        if type(value) is not str:
+            wrong(f'{at}.budget' if at else 'budget', 'a text', value)
+        if not tokens(value):
+            wrong(f'{at}.budget' if at else 'budget', tokens_wanted, value)
+    if seen != len(data):
+        unknown(data, at, ('enabled', 'budget'))
+
+
+def validate_knowledge(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'sink_mb' in data:
+        seen += 1
+        value = data['sink_mb']
+        if type(value) is not int:
+            wrong(f'{at}.sink_mb' if at else 'sink_mb', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.sink_mb' if at else 'sink_mb', 'at least 1', value)
+    if 'repo_mb' in data:
+        seen += 1
+        value = data['repo_mb']
+        if type(value) is not int:
+            wrong(f'{at}.repo_mb' if at else 'repo_mb', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.repo_mb' if at else 'repo_mb', 'at least 1', value)
+    if 'timeout' in data:
+        seen += 1
+        value = data['timeout']
+        if type(value) is not str:
+            wrong(f'{at}.timeout' if at else 'timeout', 'a text', value)
+        if not duration(value):
+            wrong(f'{at}.timeout' if at else 'timeout', duration_wanted, value)
+    if seen != len(data):
+        unknown(data, at, ('sink_mb', 'repo_mb', 'timeout'))

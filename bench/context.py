@@ -1,0 +1,74 @@
+"""How long `sow context` takes over a large library: the first time, when the words are read, and after that."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from pathlib import Path
+
+from bench.timing import PYTHON, SOW
+from sow.store.schema import VERSION
+
+DOCUMENTS = 500
+KILOBYTES = 40  # each: 20 MB together
+SINKS = 10
+FIRST, NEXT = 5.0, 1.0  # seconds
+FIRST_READS, NEXT_READS = 60.0, 15.0  # times a plain read of the same files
+WORDS = 20_000
+
+# What nobody can do without: start Python and read every file.
+READ = "import sys, pathlib; print(sum(len(p.read_bytes()) for p in pathlib.Path(sys.argv[1]).rglob('*.md')))"
+
+
+def timed(scratch: Path, rounds: int = 5) -> tuple[float, float, float]:
+    """Seconds of the first call, of the best of the next ones, and of the best plain read."""
+    root = scratch / "library"
+    root.mkdir()
+    _git(root, "init", "-q", "-b", "main")
+    _git(root, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "first")
+    _git(root, "switch", "-q", "-c", "feat/library")
+    _run([SOW, "init", "--project", "Library"], root)
+    vocabulary = fill(root / ".sow" / "sinks")
+    chance = random.Random(2)
+    _run([SOW, "task", "create", "--name", "Tokens " + " ".join(chance.sample(vocabulary, 60))[:180]], root)
+    reads = [_run([PYTHON, "-c", READ, str(root / ".sow" / "sinks")], root) for _ in range(rounds)]
+    first = _run([SOW, "context", "010", "--json"], root)
+    after = [_run([SOW, "context", "010", "--json"], root) for _ in range(rounds)]
+    return first, min(after), min(reads)
+
+
+def fill(folder: Path) -> list[str]:
+    """Sinks with texts in a made-up language, in which few words are common and most are rare; returns its words."""
+    chance = random.Random(1)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["".join(chance.choices(letters, k=chance.randint(3, 10))) for _ in range(WORDS)]
+    weights = [1 / (place + 1) for place in range(WORDS)]
+    entries = []
+    for sink in range(SINKS):
+        name = f"sink-{sink}"
+        (folder / name).mkdir(parents=True)
+        source = {"url": "https://git.example.org/sinks.git", "path": name, "ref": ""}
+        words = {"summary": name, "when_to_use": "", "tags": [f"tag-{sink}"]}
+        entries.append({"name": name, "source": source, **words})
+        for number in range(DOCUMENTS // SINKS):
+            words_of_it = chance.choices(vocabulary, weights, k=KILOBYTES * 150)
+            lines = [" ".join(words_of_it[place : place + 12]) for place in range(0, len(words_of_it), 12)]
+            lines[::40] = [f"# {line}" for line in lines[::40]]
+            (folder / name / f"{number:03d}.md").write_text("\n".join(lines)[: KILOBYTES * 1000])
+    (folder / "index.json").write_text(json.dumps({"schema_version": VERSION, "sinks": entries}))
+    return vocabulary[100:5000]
+
+
+def _git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True)
+
+
+def _run(words: list[str], cwd: Path) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(words, cwd=cwd, capture_output=True, check=False)
+    taken = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words[:3])}: exit {done.returncode}\n{done.stderr.decode()}")
+    return taken

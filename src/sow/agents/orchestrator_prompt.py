@@ -1,0 +1,89 @@
+"""What the orchestrator is told when a person opens it: who it is, where the work stands, and what comes first."""
+
+from __future__ import annotations
+
+from sow.agents import briefing, prompts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.agent import Agent
+
+ROLE = "orchestrator"
+
+
+class Situation:
+    """Where the work stands, as code found it."""
+
+    __slots__ = ("branch", "facts", "goal", "root", "sow", "steps")
+
+    def __init__(self, *, root: str, branch: str, sow: str, goal: str = "") -> None:
+        self.root = root
+        self.branch = branch
+        self.sow = sow
+        self.goal = goal
+        self.facts: list[str] = []
+        self.steps: list[str] = []
+
+
+def new_project(situation: Situation, *, begin: list[str]) -> Situation:
+    """A goal for which there is no project yet: `begin` are the commands that make one."""
+    sow = situation.sow
+    situation.facts.append("There is no project on this branch yet.")
+    situation.steps += [
+        "Is it a project at all? Trivial one-off work is done at once, and said to be done.",
+        "Otherwise begin it:\n\n" + "\n".join(f"   {line}" for line in begin) + "\n",
+        f"Ask the person what only they can decide, cut the first phase into tasks (`{sow} task create`), and show "
+        "them before the first worker starts.",
+    ]
+    return situation
+
+
+def known_project(
+    situation: Situation, *, name: str, description: str, phases: str, step: tuple[str, str]
+) -> Situation:
+    """A project that is under way: the steps by which one with no memory of it takes it up."""
+    sow = situation.sow
+    situation.facts += [f"Project: {name}", *([f"What it is for: {description}"] if description else [])]
+    situation.facts.append(f"Phases: {phases}")
+    situation.facts.append(f"It belongs to branch {situation.branch}, which is checked out: that was checked just now.")
+    situation.steps += [
+        f"Read the state: `{sow} status`. Which phases and tasks are there, what is done, what waits?",
+        f"Read the log: `{sow} log --list`. Which actions were taken, and what was decided?",
+        f"See that nobody switched the branch meanwhile: `git branch --show-current` must say {situation.branch}.",
+        f"Take the next action. As the state is now, it is: {step[0]} (`{_called(sow, step[1])}`).",
+        f"A worker gets what it needs by its task: look at it first (`{sow} task show 010`), and complete what is "
+        "missing there.",
+        f"Put the worker on it (`{sow} agent spawn implementer 010`), judge what comes back, and go on with step 1.",
+    ]
+    return situation
+
+
+def known_workflow(situation: Situation, *, name: str) -> Situation:
+    """A workflow that is under way without a project."""
+    sow = situation.sow
+    situation.facts.append(f"A workflow is under way: {name}")
+    situation.steps += [
+        f"Read where it stands: `{sow} workflow status` names the next step, and `{sow} inbox` what waits.",
+        "Take that step with the person, who approves the design and answers what the crew asks.",
+    ]
+    return situation
+
+
+def prompt(agent: Agent, situation: Situation) -> str:
+    """The whole prompt."""
+    words = briefing.words_of(agent).strip()
+    told = words if agent.path else prompts.render(words, sow=situation.sow, task=prompts.TASK)
+    lines = [told, "", "## Where you are", ""]
+    lines.append(f"- The repository is {situation.root}, on branch {situation.branch or '(none)'}.")
+    lines.append(f"- Call sow by its full path: {situation.sow}")
+    lines += [f"- {each}" for each in situation.facts]
+    if situation.goal:
+        lines += ["", "## What the person wants", "", *(f"> {line}" for line in situation.goal.split("\n"))]
+    lines += ["", "## Take it up", "", "Trust what is on disk more than what you remember.", ""]
+    lines += [f"{number}. {step}" for number, step in enumerate(situation.steps, 1)]
+    return "\n".join(lines)
+
+
+def _called(sow: str, command: str) -> str:
+    """A command of advice with the full path of sow."""
+    return f"{sow} {command.removeprefix('sow ')}" if command.startswith("sow ") else command

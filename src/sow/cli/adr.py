@@ -1,0 +1,64 @@
+"""sow adr: decision records, numbered and written from a template."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import text
+from sow.store import adrs
+from sow.system import clock
+from sow.system.terminal import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def new(context: Context, *, title: str, status: str, json: bool) -> int:
+    home = context.home()
+    place = adrs.workplace(home, context.cwd)
+    made = adrs.new(home, place, text.line(title, "the title"), status=status, date=clock.now()[:10])
+    if json:
+        emit({**_document(made), "file": f"{place.root}/{made.path}"})
+    else:
+        out(f"{place.root}/{made.path}")
+    return 0
+
+
+def listed(context: Context, *, json: bool) -> int:
+    home = context.home()
+    found = adrs.listed(adrs.workplace(home, context.cwd))
+    if json:
+        emit({"adrs": [_document(each) for each in found]})
+    elif found:
+        rows = [(str(each.number), each.status, each.title, each.path) for each in found]
+        out(table([("NUMBER", "STATUS", "TITLE", "FILE"), *rows]))
+    else:
+        out("no decision records")
+    return 0
+
+
+def _document(adr: adrs.Adr) -> dict[str, Any]:
+    return {
+        "number": adr.number,
+        "title": adr.title,
+        "status": adr.status,
+        "date": adr.date,
+        "path": adr.path,
+    }
+
+
+COMMANDS = (
+    Command(
+        "adr new",
+        new,
+        "Begin a decision record with the next number",
+        arguments=(Argument("title", "What was decided, in a few words"),),
+        options=(Option("--status", "STATUS", "Where it stands", choices=adrs.STATUSES, default="accepted"),),
+        json=True,
+        details="It is written from a template into the folder that .sow/config.yaml names under artifacts.adrs, in "
+        "the checkout that you are in; prints the file, which is yours to fill.",
+    ),
+    Command("adr list", listed, "List the decision records", json=True),
+)

@@ -1,0 +1,42 @@
+"""The agent that describes a sink, made ready before anything is fetched."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.cli.agent_screen import Screen
+from sow.engine.crew import Crew
+from sow.engine.describing import ROLE, Describing
+from sow.engine.steps import drive
+from sow.errors import SowError
+from sow.knowledge import describing
+from sow.knowledge.describing import BY_AGENT, Description
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.cli.context import Context
+    from sow.domain.index_shapes import Sink
+    from sow.knowledge.sinks import Sinks
+
+MOST_TEXT = 100_000
+
+
+class Describer:
+    """Asks the agent about one sink after the other."""
+
+    __slots__ = ("executor", "sinks", "who")
+
+    def __init__(self, context: Context, sinks: Sinks, executor: str) -> None:
+        config = configs.load(context.environment)
+        self.sinks = sinks
+        self.executor = config.executor(executor or config.binding(ROLE)[0])
+        crew = Crew(sinks.home, config, context.environment, tell=Screen(quiet=True).show)
+        self.who = Describing(crew, self.executor)
+
+    def describe(self, name: str) -> Sink:
+        """Ask, and write the answer into the index."""
+        documents = describing.excerpts(self.sinks.place(name), MOST_TEXT)
+        if not documents:
+            raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
+        said = drive(self.who.ask(name, documents))
+        words = Description(summary=said.summary, when_to_use=said.when_to_use, tags=said.tags)
+        return self.sinks.describe(name, words, f"{BY_AGENT}: {self.executor.name}")

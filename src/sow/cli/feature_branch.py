@@ -1,0 +1,61 @@
+"""The branch on which work is done: never main, and a new one is made at the same commit, which touches no file."""
+
+from __future__ import annotations
+
+from sow.domain.branch_name import is_branch_name
+from sow.errors import Failed, SowError
+from sow.store.home import FORBIDDEN_BRANCHES
+from sow.system import git
+from sow.system.terminal import err
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.home import Home
+
+
+def need_commit(home: Home) -> str:
+    """The branch that is checked out; refused where there is none, or nothing on it."""
+    branch = home.checkout.branch()
+    if not branch:
+        raise SowError(f"HEAD is detached in {home.root}: a run works for a branch", "git switch -c feature/NAME")
+    if not git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip():
+        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
+    return branch
+
+
+def exists(home: Home, name: str) -> bool:
+    return bool(git.run(["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], cwd=home.root, check=False).strip())
+
+
+def leave_main(home: Home, name: str) -> None:
+    """On main or master, make that branch and go to it; any other branch is kept."""
+    branch = need_commit(home)
+    if branch not in FORBIDDEN_BRANCHES:
+        return
+    if exists(home, name):
+        raise SowError(f"nothing is run on {branch}, and there is a branch {name} already", f"git switch {name}")
+    try:
+        git.run(["switch", "--quiet", "--create", name], cwd=home.root)
+    except Failed as problem:
+        said = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
+        raise SowError(said, "finish what is under way there, see 'git status'") from None
+    err(f"note: made branch {name}, since nothing is run on {branch}")
+
+
+def check_name(name: str) -> str:
+    """The name of a branch on which a project may live."""
+    if not is_branch_name(name) or name in FORBIDDEN_BRANCHES:
+        raise SowError(f"--branch {name!r:.80} is not a name for a feature branch", "such as: --branch feat/login")
+    return name
+
+
+def go_to(home: Home, name: str) -> None:
+    """Go to a branch, which is made where it is missing."""
+    if need_commit(home) == name:
+        return
+    create = [] if exists(home, name) else ["--create"]
+    try:
+        git.run(["switch", "--quiet", *create, name], cwd=home.root)
+    except Failed as problem:
+        raise SowError(f"cannot switch to branch {name}: {problem.message}", "see 'git status'") from None
+    err(f"note: {'made' if create else 'switched to'} branch {name}")

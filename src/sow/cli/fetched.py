@@ -1,0 +1,157 @@
+"""What `sow sinks` and `sow repos` print alike: what an entry is, and what an update came to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from sow.cli.output import emit, table
+from sow.errors import SowError
+from sow.knowledge import keeper as keepers
+from sow.knowledge import polling
+from sow.store.layout import lay_out
+from sow.system import git
+from sow.system.terminal import err, harmless_line, is_interactive, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.knowledge.keeper import Keeper, Renewed
+    from sow.knowledge.polling import Polled
+
+COLOURS = {polling.NEW: "yellow", keepers.UPDATED: "green", keepers.EDITED: "yellow", keepers.FAILED: "red",
+           polling.UNREACHABLE: "red", polling.FOREIGN: "red", polling.MISSING: "yellow"}  # fmt: skip
+SHORT = 10
+BAD = (*polling.BAD, keepers.FAILED, keepers.EDITED)
+
+
+def source_of(entry: Any) -> str:
+    """Where an entry comes from, on one line."""
+    source = entry["source"]
+    folder = f", folder {source['path']}" if source.get("path") else ""
+    ref = f", at {source['ref'][:40]}" if source["ref"] else ""
+    return f"{source['url']}{folder}{ref}"
+
+
+def size_of(entry: Any) -> str:
+    """How much is there."""
+    if "size" not in entry:
+        return "a link"
+    count = f"{entry.get('files', 0)} file{'s' if entry.get('files') != 1 else ''}"
+    size = entry["size"]
+    unit = f"{size / (1 << 20):.1f} MB" if size >= 1 << 20 else f"{size / 1024:.1f} KB"
+    return f"{count}, {unit}"
+
+
+def pin_of(entry: Any) -> str:
+    return str(entry.get("pin", ""))[:SHORT]
+
+
+def begin(url: str) -> None:
+    """Tell a person who waits at a terminal what is going on."""
+    if is_interactive():
+        err(paint(harmless_line(f"fetching from {url} …"), "dim", sys.stderr))
+
+
+def say(remarks: list[str]) -> None:
+    """Remarks beside the output."""
+    for each in remarks[:20]:
+        err(f"note: {harmless_line(each)}")
+    if len(remarks) > 20:
+        err(f"note: and {len(remarks) - 20} more like these")
+
+
+def keep_from_git(keeper: Keeper, name: str) -> None:
+    """See that git ignores what was fetched, and say where it does not: it is others' and should not be committed."""
+    home, path = keeper.home, f".sow/{keeper.catalog.key}/{name}"
+    with suppress(SowError):  # odd files of the user's: then git is asked
+        if not os.path.lexists(f"{home.sow}/.gitignore"):
+            lay_out(home)
+        if f"/{keeper.catalog.key}/" in home.read(f"{home.sow}/.gitignore").split("\n"):
+            return
+    if not git.run(["check-ignore", "--", path], cwd=home.root, check=False).strip():
+        err(f"note: git does not ignore {path}: add the line /{keeper.catalog.key}/ to .sow/.gitignore")
+
+
+def show_polled(polled: list[Polled], key: str, *, json: bool) -> int:
+    """What is new, one line for each; 1 where one could not be asked."""
+    bad = int(any(each.status in polling.BAD for each in polled))
+    if json:
+        emit({key: [_polled(each) for each in polled]})
+        return bad
+    rows = [(each.entry["name"], each.status, _move(each), source_of(each.entry)) for each in polled]
+    if rows:
+        out(table(rows))
+    for each in polled:
+        _complain(each.problem)
+    fresh = [each.entry["name"] for each in polled if each.status in (polling.NEW, polling.MISSING)]
+    if fresh:
+        out(f"bring {'it' if len(fresh) == 1 else 'them'} in: sow {key} update {' '.join(fresh[:8])}")
+    return bad
+
+
+def _move(polled: Polled) -> str:
+    pin = pin_of(polled.entry)
+    return f"{pin} → {polled.commit[:SHORT]}" if polled.status in (polling.NEW, polling.MISSING) else pin
+
+
+def _polled(polled: Polled) -> dict[str, Any]:
+    problem = polled.problem.message if polled.problem else ""
+    entry = polled.entry
+    facts = {
+        "name": entry["name"],
+        "status": polled.status,
+        "pin": entry.get("pin"),
+        "available": polled.commit or None,
+    }
+    return {**facts, "source": entry["source"], "problem": problem}
+
+
+def update(keeper: Keeper, names: list[str], *, ref: str | None, force: bool, json: bool) -> int:
+    """Bring them up to date, one line for each as it is done; 1 where one was not."""
+    done: list[Renewed] = []
+    begin("all sources" if not names else ", ".join(names))
+    for each in keeper.update(names, ref=ref, force=force):
+        done.append(each)
+        if not json:
+            _tell(each, keeper.catalog.key)
+    if json:
+        emit({keeper.catalog.key: [_renewed(each) for each in done]})
+    elif not done:
+        out(f"there is nothing to update: see 'sow {keeper.catalog.key} list'")
+    return int(any(each.status in BAD for each in done))
+
+
+def _tell(renewed: Renewed, key: str) -> None:
+    entry, name = renewed.entry, renewed.entry["name"]
+    status = paint(renewed.status, COLOURS[renewed.status]) if renewed.status in COLOURS else renewed.status
+    pin = pin_of(entry)
+    moved = f"{renewed.before[:SHORT]} → {pin}" if renewed.before and renewed.before[:SHORT] != pin else pin
+    out(harmless_line(f"{name}: ") + f" {status} " + harmless_line(f"{moved} ({size_of(entry)})"))
+    say(renewed.remarks)
+    if renewed.status == keepers.EDITED:
+        err(f"note: .sow/{key}/{name} was changed by hand and is left as it is; --force replaces it")
+    _complain(renewed.problem)
+
+
+def _renewed(renewed: Renewed) -> dict[str, Any]:
+    problem = renewed.problem.message if renewed.problem else ""
+    facts = {"status": renewed.status, "before": renewed.before or None, "remarks": renewed.remarks, "problem": problem}
+    return {**renewed.entry, **facts}
+
+
+def _complain(problem: Any) -> None:
+    if problem is not None:
+        err(f"error: {harmless_line(problem.message)}\nhint: {harmless_line(problem.hint)}")
+
+
+def removed(entry: Any, keeper: Keeper, *, forget: bool) -> int:
+    """Say what was taken away, and how it comes back."""
+    key, name = keeper.catalog.key, entry["name"]
+    out(harmless_line(f"removed {name} (from {source_of(entry)})"))
+    known = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
+    if known and not forget:
+        out(f"you still know it by its name: sow sinks install {known}")
+    return 0

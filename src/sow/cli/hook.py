@@ -1,0 +1,101 @@
+"""sow hook: what an agent CLI calls by itself when a session begins, and before it changes a file."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.spec import Argument, Command
+from sow.errors import Failed, SowError
+from sow.system.terminal import harmless, harmless_line, out, read_input
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.store.home import Home
+
+EVENTS = ("session-start", "before-edit", "settings")
+
+
+def hook(context: Context, *, event: str) -> int:
+    if event == "settings":
+        return _settings()
+    return _session_start(context) if event == "session-start" else _before_edit(read_input())
+
+
+def _settings() -> int:
+    """The hooks for who has a settings file of their own."""
+    import json
+
+    from sow.agents.layer import hooks
+
+    out(json.dumps(hooks(), indent=2))
+    return 0
+
+
+def _session_start(context: Context) -> int:
+    """Where the work stands, for an agent that has just been opened; a repository without sow hears nothing."""
+    import os
+
+    from sow.store import project as projects
+
+    try:
+        home = context.place()
+        if not os.path.lexists(home.sow) or not projects.exists(home):
+            return 0
+        out(harmless(_summary(home)))
+    except SowError as error:
+        out(harmless(f"sow: {error.message}\n{error.hint}"))
+    return 0
+
+
+def _summary(home: Home) -> str:
+    from sow.cli.status import document
+
+    known: dict[str, Any] = document(home)
+    counts = ", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"
+    lines = [
+        f"This branch has a sow project: {harmless_line(known['project']['name'])} ({known['project']['branch']}).",
+        f"Tasks: {counts}. {len(known['inbox'])} waiting for the person (sow inbox).",
+        f"Next: {harmless_line(known['next']['text'])}: {known['next']['command']}",
+        "Its facts are changed through `sow` only. If you are asked to go on with it: sow continue --print",
+    ]
+    return "\n".join(lines)
+
+
+def _before_edit(text: str) -> int:
+    """Refuse to let an agent edit state by hand: exit 2 is what tells the CLI to stop, and the hint what to do."""
+    import json
+
+    try:
+        path = json.loads(text)["tool_input"].get("file_path", "")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Failed("this is not what an agent CLI says before an edit", "call it as a hook only") from None
+    if isinstance(path, str) and _is_state(path):
+        raise SowError(
+            f"{path} is state that only sow writes",
+            "use the command for it: sow task set, sow note, sow log, sow answer",
+        )
+    return 0
+
+
+def _is_state(path: str) -> bool:
+    """Whether a path names a file whose content sow answers for."""
+    folder, _, name = f"/{path}".rpartition("/")
+    inside = f"{folder}/"
+    if "/.sow/local/" in inside:
+        return True
+    if "/.sow/project/" in inside:
+        return name in ("state.yaml", "session_current.json")
+    return "/orchestration/" in inside and name in ("state.yaml", "shared_status.json")
+
+
+COMMANDS = (
+    Command(
+        "hook",
+        hook,
+        "What an agent CLI calls by itself, as 'sow install claude' sets it up",
+        arguments=(Argument("event", "When it is called", choices=EVENTS),),
+        details="session-start prints where the work stands. before-edit reads on standard input what is to be\n"
+        "edited, and refuses files of state with exit 2. settings prints the hooks for your own .claude/settings.json.",
+    ),
+)

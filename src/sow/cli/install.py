@@ -1,0 +1,101 @@
+"""sow install and uninstall: the execution layer of an agent CLI, in a repository or in the user's home."""
+
+from __future__ import annotations
+
+from sow import __version__
+from sow.agents.layer import LAYERS, layer
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.cli.spec import Argument, Command, Option
+from sow.errors import SowError
+from sow.store import installed
+from sow.store.installed import FOREIGN, REMOVE, WRITE, Place, Step
+from sow.system.terminal import err, harmless_line, out
+
+DONE = {"write": "wrote", "replace": "replaced", "remove": "removed"}
+SETTINGS = ".claude/settings.json"
+
+
+def install(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
+    context.judge("install an execution layer")
+    wanted = layer(cli, user=user)
+    place = _place(context, user=user)
+    steps = installed.survey(place, wanted, remove=False)
+    return _act(place, cli, steps, dry_run=dry_run, json=json)
+
+
+def uninstall(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
+    context.judge("remove an execution layer")
+    wanted = layer(cli, user=user)
+    place = _place(context, user=user)
+    steps = installed.survey(place, wanted, remove=True)
+    return _act(place, cli, steps, dry_run=dry_run, json=json)
+
+
+def _place(context: Context, *, user: bool) -> Place:
+    if not user:
+        return Place(context.place().root, user=False)
+    home = context.environment.get("HOME", "")
+    if not home.startswith("/"):
+        raise SowError("HOME is not set, so there is no home to install into", "set HOME, or leave --user out")
+    return Place(home, user=True)
+
+
+def _act(place: Place, cli: str, steps: list[Step], *, dry_run: bool, json: bool) -> int:
+    aside = [] if dry_run else installed.apply(place, steps)
+    kept = dict(aside)
+    if json:
+        files = [{"path": s.path, "act": s.act, "changed": s.kept is not None, "kept": kept.get(s.path)} for s in steps]
+        emit({"cli": cli, "root": place.root, "version": __version__, "dry_run": dry_run, "files": files})
+        return 0
+    _tell(place, cli, steps, dry_run=dry_run)
+    for path, where in aside:
+        err(harmless_line(f"note: {path} was changed by hand; your words are kept in {where}"))
+    return 0
+
+
+def _tell(place: Place, cli: str, steps: list[Step], *, dry_run: bool) -> None:
+    for step in steps:
+        if step.act in DONE:
+            said = f"would {step.act}" if dry_run else DONE[step.act]
+            note = ", and keep your changes aside" if dry_run and step.kept is not None else ""
+            out(harmless_line(f"{said} {step.path}{note}"))
+        elif step.act == FOREIGN:
+            err(harmless_line(f"note: {step.path} is not ours, so it stays as it is{_advice(step.path)}"))
+    counts = [step.act for step in steps]
+    if not any(act in DONE for act in counts):
+        out(f"nothing to do for {cli} in {harmless_line(place.root)}")
+    elif not dry_run and REMOVE not in counts and WRITE in counts:
+        out(f"the layer of sow {__version__} for {cli} is in {harmless_line(place.root)}")
+
+
+def _advice(path: str) -> str:
+    return "; for the hooks, add what 'sow hook settings' prints" if path.endswith(SETTINGS) else ""
+
+
+CLI = Argument("cli", "Which agent CLI", choices=tuple(LAYERS))
+OPTIONS = (
+    Option("--user", help="In your home, for every repository, instead of in this one"),
+    Option("--dry-run", help="Show what would be done, and change nothing"),
+)
+
+COMMANDS = (
+    Command(
+        "install",
+        install,
+        "Write the agents, slash commands and hooks of an agent CLI, or its instructions",
+        arguments=(CLI,),
+        options=OPTIONS,
+        json=True,
+        details="Files of ours carry a version and are replaced as a whole; what you changed in one is kept\n"
+        "beside it. A file without our mark is never touched: to make one of ours your own, take its sow- lines out.",
+    ),
+    Command(
+        "uninstall",
+        uninstall,
+        "Remove what sow install wrote for an agent CLI, and nothing else",
+        arguments=(CLI,),
+        options=OPTIONS,
+        json=True,
+    ),
+)

@@ -1,0 +1,124 @@
+"""The MCP server: a tool's call becomes a call of sow, so that every rule of the shell holds here as well."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from sow import __version__
+from sow.cli import mcp_tools
+from sow.engine.own_command import sow_path
+from sow.errors import SowError
+from sow.system import program
+from sow.system.farewell import Farewell
+from sow.system.terminal import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mcp.server.context import ServerRequestContext
+
+    from sow.system.program import Said
+
+INSTRUCTIONS = (
+    "sow keeps the facts of the work on this repository: tasks, logs, notes, questions. Start with status, or with "
+    "task_show for your own task. A result with an error: line has a hint: line, which says what to do."
+)
+
+
+class Desk:
+    """Where the tools are called: the folder and the environment of this server."""
+
+    __slots__ = ("cwd", "environment", "farewell", "root")
+
+    def __init__(self, *, root: str, cwd: str, environment: Mapping[str, str]) -> None:
+        self.root = root
+        self.cwd = cwd
+        self.environment = dict(environment)
+        self.farewell = Farewell()
+
+    async def serve(self, server: Server[Any]) -> None:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    async def list_tools(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=name,
+                    description=mcp_tools.description(command),
+                    input_schema=mcp_tools.schema(command),
+                )
+                for name, command in mcp_tools.tools().items()
+            ]
+        )
+
+    async def call_tool(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        try:
+            words = self._words(params.name, params.arguments or {})
+        except SowError as error:
+            return _result(f"error: {error.message}\nhint: {error.hint}", wrong=True)
+        stop = threading.Event()
+        try:
+            said = await anyio.to_thread.run_sync(self._listen, words, stop, abandon_on_cancel=True)
+        finally:
+            stop.set()  # a client that gives up, or is gone, ends what it asked for
+        return _told(said)
+
+    def _listen(self, words: list[str], stop: threading.Event) -> Said:
+        with self.farewell.during(stop):
+            return program.listen_to(words, cwd=self.cwd, environment=self.environment, stop=stop)
+
+    def _words(self, name: str, given: Mapping[str, Any]) -> list[str]:
+        tools = mcp_tools.tools()
+        if name not in tools:
+            raise SowError(f"there is no tool {name!r:.60}", f"there is: {', '.join(tools)}")
+        root = [f"--root={self.root}"] if self.root else []
+        return [sow_path(), *root, *mcp_tools.words(tools[name], given)]
+
+
+def _told(said: Said) -> types.CallToolResult:
+    """What the call printed; a document also as such."""
+    text = said.out.strip()
+    if said.code:
+        return _result(
+            "\n".join(each for each in (said.err.strip(), text, f"exit code {said.code}") if each), wrong=True
+        )
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    shown = "\n".join(each for each in (text, said.err.strip()) if each)
+    return _result(shown, document=document if isinstance(document, dict) else None)
+
+
+def _result(text: str, *, document: dict[str, Any] | None = None, wrong: bool = False) -> types.CallToolResult:
+    content = types.TextContent(text=harmless(text))
+    return types.CallToolResult(content=[content], structured_content=document, is_error=wrong)
+
+
+def serve(*, root: str, cwd: str, environment: Mapping[str, str]) -> int:
+    """Serve until the client is gone."""
+    desk = Desk(root=root, cwd=cwd, environment=environment)
+    server: Server[Any] = Server(
+        "sow",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+    )
+    desk.farewell.watch()
+    anyio.run(desk.serve, server)
+    return 0

@@ -1,0 +1,108 @@
+"""The tools of the MCP server, made from the table that parses the command line: a tool is a command."""
+
+from __future__ import annotations
+
+from sow.cli.output import emit, table
+from sow.cli.registry import GROUPS, commands
+from sow.cli.spec import JSON, Argument, Command, Option
+from sow.errors import SowError
+from sow.system.terminal import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+VERBS = ("status", "task", "log", "note", "inbox", "answer", "context", "run")
+LEFT_OUT = ("task add",)  # the same as task create
+
+
+def tools() -> dict[str, Command]:
+    """Every command that is a tool, by the tool's name: `task show` is task_show."""
+    found = [command for group in VERBS if group in GROUPS for command in commands(group)]
+    return {each.name.replace(" ", "_"): each for each in found if each.name not in LEFT_OUT}
+
+
+def schema(command: Command) -> dict[str, Any]:
+    """What a tool takes, as JSON Schema."""
+    fields = _fields(command)
+    required = [each.name for each in fields if _is_required(each)]
+    return {
+        "type": "object",
+        "properties": {each.name: _type(each) for each in fields},
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _fields(command: Command) -> list[Argument | Option]:
+    """What a command takes; that its answer is a document goes without saying."""
+    fields: list[Argument | Option] = [*command.arguments]
+    return fields + [option for option in command.options if option is not JSON]
+
+
+def _is_required(field: Argument | Option) -> bool:
+    return field.required if isinstance(field, Option) else not field.optional
+
+
+def _type(field: Argument | Option) -> dict[str, Any]:
+    if isinstance(field, Option) and not field.metavar:
+        return {"type": "boolean", "description": field.help}
+    value: dict[str, Any] = {"type": "string", **({"enum": list(field.choices)} if field.choices else {})}
+    if field.repeat:
+        value = {"type": "array", "items": value}
+    return {**value, "description": field.help}
+
+
+def description(command: Command) -> str:
+    """What a tool is for, in the words of the help."""
+    return "\n".join(each for each in (command.summary + ".", command.details) if each)
+
+
+def words(command: Command, given: Mapping[str, Any]) -> list[str]:
+    """The call of sow that a call of the tool stands for; values can never become options."""
+    known = {each.name for each in _fields(command)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise SowError(
+            f"{command.name}: there is no argument {unknown[0]!r:.60}", f"it has: {', '.join(sorted(known))}"
+        )
+    found = command.name.split()
+    for option in command.options:
+        found += _spelled(option, given.get(option.name))
+    if JSON in command.options:
+        found.append("--json")
+    places = [each for argument in command.arguments for each in _texts(argument.name, given.get(argument.name))]
+    return [*found, "--", *places] if places else found
+
+
+def _spelled(option: Option, value: Any) -> list[str]:
+    """An option as words: `--flag`, or `--flag=value`."""
+    if option is JSON or value is None:
+        return []
+    if not option.metavar:
+        if not isinstance(value, bool):
+            raise SowError(f"{option.name} is true or false", "leave it out, or give a boolean")
+        return [option.flag] if value else []
+    return [f"{option.flag}={each}" for each in _texts(option.name, value)]
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    """A value as texts; a number is one, since models write ids as numbers."""
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    for each in values:
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise SowError(f"{name} must be a text, not {type(each).__name__}", "give a text, or a list of texts")
+        if "\0" in str(each):
+            raise SowError(f"{name} has a NUL character", "leave it out")
+    return [str(each) for each in values]
+
+
+def show(*, json: bool) -> int:
+    """List the tools."""
+    rows = [(name, command.summary) for name, command in tools().items()]
+    if json:
+        emit({"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]})
+        return 0
+    out(table([("TOOL", "WHAT IT DOES"), *rows]))
+    return 0

@@ -1,0 +1,133 @@
+"""sow context: the documents that a worker on one task is pointed to, chosen, explained and written down."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.spec import Argument, Command, Option
+from sow.domain import size as sizes
+from sow.domain.task import by_hand, refuse_ended
+from sow.knowledge.compiler import compile_for
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store import sessions, task_acts
+from sow.system.terminal import err, harmless_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import Chosen, Task
+    from sow.knowledge.document import Choice
+    from sow.store.desk import Desk
+
+
+def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bool) -> int:
+    home, actor = context.home(), context.actor()
+    project = projects.load(home)
+    desk = desks.find(home, project, context.task(task))
+    before = desk.task()
+    writes = not dry_run and not actor.is_worker  # a worker may look; what it is pointed to is not its own to say
+    if writes:
+        refuse_ended(before)
+    choice = compile_for(
+        desk,
+        project,
+        before,
+        folder=_folder(desk, before),
+        budget=_budget(context, budget),
+        environment=context.environment,
+    )
+    if writes:
+        done = task_acts.refer(home, desk.id, choice.chosen, actor=actor)
+        choice.remarks += done.remarks
+    choice.remarks += _unfinished(desk, before)
+    for remark in choice.remarks:
+        err(f"warning: {harmless_line(remark)}")
+    if json:
+        emit(_document(desk.id, before, choice, written=writes))
+    else:
+        _show(before, choice, written=writes)
+    return 0
+
+
+def _budget(context: Context, given: str) -> int:
+    if given:
+        return sizes.tokens(given, "--budget")
+    return sizes.tokens(str(configs.load(context.environment).setting("context", "budget")), "context.budget")
+
+
+def _folder(desk: Desk, task: Task) -> str:
+    """Where the task is worked on: the folder of its session, or the home checkout."""
+    record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
+    if record is not None and os.path.isdir(record.session["cwd"]):
+        return record.session["cwd"]
+    return desk.home.root
+
+
+def _unfinished(desk: Desk, task: Task) -> list[str]:
+    """Which outputs cannot be there yet."""
+    project = projects.load(desk.home)
+    known = task_acts.statuses(desk.home, project) if task["depends_on"] else {}
+    waiting = [each for each in task["depends_on"] if known.get(each) != "completed"]
+    if not waiting:
+        return []
+    return [f"task {', '.join(waiting)} is not completed, so its outputs may change: run this again after that"]
+
+
+def _entry(chosen: Chosen) -> dict[str, Any]:
+    return {**chosen, "tokens": sizes.estimate(chosen["size"])}
+
+
+def _document(ident: str, task: Task, choice: Choice, *, written: bool) -> dict[str, Any]:
+    return {
+        "task": ident,
+        "budget": choice.budget,
+        "tokens": sum(sizes.estimate(each["size"]) for each in choice.chosen),
+        "considered": choice.considered,
+        "given": by_hand(task),
+        "references": [_entry(each) for each in choice.chosen],
+        "left_out": [_entry(each) for each in choice.left_out],
+        "warnings": choice.remarks,
+        "written": written,
+    }
+
+
+def _show(task: Task, choice: Choice, *, written: bool) -> None:
+    spent = sum(sizes.estimate(each["size"]) for each in choice.chosen)
+    out(f"{len(choice.chosen)} of {choice.considered} documents, about {spent} of {choice.budget} tokens")
+    rows = [("KIND", "SIZE", "DOCUMENT", "REASON")]
+    rows += [("given", "", each, "given with the task") for each in by_hand(task)]
+    rows += [(each["kind"], sizes.shown(each["size"]), _place(each), each["reason"]) for each in choice.chosen]
+    if len(rows) > 1:
+        out(table(rows))
+    for each in choice.left_out:
+        out(harmless_line(f"left out, for want of room: {each['path']} ({sizes.shown(each['size'])})"))
+    if written and choice.chosen:
+        out(f"task {task['id']} refers to them now; see 'sow task show {task['id']}'")
+
+
+def _place(chosen: Chosen) -> str:
+    return f"{chosen['path']}:{chosen['lines']}" if "lines" in chosen else chosen["path"]
+
+
+COMMANDS = (
+    Command(
+        "context",
+        context,
+        "Choose the documents that a worker on a task is pointed to",
+        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        options=(
+            Option("--budget", "TOKENS", "How much there may be to read, such as 8k; without: context.budget"),
+            Option("--dry-run", help="Show the choice and write nothing"),
+        ),
+        json=True,
+        details="Sinks, knowledge, decision records, files of linked repositories and outputs of the tasks before it "
+        "are weighed by what the task says. What was given with 'sow task create --reference' stays. "
+        "A worker that is started on a task without such a choice gets one by itself; what was chosen stays until "
+        "this is called again.",
+    ),
+)

@@ -1,0 +1,74 @@
+"""A document that a worker may be pointed to, and the choice of one."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.shapes import Chosen
+
+SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upstream"
+
+
+class Document:
+    """One file: where it is, whose it is, and what its owner says about it."""
+
+    __slots__ = ("about", "kind", "mtime", "owner", "path", "place", "size", "sure", "tags")
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        place: str,
+        kind: str,
+        size: int,
+        mtime: int,
+        owner: str = "",
+        about: str = "",
+        tags: tuple[str, ...] = (),
+        sure: str = "",
+    ) -> None:
+        self.path = path  # as the task's state names it: below the root
+        self.place = place  # where it is read
+        self.kind = kind
+        self.size = size
+        self.mtime = mtime
+        self.owner = owner  # the sink, the linked repository or the task that it comes from
+        self.about = about  # the owner's words on what it is for
+        self.tags = tags
+        self.sure = sure  # why it belongs to the task whatever its text says
+
+    @property
+    def title(self) -> str:
+        """The path below its owner's folder, or below the folder of documents."""
+        parts = self.path.split("/")
+        return "/".join(parts[3:] if self.owner else parts[2:]) or self.path
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return self.path.rpartition("/")[2].rpartition(".")[0]
+
+
+class Pick:
+    """A document with its score and the reason for it, before the budget is looked at."""
+
+    __slots__ = ("document", "reason", "score", "words")
+
+    def __init__(self, document: Document, score: float, reason: str, words: tuple[str, ...] = ()) -> None:
+        self.document = document
+        self.score = score
+        self.reason = reason
+        self.words = words  # of the task that are in the document, for finding the part that matters
+
+
+class Choice:
+    """What was chosen for a task, and what was not for want of room."""
+
+    __slots__ = ("budget", "chosen", "considered", "left_out", "remarks")
+
+    def __init__(self, budget: int, chosen: list[Chosen], left_out: list[Chosen], considered: int) -> None:
+        self.budget = budget  # in tokens
+        self.chosen = chosen
+        self.left_out = left_out
+        self.considered = considered
+        self.remarks: list[str] = []

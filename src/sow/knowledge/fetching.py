@@ -1,0 +1,238 @@
+"""Fetching from repositories of others: which commit a ref is now, and the files of one commit, without its history."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import source as sources
+from sow.errors import Failed, SowError
+from sow.knowledge import tree_listing
+from sow.knowledge.tree_listing import LINK, MODULE
+from sow.store import shelf
+from sow.system import git, remote
+from sow.system.remote import Ask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.knowledge.tree_listing import Entry
+    from sow.store.shelf import Scratch
+    from sow.system.remote import Answer
+
+LOCKED = ("could not read Username", "could not read Password", "terminal prompts disabled", "Authentication failed",
+          "Permission denied", "Host key verification failed", "No user exists", "403")  # fmt: skip
+ABSENT = ("does not appear to be a git repository", "does not exist", "not found", "No such file or directory")
+WHOLE = "* -filter -ident -working-tree-encoding -text\n"  # no program is run on a file, and none is changed
+
+PARTS = "git -c uploadpack.allowFilter=true upload-pack"  # a repository on this machine sends single folders, too
+
+
+class Limits:
+    """How much may be fetched, and how long that may take."""
+
+    __slots__ = ("files", "megabytes", "seconds")
+
+    def __init__(self, *, megabytes: int, files: int, seconds: float) -> None:
+        self.megabytes = megabytes
+        self.files = files
+        self.seconds = seconds
+
+
+class Found:
+    """The commit that a ref is at its remote now, or why nobody can say."""
+
+    __slots__ = ("commit", "problem")
+
+    def __init__(self, commit: str = "", problem: SowError | None = None) -> None:
+        self.commit = commit
+        self.problem = problem
+
+
+def resolve(url: str, ref: str, *, seconds: float) -> str:
+    """The commit of one ref."""
+    found = resolve_all([(url, ref)], seconds=seconds)[0]
+    if found.problem:
+        raise found.problem
+    return found.commit
+
+
+def resolve_all(wanted: Sequence[tuple[str, str]], *, seconds: float) -> list[Found]:
+    """The commits of many refs, asked for at once; a whole commit id needs no answer."""
+    asked = [(url, ref) for url, ref in dict.fromkeys(wanted) if not sources.is_commit(ref)]
+    answers = remote.run_all([Ask(["ls-remote", "--", url, *_patterns(ref)]) for url, ref in asked], timeout=seconds)
+    known = {each: _found(*each, answer, seconds) for each, answer in zip(asked, answers, strict=True)}
+    return [Found(ref) if sources.is_commit(ref) else known[url, ref] for url, ref in wanted]
+
+
+def _patterns(ref: str) -> list[str]:
+    return [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
+
+
+def _found(url: str, ref: str, answer: Answer, seconds: float) -> Found:
+    if answer.code or answer.stopped:
+        return Found(problem=_problem(url, answer, seconds))
+    refs = {name: commit for commit, _, name in (line.partition("\t") for line in answer.out.splitlines())}
+    commit = next((refs[each] for each in _patterns(ref) if each in refs), "")
+    if sources.is_commit(commit):
+        return Found(commit)
+    what = f"no branch or tag {ref!r}" if ref else "no commit"
+    return Found(problem=SowError(f"{url} has {what}", f"see what it has: git ls-remote {url}"))
+
+
+def _problem(url: str, answer: Answer, seconds: float) -> SowError:
+    """What git said, as an error of ours with the next step."""
+    said = f"{answer.err}\n{answer.out}"
+    if answer.stopped == "timeout":
+        return Failed(f"{url} did not answer within {seconds:.0f} seconds", "see whether you reach it, and try again")
+    if answer.stopped:
+        return Failed(
+            f"{url} is larger than the limit of {answer.stopped}",
+            "raise the limit under `knowledge` (sow config edit), or use a server that sends single folders",
+        )
+    if any(each in said for each in LOCKED):
+        return Failed(
+            f"{url} asks for a password or a key: {answer.words}",
+            "let git's credential helper or ssh-agent answer for you: 'git ls-remote' must work without a question",
+        )
+    if "not our ref" in said:
+        return SowError(f"{url} has no such commit", "give a commit that is on one of its branches")
+    if any(each in said for each in ABSENT):
+        return Failed(f"there is no repository at {url}: {answer.words}", "see whether the address is right")
+    return Failed(f"cannot fetch from {url}: {answer.words}", "see whether 'git ls-remote' reaches it")
+
+
+class Store:
+    """A git folder of our own, with the objects of one commit."""
+
+    __slots__ = ("commit", "git", "limits", "scratch", "url")
+
+    def __init__(self, scratch: Scratch, url: str, commit: str, limits: Limits, *, git: str) -> None:
+        self.scratch = scratch
+        self.url = url
+        self.commit = commit
+        self.limits = limits
+        self.git = git
+
+    @property
+    def options(self) -> list[str]:
+        return [f"--git-dir={self.git}"]
+
+    def ask(self, arguments: list[str], options: Sequence[str] = (), *, input: str = "", bounded: bool = False) -> None:
+        """One git command in this store; a failure is told."""
+        ask = Ask(arguments, folder=self.scratch.folder, options=[*self.options, *options], input=input)
+        answer = remote.run(ask, timeout=self.limits.seconds, watch=self._watch if bounded else None)
+        if answer.code or answer.stopped:
+            raise _problem(self.url, answer, self.limits.seconds)
+
+    def _watch(self) -> str:
+        """The limit, once more lies here than it allows."""
+        size = 0
+        for place, _, names in os.walk(self.scratch.folder):
+            for name in names:
+                try:
+                    size += os.lstat(f"{place}/{name}").st_size
+                except OSError:  # a temporary file that is gone already
+                    continue
+        return f"{self.limits.megabytes} MB" if size > self.limits.megabytes << 20 else ""
+
+    def fetch(self, *words: str, input: str = "") -> None:
+        """Take objects from the remote, which is named for this one call only: no other git finds its way there."""
+        named = ["-c", f"remote.origin.url={self.url}", "-c", "remote.origin.promisor=true"]
+        if sources.kind_of(self.url) in (sources.PATH, sources.FILE):
+            named += ["-c", f"remote.origin.uploadpack={PARTS}"]
+        plain = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"]
+        self.ask(["fetch", *plain, *words], named, input=input, bounded=True)
+
+
+def fetch_folder(scratch: Scratch, url: str, commit: str, path: str, limits: Limits) -> tuple[str, list[str]]:
+    """The files of one folder at one commit, in a new folder; and what there is to say about it."""
+    store = Store(scratch, url, commit, limits, git=f"{scratch.folder}/objects.git")
+    store.ask(["init", "--quiet", "--bare", "--template=", store.git])
+    store.fetch("--depth=1", "--filter=blob:none", "origin", commit)
+    tree = _tree(store, path)
+    _fetch_missing(store, tree)
+    entries = tree_listing.listing(tree, store.options, scratch.folder)
+    tree_listing.refuse_large(entries, megabytes=limits.megabytes, files=limits.files)
+    target = f"{scratch.folder}/files"
+    shelf.make(scratch.home.disk, target)
+    remarks = _write(store, entries, target)
+    shelf.make_durable(scratch.home.disk, target)
+    return target, remarks
+
+
+def _tree(store: Store, path: str) -> str:
+    """The folder's object."""
+    named = f"{store.commit}:{path}"
+    kind = git.run(["cat-file", "-t", named], cwd=store.scratch.folder, options=store.options, check=False).strip()
+    if kind != "tree":
+        words = ["ls-tree", "--full-tree", store.commit, "--", path]  # the file itself may not have been sent
+        there = git.run(words, cwd=store.scratch.folder, options=store.options, check=False).split()
+        what = "is a file there" if there[1:2] == ["blob"] else "is not there"
+        raise SowError(f"{store.url} at {store.commit[:12]}: the folder {path!r} {what}", "give a folder of the source")
+    return git.run(["rev-parse", "--verify", named], cwd=store.scratch.folder, options=store.options).strip()
+
+
+def _fetch_missing(store: Store, tree: str) -> None:
+    """The files' contents, in one go; a remote that sends no parts has sent them already."""
+    words = ["rev-list", "--objects", "--no-object-names", "--missing=print", "--no-walk", tree]
+    listed = git.run(words, cwd=store.scratch.folder, options=store.options)
+    missing = [line[1:] for line in listed.splitlines() if line.startswith("?")]
+    if len(missing) > store.limits.files:
+        raise SowError(
+            f"the source has {len(missing):,} files, and the limit is {store.limits.files:,}",
+            "name a smaller folder in it",
+        )
+    if missing:
+        store.fetch("--filter=blob:none", "--stdin", "origin", input="\n".join([*missing, ""]))
+
+
+def _write(store: Store, entries: list[Entry], target: str) -> list[str]:
+    """Write the files as they are stored; a link becomes a copy of the file that it leads to."""
+    contents = [each for each in entries if each.mode != MODULE]
+    known = {each.path: each for each in contents}
+    links = [each for each in contents if each.mode == LINK]
+    targets = dict(zip((each.path for each in links), _texts(store, links), strict=True))
+    chosen = {each.path: tree_listing.follow(each, targets, known) if each.mode == LINK else each for each in contents}
+    remarks = [f"{path}: a link to no file, left out" for path, each in chosen.items() if each is None]
+    remarks += [f"{each.path}: another repository, left out" for each in entries if each.mode == MODULE]
+    written = {path: each for path, each in chosen.items() if each is not None}
+    tree_listing.refuse_large(list(written.values()), megabytes=store.limits.megabytes, files=store.limits.files)
+    disk = store.scratch.home.disk
+    for folder in sorted({os.path.dirname(path)[:at] for path in written for at in _ends(os.path.dirname(path))}):
+        shelf.make(disk, f"{target}/{folder}")
+    names = [each.name for each in written.values()]
+    blobs = git.blobs(names, cwd=store.scratch.folder, options=store.options)
+    for path, data in zip(written, blobs, strict=True):
+        shelf.write(disk, f"{target}/{path}", data)
+    return remarks
+
+
+def _ends(folder: str) -> list[int]:
+    """Where each part of a path ends."""
+    return [at for at in range(1, len(folder) + 1) if at == len(folder) or folder[at] == "/"]
+
+
+def _texts(store: Store, links: list[Entry]) -> list[str]:
+    if any(each.size > 4096 for each in links):
+        raise SowError("the source has a link that is longer than a path", "ask its author to mend it")
+    blobs = git.blobs([each.name for each in links], cwd=store.scratch.folder, options=store.options)
+    return [os.fsdecode(data) for data in blobs]
+
+
+def fetch_repository(scratch: Scratch, url: str, commit: str, limits: Limits) -> tuple[str, list[str]]:
+    """A checkout of one commit in a new folder, with a git folder that holds that commit only."""
+    target = f"{scratch.folder}/files"
+    shelf.make(scratch.home.disk, target)
+    store = Store(scratch, url, commit, limits, git=f"{target}/.git")
+    store.ask(["init", "--quiet", "--template=", target])
+    store.fetch("--depth=1", "origin", commit)
+    entries = tree_listing.listing(commit, store.options, scratch.folder)
+    tree_listing.refuse_large(entries, megabytes=limits.megabytes, files=limits.files)
+    shelf.make(scratch.home.disk, f"{store.git}/info")
+    shelf.write(scratch.home.disk, f"{store.git}/info/attributes", WHOLE.encode())
+    for key, value in (("core.symlinks", "false"), ("remote.origin.url", url)):
+        store.ask(["config", key, value])
+    store.ask(["checkout", "--quiet", "--detach", commit], [f"--work-tree={target}"])
+    remarks = [f"{each.path}: another repository, left out" for each in entries if each.mode == MODULE]
+    return target, remarks

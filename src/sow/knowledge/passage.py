@@ -1,0 +1,62 @@
+"""The part of a large document that a task needs: whole sections, found by the words that they share with it."""
+
+from __future__ import annotations
+
+from sow.domain.task_words import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+STEP = 40  # lines of a part of a text that has no headings
+
+
+class Passage:
+    """Some lines of a file, counted from one, and their size in bytes."""
+
+    __slots__ = ("first", "last", "size")
+
+    def __init__(self, first: int, last: int, size: int) -> None:
+        self.first = first
+        self.last = last
+        self.size = size
+
+    @property
+    def lines(self) -> str:
+        return f"{self.first}-{self.last}"
+
+
+def best(text: str, wanted: Collection[str], most: int) -> Passage | None:
+    """The section with the most of these words, and the ones after it as long as they have some and there is room."""
+    lines = text.split("\n")
+    sections = _sections(lines, most)
+    counts = [_count(lines[first:last], wanted) for first, last in sections]
+    fitting = [index for index, (first, last) in enumerate(sections) if _size(lines[first:last]) <= most]
+    if not fitting or not any(counts[index] for index in fitting):
+        return None
+    start = max(fitting, key=lambda index: (counts[index], -index))
+    end = start + 1
+    first = sections[start][0]
+    while end < len(sections) and counts[end] and _size(lines[first : sections[end][1]]) <= most:
+        end += 1
+    last = sections[end - 1][1]
+    return Passage(first + 1, last, _size(lines[first:last]))
+
+
+def _sections(lines: list[str], most: int) -> list[tuple[int, int]]:
+    """Where a heading begins a section; a long one is cut into steps."""
+    starts = [0, *(number for number, line in enumerate(lines) if number and line.startswith("#"))]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        cut = end - start if _size(lines[start:end]) <= most else STEP
+        found += [(place, min(place + cut, end)) for place in range(start, end, max(cut, 1))]
+    return found
+
+
+def _size(lines: list[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _count(lines: list[str], wanted: Collection[str]) -> int:
+    """How many of the words are there, each one once."""
+    return len({each for line in lines for each in words(line)} & set(wanted))

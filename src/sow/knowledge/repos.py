@@ -1,0 +1,111 @@
+"""Linked repositories: a checkout of one commit of another repository, or a link to one on this machine."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import source as sources
+from sow.errors import SowError
+from sow.knowledge import describing, fetching
+from sow.knowledge.keeper import Keeper
+from sow.store import shelf
+from sow.store.repo_index import CATALOG
+from sow.system import checkout, clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.index_shapes import Repo, RepoHint
+    from sow.store.shelf import Scratch
+
+CLONE, SYMLINK = "clone", "symlink"
+
+
+class Words:
+    """What a person says about a repository; empty is what its own files say."""
+
+    __slots__ = ("hints", "purpose", "tags")
+
+    def __init__(self, *, purpose: str, hints: list[RepoHint], tags: list[str]) -> None:
+        self.purpose = purpose
+        self.hints = hints
+        self.tags = tags
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those that were said."""
+        said = {"purpose": self.purpose, "hints": self.hints, "tags": self.tags}
+        return {key: value for key, value in said.items() if value}
+
+
+class Repos(Keeper):
+    """The linked repositories of one checkout."""
+
+    catalog = CATALOG
+
+    def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
+        return fetching.fetch_repository(scratch, source["url"], commit, self.limits)
+
+    def described(self, entry: Any, folder: str) -> Any:
+        """What nobody said is read from the files; what a person said stays."""
+        by_user = entry.get("described_by") == describing.BY_USER
+        purpose = entry["purpose"] if by_user and entry["purpose"] else ""
+        hints = entry["hints"] if by_user and entry["hints"] else []
+        tags = entry["tags"] if by_user and entry["tags"] else []
+        found = describing.describe(folder, entry["name"])
+        return {
+            **entry,
+            "purpose": purpose or found.summary,
+            "hints": hints or describing.hints(folder),
+            "tags": tags or list(found.tags),
+            "described_by": describing.BY_USER if by_user else describing.BY_FILES,
+        }
+
+    def add(self, given: str, words: Words, *, ref: str, name: str, clone: bool, cwd: str) -> tuple[Repo, list[str]]:
+        """Link a repository: a path on this machine by a link, everything else by a clone."""
+        url = self.url(given, cwd)
+        mode = CLONE if clone or sources.kind_of(url) != sources.PATH else SYMLINK
+        if mode == SYMLINK and ref:
+            raise SowError("a link follows whatever is checked out there, so --ref has no meaning", "add --clone")
+        draft: Any = {
+            "name": sources.check_name(name or sources.name_for(url)),
+            "source": {"url": url, "ref": sources.check_ref(ref)},
+            "mode": mode,
+            "purpose": words.purpose,
+            "hints": words.hints,
+            "tags": words.tags,
+            "described_by": describing.BY_USER if words.fields else describing.BY_FILES,
+        }
+        self.refuse_known(draft["name"])
+        if mode == SYMLINK:
+            return self._link(draft), []
+        return self.bring_in(draft, fetching.resolve(url, ref, seconds=self.limits.seconds))
+
+    def _link(self, draft: Any) -> Repo:
+        """A link to a checkout on this machine."""
+        target = draft["source"]["url"]
+        self._refuse_own(target)
+        if checkout.at(target) is None:
+            raise SowError(f"{target} is not the root of a git checkout", "give the folder that holds .git")
+        now = clock.now()
+        entry: Repo = self.described({**draft, "installed_at": now, "updated_at": now}, target)
+        self.catalog.put_user(self.environment, entry)
+        with self.home.lock():
+            place = self.place(entry["name"])
+            if not os.path.islink(place) or os.readlink(place) != target:  # which a crash of ours left
+                self.refuse_taken(entry["name"])
+                shelf.link(self.home, target, self.catalog.key, entry["name"])
+            self.catalog.put(self.home, entry)
+        return entry
+
+    def _refuse_own(self, target: str) -> None:
+        """A repository that is linked into itself, or that holds this one, has no end."""
+        root = os.path.realpath(self.home.root)
+        if f"{root}/".startswith(f"{target.rstrip('/')}/") or f"{target}/".startswith(f"{root}/.sow/"):
+            raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
+
+    def describe(self, name: str, words: Words) -> Repo:
+        """Give a repository the words of a person."""
+        changed: Repo = self.change(name, {**words.fields, "described_by": describing.BY_USER})
+        return changed

@@ -1,0 +1,81 @@
+"""Sinks: folders of documents from other repositories, each pinned to a commit, kept without their history."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import source as sources
+from sow.errors import SowError, nearest
+from sow.knowledge import describing, fetching
+from sow.knowledge.keeper import Keeper
+from sow.store.sink_index import CATALOG
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.index_shapes import Sink, SinkSource
+    from sow.knowledge.describing import Description
+    from sow.store.shelf import Scratch
+
+
+class Sinks(Keeper):
+    """The sinks of one checkout."""
+
+    catalog = CATALOG
+
+    def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
+        return fetching.fetch_folder(scratch, source["url"], commit, source["path"], self.limits)
+
+    def described(self, entry: Any, folder: str) -> Any:
+        if entry.get("described_by", describing.BY_FILES) != describing.BY_FILES:
+            return entry
+        found = describing.describe(folder, entry["name"])
+        tags = list(found.tags)
+        words = {"summary": found.summary, "when_to_use": found.when_to_use, "tags": tags}
+        return {**entry, **words, "described_by": describing.BY_FILES}
+
+    def install(self, given: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
+        """Install a folder of a repository, or what the user knows by a name."""
+        draft = self._known(given, cwd) if not path else None
+        if draft is None:
+            url, folder = self.url(given, cwd), sources.check_folder(path)
+            draft = self._draft(url, folder, name or sources.name_for(given if folder == "" else url, folder))
+        draft["name"] = sources.check_name(name or draft["name"])
+        draft["source"]["ref"] = sources.check_ref(draft["source"]["ref"] if ref is None else ref)
+        self.refuse_known(draft["name"])
+        source = draft["source"]
+        commit = fetching.resolve(source["url"], source["ref"], seconds=self.limits.seconds)
+        return self.bring_in(draft, commit)
+
+    def _draft(self, url: str, folder: str, name: str) -> Sink:
+        where: SinkSource = {"url": url, "path": folder, "ref": ""}
+        return {"name": name, "source": where, "summary": "", "when_to_use": "", "tags": []}
+
+    def _known(self, given: str, cwd: str) -> Sink | None:
+        """The entry of that name among those that the user installed anywhere; a folder of that name comes first."""
+        if "/" in given or ":" in given or os.path.isdir(os.path.join(cwd, given)):
+            return None
+        mine: list[Sink] = self.catalog.load_user(self.environment)
+        found = next((each for each in mine if each["name"] == given), None)
+        if found is None:
+            if sources.kind_of(given) == sources.PATH and not os.path.lexists(os.path.join(cwd, given)):
+                names = [each["name"] for each in mine]
+                hint = nearest(given, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
+                raise SowError(f"there is no folder {given!r:.100} here, and no sink that you know by that name", hint)
+            return None
+        if sources.kind_of(found["source"]["url"]) == sources.PATH and not os.path.isabs(found["source"]["url"]):
+            raise SowError(f"{self.catalog.user_path(self.environment)}: {given} has no full path", "mend that entry")
+        sources.check_folder(found["source"]["path"])
+        draft: Sink = {**found, "source": {**found["source"]}}
+        draft.pop("installed_at", None)
+        return draft
+
+    def describe(self, name: str, words: Description, by: str) -> Sink:
+        """Give a sink its description."""
+        fields: dict[str, Any] = {"described_by": by}
+        fields |= {"summary": words.summary} if words.summary else {}
+        fields |= {"when_to_use": words.when_to_use} if words.when_to_use else {}
+        fields |= {"tags": list(words.tags)} if words.tags else {}
+        changed: Sink = self.change(name, fields)
+        return changed

@@ -1,0 +1,23 @@
+"""The index of sinks: .sow/sinks/index.json of a checkout, and sinks/index.json in the user's settings."""
+
+from __future__ import annotations
+
+from sow.store.catalog import Catalog
+from sow.store.validators.sink_index import validate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.index_shapes import Sink
+    from sow.store.home import Home
+
+CATALOG = Catalog("sinks", "sink", validate)
+
+
+def load(home: Home) -> list[Sink]:
+    """The sinks that are installed in this checkout, by name."""
+    return CATALOG.load(home)
+
+
+def folder(home: Home, name: str) -> str:
+    """Where the files of a sink are."""
+    return f"{home.sow}/sinks/{name}"

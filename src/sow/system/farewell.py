@@ -1,0 +1,50 @@
+"""Leaving on a signal: what is under way is asked to stop, and waited for, before the process ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+TICK = 0.05
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Farewell:
+    """What is under way in this process, each with the event that asks it to stop."""
+
+    __slots__ = ("stops",)
+
+    def __init__(self) -> None:
+        self.stops: set[threading.Event] = set()
+
+    def watch(self) -> None:
+        """Leave on Ctrl-C and SIGTERM from now on, also while a thread waits for input that never comes."""
+        for number in SIGNALS:
+            signal.signal(number, self._leave)
+
+    @contextmanager
+    def during(self, stop: threading.Event) -> Iterator[None]:
+        """Be waited for as long as this lasts."""
+        self.stops.add(stop)
+        try:
+            yield
+        finally:
+            self.stops.discard(stop)
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        for stop in list(self.stops):
+            stop.set()
+        threading.Thread(target=self._wait, args=(128 + number,), daemon=True).start()
+
+    def _wait(self, code: int) -> None:
+        while self.stops:
+            time.sleep(TICK)
+        os._exit(code)

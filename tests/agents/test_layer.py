@@ -1,0 +1,139 @@
+"""The execution layer: every role and command, for every CLI, from the same sources as the plugin."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from spoken import commands, parsed
+
+from sow import __version__
+from sow.agents import layer, prompts
+from sow.agents.agent import JUDGES
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.agents.discovery import read_agent
+from sow.domain import layer_mark
+from sow.errors import SowError
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
+NAMED = {"project/new", "project/continue", "continue", "cleanup", "sync", "create-adr", "plan", "run"}
+EVERY = [(name, user) for name in layer.LAYERS for user in (False, True)]
+
+
+def texts(name: str, *, user: bool = False) -> dict[str, str]:
+    return {each.path: each.text for each in layer.layer(name, user=user).pieces}
+
+
+def test_the_commands_of_the_seed_are_there() -> None:
+    """Each slash command that the seed and the issue name is packaged."""
+    assert {each.name for each in layer.commands()} >= NAMED
+
+
+def test_claude_gets_every_role_and_every_command() -> None:
+    """The layer has a file for each, and the hooks."""
+    paths = set(texts("claude"))
+    assert paths == {
+        *(f".claude/agents/{agent.name}.md" for agent in STANDARD_AGENTS),
+        *(f".claude/commands/{each.name}.md" for each in layer.commands()),
+        ".claude/settings.json",
+    }
+
+
+@pytest.mark.parametrize(("name", "user"), EVERY)
+def test_every_file_carries_its_version(name: str, user: bool) -> None:
+    """What we write can be told from what others wrote, and its paths stay below the place."""
+    for piece in layer.layer(name, user=user).pieces:
+        mark = layer_mark.read(piece.text)
+        assert mark and mark.version == __version__
+        assert mark.intact or piece.block
+        assert ".." not in piece.path and not piece.path.startswith("/")
+
+
+@pytest.mark.parametrize(("name", "user"), EVERY)
+def test_every_file_is_in_the_format_of_its_cli(name: str, user: bool) -> None:
+    """Frontmatter is YAML, commands of Gemini are TOML, settings are JSON."""
+    for path, text in texts(name, user=user).items():
+        if path.endswith(".json"):
+            json.loads(text)
+        elif path.endswith(".toml"):
+            assert set(tomllib.loads(text)) == {"description", "prompt"}
+        elif text.startswith("---\n"):
+            head = yaml.safe_load(text.split("---\n")[1])
+            assert isinstance(head["description"], str)
+
+
+def test_an_argument_stands_where_the_cli_puts_it() -> None:
+    """Each CLI has its own word for what the person typed, and none of another's is left over."""
+    assert "$ARGUMENTS" in texts("claude")[".claude/commands/plan.md"]
+    gemini, cursor = texts("gemini")[".gemini/commands/plan.toml"], texts("cursor")[".cursor/commands/plan.md"]
+    assert "{{args}}" in gemini and "$ARGUMENTS" not in gemini + cursor
+
+
+@pytest.mark.parametrize("agent", STANDARD_AGENTS, ids=lambda agent: agent.name)
+def test_an_installed_role_is_no_source_of_a_role(agent, tmp_path: Path) -> None:
+    """sow does not read its own copies back, so that an upgrade of sow is not held up by an old copy."""
+    path = tmp_path / f"{agent.name}.md"
+    path.write_text(layer.claude_agent(agent))
+    assert read_agent(str(path), "project") is None
+
+
+@pytest.mark.parametrize("agent", STANDARD_AGENTS, ids=lambda agent: agent.name)
+def test_a_subagent_says_who_it_is(agent) -> None:
+    """Each worker's file has its marks, no gap for a task is left, and judges have no tool that writes."""
+    text = layer.claude_agent(agent)
+    assert prompts.TASK not in text
+    assert (f"export SOW_TASK=010 SOW_AGENT={agent.name}" in text) == (agent.name != "orchestrator")
+    assert ("\ntools: " in text) == (agent.name in JUDGES - {"orchestrator", "integrator"})
+
+
+def test_the_contract_in_the_users_home_is_the_packaged_one() -> None:
+    """Above its mark it is what `sow prompt protocol/agent-contract` prints."""
+    text = texts("claude", user=True)[".claude/protocols/orchestration_agent_contract.md"]
+    assert text.startswith(prompts.load("protocol/agent-contract"))
+    assert ".claude/protocols/orchestration_agent_contract.md" not in texts("claude")
+
+
+def test_every_hook_is_a_call_that_exists() -> None:
+    """The commands of the hooks end with a call of sow that parses."""
+    found = [hook["command"] for group in layer.hooks()["hooks"].values() for hook in group[0]["hooks"]]  # type: ignore[attr-defined]
+    assert [parsed(each.partition("; ")[2])[1]["event"] for each in found] == ["session-start", "before-edit"]
+
+
+def test_the_plugin_is_the_same_layer() -> None:
+    """The plugin's agents and commands are, byte for byte, those that `sow install claude` writes."""
+    installed = texts("claude")
+    inside = {path: text for path, text in layer.plugin_files().items() if path.startswith(("agents/", "commands/"))}
+    assert inside == {path.removeprefix(".claude/"): text for path, text in installed.items() if path.endswith(".md")}
+    on_disk = {str(path.relative_to(PLUGIN)): path.read_text() for path in PLUGIN.rglob("*") if path.is_file()}
+    assert on_disk == layer.plugin_files()
+    market = json.loads(on_disk[".claude-plugin/marketplace.json"])
+    assert market["plugins"][0]["name"] == json.loads(on_disk[".claude-plugin/plugin.json"])["name"] == "sow"
+
+
+def test_the_repository_is_a_marketplace_too() -> None:
+    """Who adds the repository by its address finds the same plugin there, in its folder."""
+    inner, root = (
+        json.loads((base / ".claude-plugin/marketplace.json").read_text()) for base in (PLUGIN, PLUGIN.parent)
+    )
+    (found,), (listed,) = root.pop("plugins"), inner.pop("plugins")
+    assert root == inner
+    assert found == {**listed, "source": "./plugin"}
+    assert (PLUGIN.parent / found["source"] / ".claude-plugin/plugin.json").is_file()
+
+
+def test_prompts_that_commands_load_exist() -> None:
+    """Whatever `sow prompt NAME` a command file names is in the package."""
+    for each in layer.commands():
+        for line in commands(each.body):
+            if line.startswith("sow prompt "):
+                assert prompts.load(parsed(line)[1]["name"])
+
+
+def test_a_cli_without_a_layer_is_refused() -> None:
+    """A mistyped name gets a suggestion."""
+    with pytest.raises(SowError, match="no execution layer") as raised:
+        layer.layer("claud", user=False)
+    assert "claude" in raised.value.hint

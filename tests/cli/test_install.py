@@ -1,0 +1,237 @@
+"""sow install and uninstall: ours is replaced as a whole and taken away again, and what is others' stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+from sow.agents import layer
+from sow.domain import layer_mark
+
+RUN = ".claude/commands/run.md"
+
+
+def files(folder: Path) -> dict[str, str]:
+    """Every file of a folder outside of git, with its text."""
+    found = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts]
+    return {str(path.relative_to(folder)): path.read_text() for path in found}
+
+
+def put(repo: Repo, path: str, text: str) -> Path:
+    target = repo.root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+    return target
+
+
+@pytest.mark.parametrize("cli", sorted(layer.LAYERS))
+def test_installed_and_uninstalled_leaves_nothing(bare_repo: Repo, cli: str) -> None:
+    """What is written is the layer and nothing else, a second call does nothing, and uninstall takes all of it away."""
+    bare_repo.ok("install", cli)
+    assert files(bare_repo.root) == {each.path: each.text for each in layer.layer(cli, user=False).pieces}
+    assert bare_repo.ok("install", cli).out == f"nothing to do for {cli} in {bare_repo.root}\n"
+    bare_repo.ok("uninstall", cli)
+    assert [path.name for path in bare_repo.root.iterdir()] == [".git"]
+    assert "nothing to do" in bare_repo.ok("uninstall", cli).out
+
+
+@pytest.mark.parametrize("cli", sorted(layer.LAYERS))
+def test_the_users_home(bare_repo: Repo, cli: str, tmp_path: Path) -> None:
+    """With --user the layer is in the home and not in the repository, and needs no repository."""
+    home = Path(bare_repo.environment["HOME"])
+    bare_repo.ok("install", cli, "--user", cwd=tmp_path)
+    assert files(home) == {each.path: each.text for each in layer.layer(cli, user=True).pieces}
+    assert files(bare_repo.root) == {}
+    bare_repo.ok("uninstall", cli, "--user", cwd=tmp_path)
+    assert files(home) == {}
+
+
+def test_a_dry_run_changes_nothing(bare_repo: Repo) -> None:
+    """--dry-run names every file that would be written, removed or kept aside."""
+    out = bare_repo.ok("install", "claude", "--dry-run").out
+    assert f"would write {RUN}\n" in out and files(bare_repo.root) == {}
+    bare_repo.ok("install", "claude")
+    put(bare_repo, RUN, (bare_repo.root / RUN).read_text() + "Mine.\n")
+    before = files(bare_repo.root)
+    assert bare_repo.ok("install", "claude", "--dry-run").out == f"would replace {RUN}, and keep your changes aside\n"
+    assert f"would remove {RUN}" in bare_repo.ok("uninstall", "claude", "--dry-run").out
+    assert files(bare_repo.root) == before
+
+
+def test_an_upgrade_replaces_ours_as_a_whole(bare_repo: Repo) -> None:
+    """Files of an older version are replaced, and those that the new version does not have any more go."""
+    older = layer_mark.stamp("---\ndescription: old\n---\nOld words.\n", "0.1.0", layer_mark.FRONTMATTER)
+    put(bare_repo, RUN, older)
+    gone = put(bare_repo, ".claude/commands/old/gone.md", older)
+    out = bare_repo.ok("install", "claude").out
+    assert f"replaced {RUN}\n" in out and "removed .claude/commands/old/gone.md\n" in out
+    assert not gone.parent.exists() and "kept" not in " ".join(files(bare_repo.root))
+    assert files(bare_repo.root) == {each.path: each.text for each in layer.layer("claude", user=False).pieces}
+
+
+def test_what_the_user_changed_in_ours_is_kept_aside(bare_repo: Repo) -> None:
+    """The words are kept beside the file under a name that no CLI reads, again and again, and it is said."""
+    bare_repo.ok("install", "claude")
+    whole = (bare_repo.root / RUN).read_text()
+    for number in (1, 2):
+        put(bare_repo, RUN, f"{whole}Mine {number}.\n")
+        result = bare_repo.ok("install", "claude")
+        assert result.err == f"note: {RUN} was changed by hand; your words are kept in {RUN}.kept-{number}\n"
+        assert (bare_repo.root / RUN).read_text() == whole
+        assert (bare_repo.root / f"{RUN}.kept-{number}").read_text() == f"{whole}Mine {number}.\n"
+    put(bare_repo, RUN, f"{whole}Mine 3.\n")
+    bare_repo.ok("uninstall", "claude")
+    assert sorted(files(bare_repo.root)) == [f"{RUN}.kept-{number}" for number in (1, 2, 3)]
+
+
+def test_files_of_others_are_never_touched(bare_repo: Repo) -> None:
+    """A file without our mark stays as it is, where ours would be and elsewhere, through install and uninstall."""
+    mine = {
+        RUN: "---\ndescription: mine\n---\nRun it my way.\n",
+        ".claude/settings.json": '{"env": {"A": "b"}}\n',
+        ".claude/agents/painter.md": "---\nname: painter\ndescription: d\n---\nPaint.\n",
+        ".claude/agents/implementer.md": layer.claude_agent(layer.STANDARD_AGENTS[1]).replace("sow-digest", "x"),
+        "CLAUDE.md": "sow-version: 9\n",
+    }
+    for path, text in mine.items():
+        put(bare_repo, path, text)
+    err = bare_repo.ok("install", "claude").err
+    assert f"note: {RUN} is not ours, so it stays as it is\n" in err and "'sow hook settings'" in err
+    after = files(bare_repo.root)
+    assert {path: after[path] for path in mine} == mine
+    bare_repo.ok("uninstall", "claude")
+    assert files(bare_repo.root) == mine
+
+
+@pytest.mark.parametrize("user", [[], ["--user"]])
+def test_what_was_added_to_our_settings_stays(bare_repo: Repo, user: list[str]) -> None:
+    """Claude Code writes a person's choices into the file that we made: no upgrade and no removal loses them."""
+    base = Path(bare_repo.environment["HOME"]) if user else bare_repo.root
+    bare_repo.ok("install", "claude", *user)
+    path = base / ".claude/settings.json"
+    ours = json.loads(path.read_text())
+    mine = {"matcher": "Bash", "hooks": [{"type": "command", "command": "check-it"}]}
+    hooks = {**ours["hooks"], "PreToolUse": [*ours["hooks"]["PreToolUse"], mine], "Stop": [mine]}
+    grown = {**ours, "model": "opus", "hooks": hooks}
+    path.write_text(json.dumps(grown, indent=2))
+    assert "nothing to do" in bare_repo.ok("install", "claude", *user).out
+    path.write_text(json.dumps({**grown, "sow-version": "0.1.0"}, indent=2))
+    bare_repo.ok("install", "claude", *user)
+    assert json.loads(path.read_text()) == grown
+    bare_repo.ok("uninstall", "claude", *user)
+    assert json.loads(path.read_text()) == {"model": "opus", "hooks": {"PreToolUse": [mine], "Stop": [mine]}}
+    assert [each.name for each in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_role_that_the_user_made_their_own_counts(bare_repo: Repo) -> None:
+    """Without its two sow- lines an installed role is the repository's: it is read as one, and never replaced."""
+    bare_repo.ok("init")
+    bare_repo.ok("install", "claude")
+    shown = {each["name"]: each["source"] for each in bare_repo.ok("agent", "list", "--json").json["agents"]}
+    assert set(shown.values()) == {"built-in"}
+    path = bare_repo.root / ".claude/agents/implementer.md"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("sow-")))
+    bare_repo.ok("install", "claude")
+    shown = {each["name"]: each["source"] for each in bare_repo.ok("agent", "list", "--json").json["agents"]}
+    assert shown["implementer"] == "project" and "sow-version" not in path.read_text()
+
+
+@pytest.mark.parametrize(("cli", "page"), [("codex", "AGENTS.md"), ("gemini", "GEMINI.md")])
+def test_a_page_of_the_user_gets_a_block(bare_repo: Repo, cli: str, page: str) -> None:
+    """The user's words around our block stay, the block is replaced in its place, and a changed one is kept aside."""
+    path = put(bare_repo, page, "# Ours\n\nTabs, never spaces.\n")
+    bare_repo.ok("install", cli)
+    text = path.read_text()
+    assert text.startswith("# Ours\n\nTabs, never spaces.\n\n<!-- sow-version: ")
+    path.write_text(text.replace("system of work", "system of mine") + "\nLast words.\n")
+    assert "your words are kept in " in bare_repo.ok("install", cli).err
+    assert path.read_text() == f"{text}\nLast words.\n"
+    assert "system of mine" in (bare_repo.root / f"{page}.kept-1").read_text()
+    bare_repo.ok("uninstall", cli)
+    assert path.read_text() == "# Ours\n\nTabs, never spaces.\n\nLast words.\n"
+
+
+@pytest.mark.parametrize("link", [".claude", ".claude/commands", ".claude/commands/project"])
+def test_nothing_is_written_through_a_link_of_a_repository(bare_repo: Repo, tmp_path: Path, link: str) -> None:
+    """A folder that is a link is refused before anything is written, here or where it leads."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = bare_repo.root / link
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.symlink_to(outside)
+    for verb in ("install", "uninstall"):
+        result = bare_repo.sow(verb, "claude")
+        assert result.code == 2 and link in result.err, result
+    assert list(outside.iterdir()) == [] and files(bare_repo.root) == {}
+
+
+def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_path: Path) -> None:
+    """It stays, and so does what it leads to; the rest is installed."""
+    outside = tmp_path / "outside.md"
+    outside.write_text(layer_mark.stamp("---\na: b\n---\n", "0.1.0", layer_mark.FRONTMATTER))
+    (bare_repo.root / ".claude/commands").mkdir(parents=True)
+    (bare_repo.root / RUN).symlink_to(outside)
+    (bare_repo.root / ".claude/commands/plan.md").mkdir()
+    put(bare_repo, ".claude/commands/inbox.md", "x").write_bytes(b"\xff\xfe")
+    err = bare_repo.ok("install", "claude").err
+    assert err.count("is not ours") == 3
+    assert (bare_repo.root / RUN).is_symlink() and "0.1.0" in outside.read_text()
+    bare_repo.ok("uninstall", "claude")
+    assert (bare_repo.root / RUN).is_symlink() and outside.exists()
+
+
+def test_a_home_with_links_is_the_users_choice(bare_repo: Repo, tmp_path: Path) -> None:
+    """People keep ~/.claude elsewhere: what the link leads to is written, and the link stays."""
+    elsewhere = tmp_path / "dotfiles"
+    elsewhere.mkdir()
+    claude = Path(bare_repo.environment["HOME"], ".claude")
+    claude.symlink_to(elsewhere)
+    bare_repo.ok("install", "claude", "--user")
+    assert claude.is_symlink() and (elsewhere / "protocols/orchestration_agent_contract.md").is_file()
+    bare_repo.ok("uninstall", "claude", "--user")
+    assert claude.is_symlink() and files(elsewhere) == {}
+
+
+def test_json_tells_what_was_done(bare_repo: Repo) -> None:
+    """The document names each file, what became of it and what was kept where."""
+    told = bare_repo.ok("install", "claude", "--json").json
+    assert {each["act"] for each in told["files"]} == {"write"} and told["version"]
+    put(bare_repo, RUN, (bare_repo.root / RUN).read_text() + "Mine.\n")
+    (row,) = [each for each in bare_repo.ok("install", "claude", "--json").json["files"] if each["path"] == RUN]
+    assert row == {"path": RUN, "act": "replace", "changed": True, "kept": f"{RUN}.kept-1"}
+
+
+def test_a_worker_may_not_install(task_repo: Repo) -> None:
+    """Who works on a task does not change what every agent here obeys."""
+    for verb in ("install", "uninstall"):
+        result = task_repo.sow(verb, "claude", SOW_TASK="010", SOW_AGENT="implementer")
+        assert result.code == 2 and "a worker may not" in result.err
+    assert not (task_repo.root / ".claude").exists()
+
+
+def test_without_a_home_the_user_is_told(bare_repo: Repo) -> None:
+    """--user without HOME is refused, and nothing is written anywhere."""
+    result = bare_repo.sow("install", "claude", "--user", HOME="")
+    assert result.code == 2 and "HOME is not set" in result.err and files(bare_repo.root) == {}
+
+
+def test_doctor_tells_of_a_layer_that_is_not_of_this_version(repo: Repo) -> None:
+    """A layer of another version, or one that was changed, is a warning with the call; none is no finding at all."""
+
+    def findings() -> dict[str, str]:
+        told = repo.sow("doctor", "--json").json["findings"]
+        return {each["what"]: each["state"] for each in told if "execution layer" in each["what"]}
+
+    assert findings() == {}
+    repo.ok("install", "claude")
+    repo.ok("install", "codex", "--user")
+    assert findings() == {
+        "the execution layer for claude here is that of this sow": "ok",
+        "the execution layer for codex in your home is that of this sow": "ok",
+    }
+    (repo.root / RUN).unlink()
+    assert findings()["the execution layer for claude here is not that of this sow"] == "warning"
+    assert "sow install claude; with --dry-run" in repo.sow("doctor").out

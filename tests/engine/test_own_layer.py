@@ -1,0 +1,55 @@
+"""An installed layer does not keep a worker's CLI from being used, and hides nothing of a repository's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+from sow.engine.own_layer import is_only_ours
+
+
+@pytest.fixture
+def root(bare_repo: Repo) -> Path:
+    """A repository with Gemini's layer."""
+    bare_repo.ok("install", "gemini")
+    return bare_repo.root
+
+
+def test_what_this_sow_installed_steers_nobody(root: Path) -> None:
+    """A folder with our files alone is ours."""
+    assert is_only_ours(str(root), ".gemini")
+    assert not is_only_ours(str(root), ".qwen") and not is_only_ours(str(root), "GEMINI.md")
+
+
+@pytest.mark.parametrize("path", ["settings.json", "commands/mine.toml", "commands/run.toml", "commands/project/.env"])
+def test_anything_more_is_not(root: Path, path: str) -> None:
+    """One file more, or one of ours with other words, and the folder is the repository's again."""
+    (root / ".gemini" / path).write_text("x")
+    assert not is_only_ours(str(root), ".gemini")
+
+
+def test_a_link_is_nobodys_proof(root: Path, tmp_path: Path) -> None:
+    """A linked folder or file may change under us, so it is not ours."""
+    (root / ".gemini/more").symlink_to(tmp_path)
+    assert not is_only_ours(str(root), ".gemini")
+    (root / ".gemini/more").unlink()
+    run = root / ".gemini/commands/run.toml"
+    run.rename(tmp_path / "run.toml")
+    run.symlink_to(tmp_path / "run.toml")
+    assert not is_only_ours(str(root), ".gemini")
+
+
+def test_a_worker_starts_beside_the_layer(task_repo: Repo, tmp_path: Path) -> None:
+    """With the layer installed a Gemini worker is not refused; with settings of the repository it is."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gemini").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "bin/gemini").chmod(0o755)
+    path = f"{tmp_path}/bin:{task_repo.environment['PATH']}"
+    spawn = ("agent", "spawn", "implementer", "010", "--executor", "gemini")
+    task_repo.ok("install", "gemini")
+    assert "would obey" not in task_repo.sow(*spawn, PATH=path).err
+    (task_repo.root / ".gemini/settings.json").write_text("{}")
+    refused = task_repo.sow(*spawn, "--fresh", PATH=path)
+    assert refused.code == 2 and "gemini would obey .gemini of this repository" in refused.err

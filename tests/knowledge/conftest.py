@@ -1,0 +1,22 @@
+"""A repository with a .sow folder, and one of others to fetch from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+from knowledge.remotes import Remote, guides
+
+
+@pytest.fixture
+def remote(tmp_path: Path, environment: dict[str, str]) -> Remote:
+    return guides(tmp_path, environment)
+
+
+@pytest.fixture
+def here(bare_repo: Repo) -> Repo:
+    """A repository in which `sow init` has been."""
+    bare_repo.ok("init")
+    return bare_repo

@@ -1,0 +1,85 @@
+"""The labelled example set: a library on disk, tasks, and what the compiler chooses for each of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from sow.knowledge.compiler import choose
+from sow.knowledge.library import Library
+from sow.knowledge.text_index import TextIndex
+from sow.store.home import Home
+from sow.store.schema import VERSION
+from sow.system.checkout import Checkout
+
+HERE = Path(__file__).parent
+SOURCE = "https://git.example.org/shop.git"
+
+
+class Outcome(NamedTuple):
+    """What was chosen for one task, and what should have been."""
+
+    name: str
+    chosen: set[str]
+    wanted: set[str]
+
+
+def shelve(root: Path, library: dict[str, Any]) -> None:
+    """Write a library below the .sow folder of a repository, as `sow sinks install` and `sow repos add` would."""
+    sow = root / ".sow"
+    for key, source in (("sinks", {"url": SOURCE, "path": "", "ref": ""}), ("repos", {"url": SOURCE, "ref": ""})):
+        entries = []
+        for entry in library.get(key, []):
+            write(sow / key / entry["name"], entry["files"])
+            told = {name: value for name, value in entry.items() if name != "files"}
+            entries.append({**told, "source": source, **({"mode": "clone"} if key == "repos" else {})})
+        if entries:
+            write(sow / key, {"index.json": json.dumps({"schema_version": VERSION, key: entries})})
+    write(sow / "knowledge", library.get("knowledge", {}))
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def home_at(root: Path) -> Home:
+    """A folder as a checkout; nothing of git's own is needed but the folder."""
+    (root / ".git").mkdir(exist_ok=True)
+    return Home(Checkout(root=str(root), git=f"{root}/.git", common=f"{root}/.git"))
+
+
+def task_of(number: int, given: dict[str, Any]) -> Any:
+    """A task as the state has it, as far as the choice looks at it."""
+    return {"id": f"{number:02d}0", "name": given["name"], "criteria": [], "references": [], "depends_on": [], **given}
+
+
+def outcomes(root: Path, budget: int = 8000) -> list[Outcome]:
+    """The choice for every task of the set."""
+    shelve(root, yaml.safe_load((HERE / "shop_library.yaml").read_text()))
+    found = []
+    for number, given in enumerate(yaml.safe_load((HERE / "shop_tasks.yaml").read_text()), 1):
+        task = task_of(number, given)
+        library = Library(home_at(root), str(root))
+        library.fill({}, task)  # type: ignore[typeddict-item]
+        assert library.remarks == []
+        index = TextIndex(home_at(root), library.documents)
+        choice = choose(task, given["description"], library.documents, index, budget)
+        chosen = {each["path"].removeprefix(".sow/") for each in choice.chosen}
+        found.append(Outcome(given["name"], chosen, set(given["wanted"])))
+    return found
+
+
+def precision(results: list[Outcome]) -> float:
+    """Which part of what was chosen is wanted."""
+    return sum(len(each.chosen & each.wanted) for each in results) / max(1, sum(len(each.chosen) for each in results))
+
+
+def recall(results: list[Outcome]) -> float:
+    """Which part of what is wanted was chosen."""
+    return sum(len(each.chosen & each.wanted) for each in results) / sum(len(each.wanted) for each in results)

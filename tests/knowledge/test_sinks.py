@@ -1,0 +1,358 @@
+"""Sinks: installed from real repositories, pinned, updated, removed, and known again in the next repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+
+from knowledge.remotes import STYLE, Remote
+
+
+def index(repo: Repo) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((repo.root / ".sow/sinks/index.json").read_text())
+    return {each["name"]: each for each in found["sinks"]}
+
+
+def registry(repo: Repo) -> dict[str, Any]:
+    path = Path(repo.environment["HOME"]) / ".config/sow/sinks/index.json"
+    return {each["name"]: each for each in json.loads(path.read_text())["sinks"]}
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_the_seed_s_line_installs_one_folder(here: Repo, remote: Remote) -> None:
+    """`sow sinks install URL FOLDER/` keeps that folder's files and nothing else, not even git's."""
+    said = here.ok("sinks", "install", remote.url, "python-style/").out
+    assert said.startswith("installed python-style (2 files, ")
+    assert files(here.root / ".sow/sinks") == {
+        "index.json",
+        "python-style/README.md",
+        "python-style/deep/naming.md",
+    }
+    assert (here.root / ".sow/sinks/python-style/README.md").read_text() == STYLE
+    assert here.git("status", "--porcelain", "--untracked-files=all", "--", ".sow/sinks") == ""
+
+
+def test_the_index_has_all_that_a_reader_needs(here: Repo, remote: Remote) -> None:
+    """An entry has source, pin, digest, size, summary, when to use, tags and who said so, and follows the schema."""
+    entry = here.ok("sinks", "install", remote.url, "python-style", "--json").json
+    assert entry == index(here)["python-style"]
+    assert entry["source"] == {"url": remote.url, "path": "python-style", "ref": ""}
+    assert (entry["pin"], entry["files"], len(entry["digest"])) == (remote.head, 2, 64)
+    assert entry["size"] == sum(path.stat().st_size for path in (remote.root / "python-style").rglob("*.md"))
+    assert (entry["summary"], entry["when_to_use"]) == ("How we write Python", "Any change to a .py file")
+    assert (entry["tags"], entry["described_by"]) == (["python", "style"], "files")
+    here.ok("validate", ".sow/sinks/index.json")
+    assert registry(here)["python-style"] == entry
+
+
+@pytest.mark.parametrize("form", ["path", "relative", "file", "bare"])
+def test_local_repositories_are_sources(here: Repo, remote: Remote, form: str) -> None:
+    """A path, a relative one, a file:// URL and a bare repository are all taken."""
+    bare = remote.root.parent / "bare.git"
+    remote.repo.git("clone", "-q", "--bare", ".", str(bare))
+    url = {"path": remote.url, "relative": "../guides", "file": f"file://{remote.url}", "bare": str(bare)}[form]
+    entry = here.ok("sinks", "install", url, "api", "--json").json
+    kept = {"relative": remote.url}.get(form, url)
+    assert (entry["name"], entry["pin"], entry["source"]["url"]) == ("api", remote.head, kept)
+
+
+def test_a_whole_repository_is_a_sink_too(here: Repo, remote: Remote) -> None:
+    """Without a folder all files are installed, under the repository's name."""
+    here.ok("sinks", "install", remote.url)
+    assert files(here.root / ".sow/sinks/guides") == {
+        "python-style/README.md",
+        "python-style/deep/naming.md",
+        "api/rest.md",
+    }
+
+
+def test_check_says_what_is_new_and_changes_nothing(here: Repo, remote: Remote) -> None:
+    """`update --check` polls the remotes, shows both commits, and leaves every file alone."""
+    here.ok("sinks", "install", remote.url, "python-style")
+    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    before = index(here)["python-style"]["pin"]
+    remote.write("python-style/README.md", "# New\n")
+    remote.commit()
+    files_before = here.snapshot()
+    known = {each["name"]: each for each in here.ok("sinks", "update", "--check", "--json").json["sinks"]}
+    assert (known["api"]["status"], known["python-style"]["status"]) == ("current", "new")
+    assert (known["python-style"]["pin"], known["python-style"]["available"]) == (before, remote.head)
+    assert "sow sinks update python-style" in here.ok("sinks", "update", "--check").out
+    assert here.snapshot() == files_before
+
+
+def test_update_brings_all_or_some(here: Repo, remote: Remote) -> None:
+    """`update NAME` brings that one, `update` all of them; what the files say is read again."""
+    here.ok("sinks", "install", remote.url, "python-style")
+    here.ok("sinks", "install", remote.url, "api")
+    remote.write("python-style/README.md", "# Other style\n\nOther words.\n")
+    (remote.root / "python-style/deep/naming.md").unlink()
+    remote.write("api/rest.md", "# Verbs\n")
+    remote.commit()
+    here.ok("sinks", "update", "api")
+    assert index(here)["api"]["pin"] == remote.head != index(here)["python-style"]["pin"]
+    assert "updated" in here.ok("sinks", "update").out
+    entry = index(here)["python-style"]
+    assert (entry["pin"], entry["summary"], entry["files"]) == (remote.head, "Other style: Other words.", 1)
+    assert files(here.root / ".sow/sinks/python-style") == {"README.md"}
+    assert here.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "current"
+
+
+def test_pins(here: Repo, remote: Remote) -> None:
+    """A tag stays where it is, a branch moves with its branch, a commit never moves; --ref changes that."""
+    first = remote.head
+    remote.repo.git("branch", "next")
+    remote.write("api/rest.md", "# Second\n")
+    second = remote.commit()
+    for name, ref in (("tag", "v1"), ("branch", "next"), ("commit", first), ("main", "main")):
+        here.ok("sinks", "install", remote.url, "api", "--ref", ref, "--name", name)
+    assert [index(here)[each]["pin"] for each in ("tag", "branch", "commit", "main")] == [first, first, first, second]
+    remote.repo.git("branch", "-f", "next", second)
+    known = {each["name"]: each["status"] for each in here.ok("sinks", "update", "--check", "--json").json["sinks"]}
+    assert known == {"tag": "current", "branch": "new", "commit": "pinned", "main": "current"}
+    here.ok("sinks", "update", "commit", "--ref", "main")
+    assert (index(here)["commit"]["pin"], index(here)["commit"]["source"]["ref"]) == (second, "main")
+
+
+def test_a_tag_that_moved_is_seen(here: Repo, remote: Remote) -> None:
+    """Somebody who moves a tag is found out: it is new."""
+    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    remote.commit()
+    remote.repo.git("tag", "-f", "v1")
+    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "new"
+
+
+def test_a_name_that_exists_is_refused(here: Repo, remote: Remote) -> None:
+    """A second sink of the same name, and a folder of that name, are refused; another name is taken."""
+    here.ok("sinks", "install", remote.url, "api")
+    result = here.sow("sinks", "install", remote.url, "api")
+    assert result.code == 2
+    assert "there is a sink api already" in result.err
+    here.ok("sinks", "install", remote.url, "api", "--name", "api-too")
+    (here.root / ".sow/sinks/mine").mkdir()
+    result = here.sow("sinks", "install", remote.url, "api", "--name", "mine")
+    assert result.code == 2
+    assert "the index knows nothing of it" in result.err
+
+
+def test_an_edited_sink_is_left_alone(here: Repo, remote: Remote) -> None:
+    """What a person changed stays through update and removal, unless --force is given."""
+    here.ok("sinks", "install", remote.url, "api")
+    page = here.root / ".sow/sinks/api/rest.md"
+    page.write_text("mine\n")
+    assert here.ok("sinks", "show", "api", "--json").json["edited"] is True
+    result = here.sow("sinks", "update")
+    assert (result.code, page.read_text()) == (1, "mine\n")
+    remote.write("api/rest.md", "# Theirs\n")
+    remote.commit()
+    assert here.sow("sinks", "update").code == 1
+    assert here.sow("sinks", "remove", "api").code == 2
+    assert page.read_text() == "mine\n"
+    here.ok("sinks", "update", "--force")
+    assert page.read_text() == "# Theirs\n"
+
+
+def test_a_sink_that_is_gone_comes_back(here: Repo, remote: Remote) -> None:
+    """A folder that somebody deleted is found missing and installed again at its ref."""
+    here.ok("sinks", "install", remote.url, "api")
+    shutil.rmtree(here.root / ".sow/sinks/api")
+    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "missing"
+    assert here.ok("sinks", "update", "--json").json["sinks"][0]["status"] == "restored"
+    assert (here.root / ".sow/sinks/api/rest.md").is_file()
+
+
+def test_a_sink_is_known_in_the_next_repository(here: Repo, remote: Remote, tmp_path: Path) -> None:
+    """What was installed once is installed elsewhere by its name, with the words that a person gave it."""
+    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    here.ok("sinks", "describe", "api", "--summary", "Our REST rules", "--tag", "rest")
+    other = Repo(tmp_path / "other", here.environment)
+    other.root.mkdir()
+    other.git("init", "-q")
+    other.ok("init")
+    entry = other.ok("sinks", "install", "api", "--json").json
+    assert (entry["summary"], entry["tags"], entry["source"]["ref"]) == ("Our REST rules", ["rest"], "v1")
+    assert "api" in other.ok("sinks", "list", "--known").out
+    other.ok("sinks", "remove", "api", "--forget")
+    assert registry(here) == {}
+    assert other.sow("sinks", "install", "api").code == 2
+
+
+def test_two_sources_with_one_name_are_both_known(here: Repo, remote: Remote, tmp_path: Path) -> None:
+    """The user's registry keeps two sources apart that were given the same name in two repositories."""
+    here.ok("sinks", "install", remote.url, "api")
+    second = Remote(tmp_path / "second", here.environment)
+    second.write("api/x.md", "# Other\n")
+    second.commit()
+    here.ok("sinks", "remove", "api")
+    here.ok("sinks", "install", second.url, "api")
+    assert {name: each["source"]["url"] for name, each in registry(here).items()} == {
+        "api": remote.url,
+        "api-2": second.url,
+    }
+    assert here.ok("sinks", "update", "--check", "--json").json["sinks"][0]["status"] == "current"
+
+
+def test_one_source_under_two_names_is_known_by_both(here: Repo, remote: Remote) -> None:
+    """A second installation of a folder does not make the user forget the first one's name."""
+    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    here.ok("sinks", "install", remote.url, "api", "--name", "api-now")
+    for name in ("api", "api-now"):
+        assert f"sow sinks install {name}\n" in here.ok("sinks", "remove", name).out
+    assert here.ok("sinks", "install", "api", "--json").json["source"]["ref"] == "v1"
+    assert here.ok("sinks", "install", "api-now", "--json").json["source"]["ref"] == ""
+
+
+def test_git_takes_nothing_that_was_fetched(here: Repo, remote: Remote) -> None:
+    """A .sow/.gitignore that is missing is written, and one that lets sinks or repositories through is told."""
+    ignored = here.root / ".sow/.gitignore"
+    ignored.unlink()
+    assert here.ok("sinks", "install", remote.url, "api").err == ""
+    assert "/sinks/" in ignored.read_text()
+    ignored.write_text("/local/\n")
+    said = here.ok("sinks", "install", remote.url, "api", "--name", "two").err
+    assert said == "note: git does not ignore .sow/sinks/two: add the line /sinks/ to .sow/.gitignore\n"
+    assert "add the line /repos/" in here.ok("repos", "add", str(remote.root)).err
+
+
+def test_a_name_that_nobody_knows(here: Repo, remote: Remote) -> None:
+    """A mistyped name of a known sink is told from a missing folder."""
+    here.ok("sinks", "install", remote.url, "api")
+    result = here.sow("sinks", "install", "apii")
+    assert result.code == 2 and "no sink that you know by that name" in result.err and "did you mean api?" in result.err
+
+
+def test_removal_takes_the_files_and_the_entry(here: Repo, remote: Remote) -> None:
+    """After `remove` there is neither a folder nor an entry, and nothing is left of the fetching either."""
+    here.ok("sinks", "install", remote.url, "api")
+    here.ok("sinks", "remove", "api")
+    assert files(here.root / ".sow/sinks") == {"index.json"}
+    assert index(here) == {}
+    assert os.listdir(here.root / ".sow/local/fetching") == []
+
+
+def test_a_remote_that_is_gone_is_said_and_hurts_no_other(here: Repo, remote: Remote, tmp_path: Path) -> None:
+    """One remote that cannot be reached is exit 1 with its reason, and the others are brought up to date."""
+    second = Remote(tmp_path / "second", here.environment)
+    second.write("docs/x.md", "# X\n")
+    second.commit()
+    here.ok("sinks", "install", remote.url, "api")
+    here.ok("sinks", "install", second.url, "docs")
+    shutil.rmtree(remote.root)
+    second.write("docs/x.md", "# Y\n")
+    second.commit()
+    checked = here.sow("sinks", "update", "--check")
+    assert checked.code == 1
+    assert f"there is no repository at {remote.url}" in checked.err
+    result = here.sow("sinks", "update", "--json")
+    assert result.code == 1
+    assert {each["name"]: each["status"] for each in result.json["sinks"]} == {"api": "unreachable", "docs": "updated"}
+    assert (here.root / ".sow/sinks/api/rest.md").is_file()
+
+
+def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
+    """Sinks are the orchestrator's and the person's: a worker reads them, and may not add or change any."""
+    task_repo.ok("sinks", "install", remote.url, "api")
+    for words in (("install", remote.url, "python-style"), ("update",), ("remove", "api")):
+        result = task_repo.sow("sinks", *words, SOW_TASK="010", SOW_AGENT="implementer")
+        assert result.code == 2
+        assert "a worker may not" in result.err
+    task_repo.ok("sinks", "show", "api", SOW_TASK="010", SOW_AGENT="implementer")
+
+
+def test_words_that_come_during_an_update_are_not_lost(here: Repo, remote: Remote, tmp_path: Path) -> None:
+    """Who describes a sink while it is updated is not run over: the update says so, and can be repeated."""
+    flag, ssh = tmp_path / "wait", tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\ntouch {flag}.called\nwhile [ -f {flag} ]; do sleep 0.05; done\nexec sh -c "$2"\n')
+    ssh.chmod(0o755)
+    here.environment |= {"GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "simple"}
+    here.ok("sinks", "install", f"there:{remote.url}", "api")
+    remote.write("api/rest.md", "# Newer\n")
+    remote.commit()
+    called = Path(f"{flag}.called")
+    called.unlink()
+    flag.write_text("")
+    update = subprocess.Popen([SOW, "sinks", "update"], cwd=here.root, env=here.environment, stderr=subprocess.PIPE)
+    while not called.exists():
+        time.sleep(0.05)
+    here.ok("sinks", "describe", "api", "--summary", "Mine")
+    flag.unlink()
+    said = update.communicate(timeout=60)[1].decode()
+    assert (update.returncode, "was changed by somebody else meanwhile" in said) == (1, True), said
+    assert index(here)["api"]["summary"] == "Mine"
+    here.ok("sinks", "update")
+    assert (index(here)["api"]["summary"], index(here)["api"]["pin"]) == ("Mine", remote.head)
+
+
+def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
+    """Installations side by side lose no entry, here and in the user's registry; of two of one name one is refused."""
+    calls = [
+        subprocess.Popen(
+            [SOW, "sinks", "install", remote.url, "api", "--name", f"sink-{number // 2}", "--ref", "v1"],
+            cwd=here.root,
+            env=here.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for number in range(8)
+    ]
+    codes = [each.wait(timeout=60) for each in calls]
+    assert sorted(codes) == [0, 0, 0, 0, 2, 2, 2, 2]
+    assert sorted(index(here)) == [f"sink-{number}" for number in range(4)]
+    assert {name for name, each in index(here).items() if not each["digest"]} == set()
+
+
+ENTRY = {"name": "x", "source": {"url": "u", "path": "", "ref": ""}, "summary": "", "when_to_use": ""}
+
+
+def written(*entries: dict[str, Any], version: str = "1.0.0", **more: Any) -> str:
+    return json.dumps({"schema_version": version, "sinks": entries, **more})
+
+
+BROKEN = {
+    "no JSON": "{",
+    "another form": "[]",
+    "a field that nobody knows": written(more=1),
+    "a name that is a path": written({**ENTRY, "name": "../x"}),
+    "the same name twice": written(ENTRY, ENTRY),
+    "a newer one": written(version="9.0.0"),
+    "brackets": "[" * 50_000,
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_index_that_was_edited_badly(here: Repo, remote: Remote, case: str) -> None:
+    """Every command says what is wrong with the index and where, and changes nothing."""
+    (here.root / ".sow/sinks").mkdir()
+    (here.root / ".sow/sinks/index.json").write_text(BROKEN[case])
+    before = here.snapshot()
+    for words in (("list",), ("show", "x"), ("update",), ("install", remote.url, "api"), ("remove", "x")):
+        result = here.sow("sinks", *words)
+        assert result.code == 2, result
+        assert "error: .sow/sinks/index.json" in result.err
+        assert "\nhint: " in result.err
+    assert here.snapshot() == before
+
+
+def test_a_crash_leaves_nothing_for_long(here: Repo, remote: Remote) -> None:
+    """What a killed installation left is swept by the next one, and one that was cut off can be repeated."""
+    left = here.root / ".sow/local/fetching/1-dead/files"
+    left.mkdir(parents=True)
+    (left / "half.md").write_text("half")
+    os.utime(left.parent, (0, 0))
+    result = here.sow("sinks", "install", remote.url, "api", SOW_TEST_KILL_AT="12")
+    assert result.code == -9
+    assert here.sow("sinks", "list").code == 0
+    (here.root / ".sow/sinks/api").exists() and shutil.rmtree(here.root / ".sow/sinks/api")
+    here.ok("sinks", "install", remote.url, "api")
+    assert not left.exists()

@@ -1,0 +1,188 @@
+"""The index of words: it follows the files, it can be lost, and no call fails for it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from knowledge.desk import library_of, put
+from knowledge.labelled import home_at
+from sow.knowledge.text_index import NAME, TextIndex, outline, quoted
+
+WORDS = "# Token rotation\nRefresh tokens rotate.\n"
+
+
+def having(root: Path, word: str) -> list[str]:
+    """The documents that an index over this folder finds by a word."""
+    index = TextIndex(home_at(root), library_of(root).documents)
+    try:
+        return sorted(index.ids[each].path.rpartition("/")[2] for each in index.having(word))
+    finally:
+        index.close()
+
+
+def kept(root: Path) -> Path:
+    return root / ".git/sow" / NAME
+
+
+def test_it_follows_the_files(tmp_path: Path) -> None:
+    """A document that is new, changed or gone is found so by the next call, and the kept file is used again."""
+    put(tmp_path)
+    assert having(tmp_path, "token") == []
+    put(tmp_path, designs__it=WORDS)
+    assert having(tmp_path, "tokens") == ["it.md"]
+    before = kept(tmp_path).stat().st_ino
+    put(tmp_path, designs__it="# Keys\nNothing else here.\n")
+    assert having(tmp_path, "tokens") == []
+    assert having(tmp_path, "key") == ["it.md"]
+    (tmp_path / ".sow/knowledge/designs/it.md").unlink()
+    assert having(tmp_path, "key") == []
+    assert kept(tmp_path).stat().st_ino == before
+
+
+def test_nothing_is_read_twice(tmp_path: Path) -> None:
+    """A document whose size and time are as before is taken from the index."""
+    put(tmp_path, designs__tokens=WORDS)
+    having(tmp_path, "token")
+    path = tmp_path / ".sow/knowledge/designs/tokens.md"
+    facts = path.stat()
+    path.write_text(WORDS.replace("oken", "oaks"))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert having(tmp_path, "token") == ["tokens.md"]
+
+
+def test_a_copy_in_another_worktree_is_known(tmp_path: Path) -> None:
+    """The same text with another time keeps its place in the index; another text of the same size does not."""
+    put(tmp_path, designs__it=WORDS)
+    having(tmp_path, "token")
+    before = ids(tmp_path)
+    path = tmp_path / ".sow/knowledge/designs/it.md"
+    os.utime(path, ns=(1, 1))
+    assert having(tmp_path, "token") == ["it.md"]
+    assert ids(tmp_path) == before
+    path.write_text(WORDS.replace("oken", "oaks"))
+    assert having(tmp_path, "token") == []
+    assert having(tmp_path, "toaks") == ["it.md"]
+    assert ids(tmp_path) != before
+
+
+def ids(root: Path) -> list[tuple[int, str]]:
+    """Which number each document has in the kept file."""
+    connection = sqlite3.connect(kept(root))
+    try:
+        return connection.execute("SELECT id, path FROM files ORDER BY id").fetchall()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"not a database at all, but long enough to be looked at as one" * 100,
+        b"SQLite format 3\0" + bytes(range(256)) * 40,
+    ],
+    ids=["empty", "text", "torn"],
+)
+def test_a_broken_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    """Whatever lies in the place of the index, the search works, and the next call has a good one."""
+    put(tmp_path, designs__tokens=WORDS)
+    having(tmp_path, "token")
+    kept(tmp_path).write_bytes(damage)
+    assert having(tmp_path, "token") == ["tokens.md"]
+    with sqlite3.connect(kept(tmp_path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_file_that_was_cut_is_made_anew(tmp_path: Path) -> None:
+    """Half of an index is no index."""
+    put(tmp_path, designs__tokens=WORDS)
+    having(tmp_path, "token")
+    data = kept(tmp_path).read_bytes()
+    kept(tmp_path).write_bytes(data[: len(data) // 2])
+    assert having(tmp_path, "token") == ["tokens.md"]
+
+
+def test_an_index_of_another_layout_is_made_anew(tmp_path: Path) -> None:
+    """What another version kept is not believed."""
+    put(tmp_path, designs__tokens=WORDS)
+    having(tmp_path, "token")
+    connection = sqlite3.connect(kept(tmp_path))
+    connection.execute("PRAGMA user_version = 99")
+    connection.execute("DELETE FROM words")
+    connection.commit()
+    connection.close()
+    assert having(tmp_path, "token") == ["tokens.md"]
+
+
+def test_a_link_is_not_written_through(tmp_path: Path) -> None:
+    """A link in the place of the index is taken away, and what it leads to stays as it was."""
+    root, outside = tmp_path / "repo", tmp_path / "outside"
+    put(root, designs__tokens=WORDS)
+    outside.write_text("mine")
+    kept(root).parent.mkdir(parents=True)
+    kept(root).symlink_to(outside)
+    assert having(root, "token") == ["tokens.md"]
+    assert outside.read_text() == "mine"
+    assert not kept(root).is_symlink()
+
+
+def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    """Where the folder leads elsewhere, the index stays in memory."""
+    root, outside = tmp_path / "repo", tmp_path / "outside"
+    put(root, designs__tokens=WORDS)
+    outside.mkdir()
+    kept(root).parent.parent.mkdir(parents=True, exist_ok=True)
+    kept(root).parent.symlink_to(outside)
+    assert having(root, "token") == ["tokens.md"]
+    assert list(outside.iterdir()) == []
+
+
+def test_a_folder_in_its_place_is_no_obstacle(tmp_path: Path) -> None:
+    """Where the file cannot be opened, the index stays in memory."""
+    put(tmp_path, designs__tokens=WORDS)
+    kept(tmp_path).mkdir(parents=True)
+    assert having(tmp_path, "token") == ["tokens.md"]
+
+
+def test_another_writer_is_no_obstacle(tmp_path: Path) -> None:
+    """While another process holds the file, a call goes on with an index in memory."""
+    put(tmp_path, designs__tokens=WORDS)
+    having(tmp_path, "token")
+    other = sqlite3.connect(kept(tmp_path), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        assert having(tmp_path, "token") == ["tokens.md"]
+    finally:
+        other.close()
+
+
+def test_a_repository_cannot_bring_an_index_along(tmp_path: Path) -> None:
+    """A database that lies in the checkout is not opened, whatever is in it."""
+    put(tmp_path, designs__tokens=WORDS)
+    planted = tmp_path / ".sow/local" / NAME
+    planted.parent.mkdir()
+    planted.write_bytes(b"SQLite format 3\0 and worse")
+    before = planted.stat()
+    assert having(tmp_path, "token") == ["tokens.md"]
+    after = planted.stat()
+    assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
+
+
+@pytest.mark.parametrize("word", ['"', "a OR b", "*", "NEAR(", "^x", "-", "", "name:", "'; DROP TABLE words"])
+def test_no_word_is_a_query(tmp_path: Path, word: str) -> None:
+    """What FTS5 would read as an operator is looked for as it stands."""
+    put(tmp_path, designs__tokens=WORDS)
+    assert having(tmp_path, word) == []
+    assert quoted(word)[0] == quoted(word)[-1] == '"'
+
+
+def test_an_outline_is_front_matter_and_headings() -> None:
+    """A document says what it is about in its front matter and its headings."""
+    text = "---\ntitle: Keys\ntags: [a]\n---\n# One\ntext\n## Two\n"
+    assert outline(text).split("\n") == ["title: Keys", "tags: [a]", "One", "Two"]
+    assert outline("---\nno end") == ""

@@ -1,0 +1,49 @@
+"""The installed layer as a real CLI sees it: the CLI is called as a person's session is, with their settings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from conftest import Repo
+
+from real import install
+from real.stub import Stub
+
+PATIENCE = 150
+
+
+class Session:
+    """What one headless call of Claude Code told: its first event, and its last words."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        assert done.returncode == 0, done
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.opening: dict[str, Any] = next(each for each in events if each.get("subtype") == "init")
+        self.answer = str(events[-1]["result"])
+
+
+def claude(repo: Repo, stub: Stub, prompt: str, *words: str, cwd: Path | None = None) -> Session:
+    """One turn of Claude Code, with everything on that a person has on."""
+    repo.environment |= install.environment("claude", repo.environment["HOME"], stub.port)
+    flags = ["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
+    return Session(run(repo, [install.binary("claude"), *flags, *words], prompt, cwd=cwd))
+
+
+def run(repo: Repo, words: list[str], prompt: str = "", *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        cwd=cwd or repo.root,
+        env=repo.environment,
+        input=prompt,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+def asked(stub: Stub) -> str:
+    """All that the last request to the model says."""
+    return "\n".join(text for _, _, text in stub.conversations()[-1])

@@ -1,0 +1,80 @@
+"""The calls of sow that stand in a text, and what the real command line makes of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from sow.cli.parse import parse
+from sow.cli.registry import GROUPS, find
+from sow.cli.spec import GLOBAL, Command
+from sow.errors import SowError
+
+PLACEHOLDER = re.compile(r"…|[A-Z]+…?")
+
+
+def calls(text: str) -> tuple[list[str], list[str]]:
+    """The lines of a text that start with `sow `: those in fences, and those in backticks inside the text."""
+    fenced: list[str] = []
+    inline: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = line.strip()[: len(line.strip()) - len(line.strip().lstrip("`"))]
+        if len(mark) >= 3 and (not fence or mark == fence):
+            fence = "" if fence else mark
+        elif fence:
+            said = line.strip().removeprefix("$ ")
+            fenced += [said] if said.startswith("sow ") else []
+        else:
+            inline += re.findall(r"`(sow [^`]*)`", line)
+    return fenced, inline
+
+
+def commands(text: str) -> list[str]:
+    """All of them."""
+    return [line for part in calls(text) for line in part]
+
+
+def parsed(line: str) -> tuple[Command, dict[str, Any]]:
+    """What the real command line makes of a whole call; the file that its output goes to is the shell's affair."""
+    command, rest = find(shlex.split(line.partition(" > ")[0], comments=True)[1:])
+    return command, parse(command, rest)[0]
+
+
+def check(line: str) -> None:
+    """A call in running text: `a|b` stands for several; each parses as a whole, or names what there is."""
+    head, bar, tail = line.partition("|")
+    if bar:
+        start, _, first = head.rpartition(" ")
+        second, _, rest = tail.partition(" ")
+        for choice in (first, *second.split("|")):
+            check(f"{start} {choice} {rest}".strip())
+        return
+    try:
+        parsed(line)
+    except SowError:
+        check_mention(line)
+
+
+def check_mention(line: str) -> None:
+    """A call that is only mentioned: a command that exists, and flags that it has."""
+    words = line.split()[1:]
+    if words == ["--version"] or (len(words) == 1 and _is_group(words[0])):
+        return
+    command, left = find(words)
+    flags = {option.flag for option in (*GLOBAL, *command.options)}
+    pattern = any(PLACEHOLDER.fullmatch(word) for word in left)  # then its other words are values
+    odd = [word for word in left if word not in flags and (word[0] == "-" or not pattern)]
+    if odd:
+        raise SowError(f"{line}: {odd[0]} is nothing that {command.name} has", "write it as it is")
+
+
+def _is_group(word: str) -> bool:
+    return word in GROUPS and all(word != command.name for command in _table(word))
+
+
+def _table(group: str) -> list[Command]:
+    from sow.cli.registry import commands as table
+
+    return table(group)

@@ -1,0 +1,150 @@
+"""The door to repositories of others: many at once, in time, without a question, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+
+from sow.errors import Failed
+from sow.system import remote
+from sow.system.remote import Ask
+
+
+@pytest.fixture(autouse=True)
+def _at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own git sees only the test's home."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Path) -> None:
+    """Thirty questions, more than run at once, are answered each with its own answer."""
+    asks = [Ask(["ls-remote", "--", str(bare_repo.root if number % 3 else tmp_path / "no")]) for number in range(30)]
+    answers = remote.run_all(asks, timeout=60)
+    head = bare_repo.git("rev-parse", "HEAD").strip()
+    assert [head in each.out for each in answers] == [bool(number % 3) for number in range(30)]
+    assert [bool(each.code) for each in answers] == [not number % 3 for number in range(30)]
+
+
+def test_they_run_at_the_same_time(bare_repo: Repo) -> None:
+    """Ten that take a second each take far less than ten seconds together."""
+    slow = Ask(["-c", "alias.slow=!sleep 1", "slow"])
+    started = time.monotonic()
+    assert all(each.code == 0 for each in remote.run_all([slow] * 10, timeout=60))
+    assert time.monotonic() - started < 8
+
+
+def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    """After its time git and its children are gone, and the others have their answers."""
+    mark = tmp_path / "pid"
+    late = Ask(["-c", f"alias.late=!sh -c 'echo $$ > {mark}; sleep 600'", "late"])
+    answers = remote.run_all([late, Ask(["version"])], timeout=1.5)
+    assert [each.stopped for each in answers] == ["timeout", ""]
+    pid = int(mark.read_text())
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            break
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
+    """Git that leaves a program with its pipes behind, as ssh may with a shared connection, has its answer at once."""
+    mark = tmp_path / "pid"
+    leaving = Ask(["-c", f"alias.leave=!setsid sh -c 'echo $$ > {mark}; exec sleep 600' & echo said", "leave"])
+    started = time.monotonic()
+    answer = remote.run(leaving, timeout=300)
+    assert (answer.code, answer.out, answer.stopped) == (0, "said\n", "")
+    assert time.monotonic() - started < 200
+    os.kill(int(mark.read_text()), signal.SIGKILL)
+
+
+def test_a_watcher_ends_them() -> None:
+    """One word of the watcher, and every command is ended and says why."""
+    words = iter(["", "", "enough"])
+    answer = remote.run(Ask(["-c", "alias.slow=!sleep 600", "slow"]), timeout=60, watch=lambda: next(words, "enough"))
+    assert answer.stopped == "enough"
+
+
+def test_nobody_is_asked_for_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git that wants a user name runs no helper that could ask, opens no terminal, and fails at once."""
+    helper = tmp_path / "helper"
+    helper.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\necho secret\n")
+    helper.chmod(0o755)
+    Path(os.environ["HOME"], ".gitconfig").write_text(f"[core]\n\taskPass = {helper}\n")
+    for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
+        monkeypatch.setenv(name, str(helper))
+    answer = remote.run(Ask(["credential", "fill"], input="protocol=https\nhost=127.0.0.1\n\n"), timeout=30)
+    assert answer.code
+    assert "terminal prompts disabled" in answer.err
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("url", ["ext::sh -c 'touch owned'", "git://127.0.0.1:1/x", "http://127.0.0.1:1/x"])
+def test_other_protocols_are_shut(tmp_path: Path, url: str) -> None:
+    """Even a URL that nobody checked reaches no other protocol, whatever the user's settings allow."""
+    Path(os.environ["HOME"], ".gitconfig").write_text(
+        '[protocol]\n\tallow = always\n[protocol "ext"]\n\tallow = always\n'
+    )
+    answer = remote.run(Ask(["ls-remote", "--", url], folder=str(tmp_path)), timeout=30)
+    assert answer.code
+    assert "not allowed" in answer.err
+    assert not (tmp_path / "owned").exists()
+
+
+def test_much_is_told_and_much_is_said() -> None:
+    """A long input is taken while a long output is read, and no more of that is kept than the limit."""
+    text = "x" * 79 + "\n"
+    answer = remote.run(Ask(["-c", "alias.echo=!cat", "echo"], input=text * 40_000), timeout=60)
+    assert answer.code == 0
+    assert len(answer.out) == remote.MOST
+
+
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """A missing folder is our error and no crash."""
+    with pytest.raises(Failed, match="is gone"):
+        remote.run(Ask(["version"], folder=str(tmp_path / "gone")), timeout=30)
+
+
+def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where git is missing, that is said."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Failed, match="git is not installed"):
+        remote.run(Ask(["version"]), timeout=30)
+
+
+INTERRUPTED = """
+import os, sys
+from sow.system import remote
+from sow.system.remote import Ask
+
+def watch():
+    if os.path.exists("pid") and os.path.getsize("pid"):
+        os.kill(os.getpid(), int(sys.argv[2]))
+    return ""
+
+os.chdir(sys.argv[1])
+slow = ["-c", "alias.slow=!sh -c 'echo $$ > pid; sleep 600'", "slow"]
+remote.run(Ask(slow, folder=sys.argv[1]), timeout=60, watch=watch)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing(tmp_path: Path, environment: dict[str, str], number: int) -> None:
+    """Ctrl-C and a polite end take git with them, and all that it started."""
+    words = [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number))]
+    done = subprocess.run(words, env=environment, capture_output=True, timeout=60)
+    assert b"KeyboardInterrupt" in done.stderr
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            break
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}").exists()

@@ -1,0 +1,64 @@
+"""docs/execution-layer.md is true: its commands work, and its tables are what is installed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from conftest import Repo
+
+from sow.agents import layer
+from sow.cli.mcp_tools import VERBS
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "execution-layer.md").read_text()
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_layer_is_installed_as_the_page_types_it(bare_repo: Repo) -> None:
+    """The block of the page, typed in a new repository, leaves the layer."""
+    (block,) = re.findall(r"```sh\n(.*?)```", section("Install the layer"), re.DOTALL)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block], cwd=bare_repo.root, env=bare_repo.environment, capture_output=True
+    )
+    assert done.returncode == 0, done
+    assert (bare_repo.root / ".claude/commands/project/new.md").is_file()
+
+
+def test_the_orchestrators_prompt_is_printed_as_the_page_types_it(bare_repo: Repo) -> None:
+    """A goal is printed on main; once its commands were run, the project is gone on with."""
+    blocks = re.findall(r"```sh\n(.*?)```", section("Open the orchestrator"), re.DOTALL)
+    go_on, begin = blocks[1].splitlines()
+    assert "git switch -c feat/login" in bare_repo.ok(*shlex.split(begin)[1:]).out
+    bare_repo.git("switch", "-q", "-c", "feat/login")
+    bare_repo.ok("init", "--project", "Add a login")
+    bare_repo.ok(*go_on.split()[1:])
+
+
+def test_the_table_of_places_is_what_is_installed() -> None:
+    """Each CLI has its row, and each place in it is one to which its layer writes."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", section("Install the layer"), re.M)
+    assert [name for name, _, _ in rows] == list(layer.LAYERS)
+    for name, *cells in rows:
+        for user, cell in enumerate(cells):
+            paths = [each.path for each in layer.layer(name, user=bool(user)).pieces]
+            for place in re.findall(r"`(?:~/)?([^`]+)`", cell):
+                start = place.split("*")[0]
+                assert any(path.startswith(start) for path in paths), (name, place)
+
+
+def test_the_table_of_commands_is_complete() -> None:
+    """Every packaged command is in the table, and no other."""
+    named = re.findall(
+        r"`/([\w:-]+)[ `]", section("Install the layer").partition("| command |")[2].partition("\n\n")[0]
+    )
+    assert sorted(named) == sorted(each.name.replace("/", ":") for each in layer.commands())
+
+
+def test_the_verbs_of_the_tools_are_named() -> None:
+    """The page names every verb that is offered as a tool."""
+    assert all(f"`{verb}`" in section("Tools over MCP") for verb in VERBS)
