@@ -52,6 +52,7 @@ def test_an_answer_after_the_run_is_used_by_the_next(harbour: Harbour) -> None:
     assert result.code == 0, result
     assert "Port 8080" in harbour.prompt("010", 2)
     assert len(harbour.runs()) == 1
+    assert [(each["number"], each["origin"]) for each in harbour.journal("answered")] == [(1, "ada")]
     assert harbour.statuses() == {"010": "completed", "020": "completed"}
     assert len(list((harbour.repo.root / ".sow/local/sessions/010").iterdir())) == 2  # the worker's, and a review
 

@@ -67,9 +67,12 @@ OUR_LAYOUT: dict[str, Make] = {
 
 
 def grown(make: Make, size: int) -> str:
-    """The pattern at about this size."""
+    """The pattern at about this size, and never cut: a half unit at its end may be refused sooner than a whole one."""
     unit = max((len(make(200)) - len(make(100))) // 100, 1)
-    return make(size // unit)[:size]
+    count = max(size - len(make(0)), 0) // unit
+    while len(text := make(count)) > size and count:  # numbers have more digits later
+        count = count * size // len(text) * 99 // 100
+    return text
 
 
 def once(read: Callable[[str], object], text: str) -> float:

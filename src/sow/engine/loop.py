@@ -32,6 +32,7 @@ class Loop:
     """One call of a run, from the first decision to the last; what is run is a child's matter."""
 
     __slots__ = (
+        "asked",
         "begun",
         "board",
         "breaker",
@@ -52,12 +53,15 @@ class Loop:
         self.told: dict[str, int] = {}
         self.begun: dict[str, float] = {}  # when each job began, by the clock that never jumps
         self.looked = 0.0
+        self.asked: dict[tuple[str, int | str], None] = {}  # and no answer told of, earlier calls included
         self.said = ""
         self.running: dict[str, Steps[Ended]] = {}
         run = ship.folder.run
         self.breaker = Breaker(**run["breaker"]) if "breaker" in run else Breaker()
         self.budget: Budget = budget_of(ship, desks)
         ship.stop_new = lambda: self.budget.stop_new(time.time())
+        for entry in ship.folder.journal("question", "answered"):
+            self._hear_question(entry)
         ship.listeners.append(self._hear)
         self.board = self.make_board()
         for pool in run.get("pools", ()):
@@ -87,6 +91,10 @@ class Loop:
         """See whether a job that asks or failed may go on."""
         raise NotImplementedError
 
+    def who_answered(self, ident: str, number: int | str) -> str | None:
+        """Who answered a question; nobody yet: None."""
+        raise NotImplementedError
+
     def end_facts(self, ident: str) -> dict[str, Any]:
         """What the journal keeps of a job that has ended."""
         raise NotImplementedError
@@ -103,6 +111,7 @@ class Loop:
         """Go on until nothing can be done any more without somebody else; returns the exit code."""
         with Interrupts() as interrupts:
             try:
+                self.tell_answers()
                 pause = SHORTEST
                 while not self._is_over():
                     self.interrupts += bool(interrupts.take())
@@ -154,6 +163,13 @@ class Loop:
         for ident, status in self.board.statuses().items():
             if status in ("asking", "failed"):
                 self.look_at(ident)
+
+    def tell_answers(self) -> None:
+        """What was answered since the last look, or between two calls, is in the journal, once."""
+        for ident, number in list(self.asked):
+            origin = self.who_answered(ident, number)
+            if origin is not None:
+                self.ship.tell("answered", task=ident, number=number, origin=origin)
 
     def _start(self) -> int:
         """Start what the board says."""
@@ -238,6 +254,15 @@ class Loop:
             spend(self.budget, entry)
         elif entry["event"] == "limit":
             self._rest(entry["executor"], entry["until"])
+        else:
+            self._hear_question(entry)
+
+    def _hear_question(self, entry: dict[str, Any]) -> None:
+        key = (entry.get("task"), entry.get("number"))
+        if entry["event"] == "answered":
+            self.asked = {each: None for each in self.asked if each != key}
+        elif entry["event"] == "question" and isinstance(key[0], str) and isinstance(key[1], int | str):
+            self.asked[key[0], key[1]] = None
 
     def _rest(self, executor: str, until: float) -> None:
         """Nothing starts with an executor until its limit ends; who has another one takes that."""

@@ -63,12 +63,14 @@ class PlanLoop(Loop):
         task = self._task(ident)
         now = BOARD.get(task["status"], "waiting")
         if now == "waiting":
-            last = task["questions"][-1] if task["questions"] else None
-            facts = {"number": last["number"], "origin": last["answered_by"]} if last else {}
-            self.ship.tell("answered", task=ident, **facts)
+            self.tell_answers()
             self.board.answered(ident)
         elif now in ("completed", "abandoned") or now != self.board.status(ident):
             self.board.ended(ident, now)
+
+    def who_answered(self, ident: str, number: int | str) -> str | None:
+        asked = self._task(ident)["questions"] if ident in self.tasks else []
+        return next((each["answered_by"] for each in asked if each["number"] == number), None)
 
     def end_facts(self, ident: str) -> dict[str, Any]:
         task = self._task(ident)

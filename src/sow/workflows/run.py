@@ -7,7 +7,6 @@ import os
 from sow.domain import graph
 from sow.domain.decide import Board, Job
 from sow.domain.workflow_agent import DONE
-from sow.engine import standing_answer
 from sow.engine.loop import Loop
 from sow.store import restoring, workflow_acts, workflow_design, workflow_questions
 from sow.workflows import advising, checking, opening, replanning
@@ -32,12 +31,11 @@ SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "
 class CrewLoop(Loop):
     """One call of `sow workflow run`."""
 
-    __slots__ = ("answers", "deck", "seen")
+    __slots__ = ("deck", "seen")
 
     def __init__(self, deck: Deck, *, tick: Callable[[float], None]) -> None:
         self.deck = deck
         self.seen: dict[str, tuple[int, int]] = {}
-        self.answers = len(deck.workflow().get("answers", []))  # how many were told of
         workflow_acts.set_progress(deck.home, "in_progress")
         if deck.yes and deck.workflow().get("approval", {}).get("digest") != deck.plan.digest:
             replanning.approve(deck, deck.plan)
@@ -142,20 +140,15 @@ class CrewLoop(Loop):
     def look_at(self, ident: str) -> None:
         now = self._stand(ident)
         if now == "waiting":
-            self._tell_answers()
+            self.tell_answers()
             self.board.answered(ident)
         elif now == "completed" or now != self.board.status(ident):
             self.board.ended(ident, now)
 
-    def _tell_answers(self) -> None:
-        """What was answered since the last look is in the journal, once."""
-        answers = self.deck.workflow().get("answers", [])
-        for each in answers[self.answers :]:
-            if each["answered_by"] == standing_answer.NAME:
-                continue  # told of when it was given
-            facts = {"number": f"w{each['number']}", "origin": each["answered_by"]}
-            self.ship.tell("answered", task=each["member"], **facts)
-        self.answers = len(answers)
+    def who_answered(self, ident: str, number: int | str) -> str | None:
+        given = self.deck.workflow().get("answers", [])
+        found = (each["answered_by"] for each in given if f"w{each['number']}" == number and each["member"] == ident)
+        return next(found, None)
 
     def end_facts(self, ident: str) -> dict[str, Any]:
         state = self.deck.workflow()["members"].get(ident)
