@@ -16,7 +16,7 @@ def test_records_are_numbered(repo: Repo) -> None:
     first = Path(repo.ok("adr", "new", "Use PostgreSQL for *all* data!").out.strip())
     second = Path(repo.ok("adr", "new", "Čeština", "--status", "proposed").out.strip())
     assert first == repo.root / ADRS / "0001-use-postgresql-for-all-data.md"
-    assert second.name == "0002-e-tina.md"
+    assert second.name == "0002-cestina.md"
     text = first.read_text()
     assert text.startswith("# 1. Use PostgreSQL for *all* data!\n\n- Status: accepted\n- Date: 20")
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
@@ -31,6 +31,14 @@ def test_records_are_numbered(repo: Repo) -> None:
         (2, "Čeština", "proposed"),
     ]
     assert "Use PostgreSQL" in repo.ok("adr", "list").out
+
+
+def test_letters_lose_their_accents(repo: Repo) -> None:
+    """A title in another language than English gives a name that can be read and typed."""
+    repo.ok("adr", "new", "Über naïve Lösungen")
+    repo.ok("adr", "new", "東京")
+    names = sorted(path.name for path in (repo.root / ".sow/knowledge/adrs").glob("0*"))
+    assert names == ["0001-uber-naive-losungen.md", "0002-decision.md"]
 
 
 def test_a_list_of_records_that_others_wrote(repo: Repo) -> None:

@@ -71,7 +71,9 @@ def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
     library.ok("context", "010")
     assert state(library)["references"] == ["docs/api.md", DOCUMENT]
     (library.root / DOCUMENT).unlink()
-    assert "0 of 4 documents" in library.ok("context", "010").out
+    said = library.ok("context", "010").out
+    assert "0 of 4 documents" in said
+    assert "none fits: say more in the task's description" in said
     assert (state(library)["references"], state(library)["context"]) == (["docs/api.md"], [])
 
 

@@ -104,6 +104,8 @@ def _show(task: Task, choice: Choice, *, written: bool) -> None:
     rows += [(each["kind"], sizes.shown(each["size"]), _place(each), each["reason"]) for each in choice.chosen]
     if len(rows) > 1:
         out(table(rows))
+    if choice.considered and not choice.chosen and not choice.left_out:
+        out("none fits: say more in the task's description, where a document's name is enough")
     for each in choice.left_out:
         out(harmless_line(f"left out, for want of room: {each['path']} ({sizes.shown(each['size'])})"))
     if written and choice.chosen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.domain import ids
 from sow.errors import SowError
 from sow.store import artifacts
 from sow.store.disk import create_file, list_folder, make_folders
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 STATUSES = ("proposed", "accepted", "rejected", "deprecated", "superseded")
 RETIRED = ("rejected", "deprecated", "superseded")
 DIGITS = 4
-MOST_SLUG = 60
 MOST_READ = 1 << 20
 TEMPLATE = """\
 # {number}. {title}
@@ -93,9 +93,11 @@ def workplace(home: Home, cwd: str) -> Home:
 
 
 def slug(title: str) -> str:
-    """A title as a part of a file name."""
-    letters = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in title.lower())
-    return "-".join(letters.split())[:MOST_SLUG].strip("-") or "decision"
+    """A title as a part of a file name; letters lose their accents."""
+    import unicodedata
+
+    plain = "".join(each for each in unicodedata.normalize("NFKD", title) if not unicodedata.combining(each))
+    return ids.slug_of(plain) or "decision"
 
 
 def status_of(text: str) -> str:
