@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench import running
-from bench.timing import SOW
+from bench.timing import SOW, in_memory
 
 FILES = 10_000
 TASKS = 50
@@ -20,10 +20,11 @@ WORKER = '#!/bin/sh\necho done > "part-$SOW_TASK.txt"\n'
 
 def per_task(scratch: Path) -> tuple[float, float]:
     """Seconds for each task of a run in worktrees, and for the same with nothing but git."""
-    root = _large(scratch / "large")
-    by_hand = _plain(root, scratch / "plain", PLAIN // 2)
-    taken = _run(root, scratch)
-    by_hand += _plain(root, scratch / "plain-again", PLAIN // 2)
+    with in_memory(scratch) as place:
+        root = _large(place / "large")
+        by_hand = _plain(root, place / "plain", PLAIN // 2)
+        taken = _run(root, place)
+        by_hand += _plain(root, place / "plain-again", PLAIN // 2)
     return taken / TASKS, by_hand / PLAIN
 
 

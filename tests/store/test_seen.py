@@ -7,6 +7,7 @@ import time
 
 from conftest import Repo
 
+from sow.store import desk as desks
 from sow.store import home as homes
 from sow.store import project as projects
 from sow.store.seen import FRESH, STEP, Seen
@@ -66,3 +67,52 @@ def test_a_desk_that_is_gone_is_an_edit(task_repo: Repo) -> None:
     os.rename(os.path.dirname(path), f"{seen.home.root}/elsewhere")
     edits = {edit.path: edit for edit in turn.edits()}
     assert edits[path].now is None and (edits[path].good or "").startswith("schema_version")
+
+
+def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> None:
+    """A turn that was over when another one looked does not look again, and finds what was edited all the same."""
+    seen, project, path = opened(task_repo)
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    first.over = second.over = time.monotonic()
+    assert [edit.path for edit in first.edits()] == [path]
+    scanned = seen.scanned
+    assert [edit.path for edit in second.edits()] == [path]
+    assert seen.scanned == scanned
+
+
+def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
+    """What was edited after the scan of another turn is found by the turn that ended later."""
+    seen, project, path = opened(task_repo)
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    first.over = time.monotonic()
+    assert first.edits() == []
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    second.over = time.monotonic()
+    assert [edit.path for edit in second.edits()] == [path]
+
+
+def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> None:
+    """Where two turns share a scan, the second one does not judge what the first one has taken back since."""
+    seen, project, path = opened(task_repo)
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    first.over = second.over = time.monotonic()
+    for edit in first.edits():
+        edit.take_back(seen.home)
+    assert second.edits() == []
+
+
+def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None:
+    """A state that was written through sow before and after the scan of another turn is no edit by hand."""
+    seen, project, _ = opened(task_repo)
+    desk = desks.find(seen.home, project, "010")
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    for turn in (first, second):
+        loaded = desk.load()
+        desk.save(loaded, loaded["task"], project["project_id"])
+        turn.over = first.over = second.over = min(time.monotonic(), first.over)
+        assert turn.edits() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
     assert facts[0] == facts[1]
     assert facts[0][root] == (os.getpid(), root)
     assert Proc().marked("SOW_MARK", MARK) - pids == Ps().marked("SOW_MARK", MARK) - pids == {root}
-    assert set(tree.relatives(root, Proc())) == set(tree.relatives(root, Ps())) == pids
+    assert set(tree.relatives(root, Proc().everybody())) == set(tree.relatives(root, Ps().everybody())) == pids
     assert tree.family(-1, MARK, {}, Proc()) == tree.family(-1, MARK, {}, Ps()) == {root, *pids}
 
 
@@ -142,3 +143,25 @@ def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: Proc 
         os.kill(member, signal.SIGKILL)
         leader.kill()
         leader.wait()
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Path, left: str) -> None:
+    """Children that ended before one of them was closed need one look, and nothing is left of any of them."""
+    script = f"{LEFT[left]}; echo done"
+    code = f"first, second = start(['true']), start(['sh', '-c', {script!r}])"
+    told = f"{code}; follow(first); follow(second); codes = [first.close(), second.close()]"
+    assert supervise(f"{told}; tell([codes, state(there('left')) in {GONE}])", tmp_path) == [[0, 0], True]
+
+
+def test_a_look_is_as_new_as_it_has_to_be() -> None:
+    """A table of processes serves whoever ended before it was made, and nobody who ended after that."""
+    nursery, before = tree.Nursery(), time.monotonic()
+    table = nursery.look(Proc(), before)
+    assert nursery.look(Proc(), before) is table
+    child = subprocess.Popen(["sleep", "300"])
+    try:
+        assert child.pid in nursery.look(Proc(), time.monotonic())
+    finally:
+        child.kill()
+        child.wait()

@@ -121,7 +121,8 @@ class Loop:
                     self._look_around()
                     self.tick(time.monotonic())
                     pause = SHORTEST if moved else min(pause * 1.5, LONGEST)
-                    interrupts.sleep(pause)
+                    if interrupts.sleep(pause):
+                        pause = SHORTEST  # a turn that is over takes two steps
                 return self._code()
             except Elsewhere as problem:
                 self.ship.tell("waiting", reason=f"{problem.message}: {problem.hint}", until=None)

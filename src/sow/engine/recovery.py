@@ -89,8 +89,10 @@ def strike(record: Record, turn: SessionTurn, environment: Mapping[str, str], mo
     """Strike secrets out of all that a turn wrote; one whose value is not at hand stays on the list by its name."""
     names = turn.get("unstruck", [])
     values = redaction.secrets(environment, names)
-    paths = dict.fromkeys((*record.files(turn["number"]), *more))
-    struck = sum(redaction.redact_file(path, values) for path in paths) if values else 0
+    struck = 0
+    if values:
+        paths = dict.fromkeys((*record.files(turn["number"]), *more))
+        struck = sum(redaction.redact_file(path, values) for path in paths)
     turn["redacted"] += struck
     missing = [name for name in names if name not in environment]
     if missing:

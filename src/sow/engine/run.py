@@ -95,8 +95,7 @@ class PlanLoop(Loop):
         mended = self.guard.mend(ident)
         if mended is not None:
             self.ship.tell("restored", task=ident, **mended)
-        project = projects.load(self.ship.home)
-        return desks.find(self.ship.home, project, ident).task()
+        return self.guard.desks[ident].task()
 
 
 def _guard(ship: Ship) -> HomeGuard:

@@ -39,9 +39,11 @@ class SupervisedRunner:
 
     __slots__ = (
         "adapter",
+        "among_others",
         "code",
         "environment",
         "files",
+        "gone",
         "let_through",
         "limits",
         "mark",
@@ -63,6 +65,7 @@ class SupervisedRunner:
         mark: str,
         on_event: Callable[[Event], str],
         strike: Callable[[Iterable[str]], object],
+        among_others: bool = False,
     ) -> None:
         self.adapter = adapter
         self.files = files
@@ -72,7 +75,9 @@ class SupervisedRunner:
         self.marks = marks
         self.mark = mark
         self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
+        self.among_others = among_others  # whether one thread follows several
         self.seconds = 0.0
+        self.gone = float("inf")  # when nobody of its family was there any more
         self.strike = strike  # told of files beyond the session's folder
         self.code: int | None = None
 
@@ -115,8 +120,11 @@ class SupervisedRunner:
         started = time.monotonic()
         try:
             yield from self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
+            if self.among_others:
+                yield  # the others may have ended, too: one look at what is left of their families serves all
         finally:
             code = self.code = child.close()
+            self.gone = child.gone
             self.seconds = time.monotonic() - started
         return Ending(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 

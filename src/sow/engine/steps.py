@@ -45,10 +45,12 @@ class Interrupts:
                 self._before[number] = signal.signal(number, _hear if number == signal.SIGCHLD else self._note)
         return self
 
-    def sleep(self, seconds: float) -> None:
-        """Wait so long, or until a signal comes: a child that ends is one, too."""
-        if select.select([self._bell[0]], [], [], seconds)[0]:
+    def sleep(self, seconds: float) -> bool:
+        """Wait so long, or until a signal comes, and whether one came: a child that ends is one, too."""
+        rang = bool(select.select([self._bell[0]], [], [], seconds)[0])
+        if rang:
             os.read(self._bell[0], BELL)
+        return rang
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if not self.patient and not tree.NURSERY.name:  # nobody has to be asked first

@@ -217,6 +217,8 @@ class Seat:
         except SowError as error:  # such as a program that cannot be started
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
+        if self.snapshot is not None:
+            self.snapshot.over = runner.gone
         self.denied += story.denied
         if self.reported:
             outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
@@ -262,6 +264,7 @@ class Seat:
             let_through=self.let_through(),
             marks=self.marks(record),
             mark=record.session["mark"],
+            among_others=self.crew.seen is not None,
             on_event=lambda event: self._hear(event, record),
             strike=lambda paths: strike(record, turn, self.crew.environment, paths),
         )

@@ -227,24 +227,26 @@ def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode
     """The whole old file or the whole new one, whatever happens: write aside, sync, rename, sync the folder."""
     temporary = _temporary(path)
     try:
-        descriptor = disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    except OSError as error:
-        raise failure("write", path, error) from None
-    try:
-        try:
-            if mode is not None:
-                disk.set_mode(descriptor, mode)
-            write_all(disk, descriptor, text.encode("utf-8"))
-            if durable:
-                disk.sync(descriptor)
-        finally:
-            disk.close(descriptor)
+        write_new(disk, temporary, text, durable=durable, mode=mode)
         disk.replace(temporary, path)
         if durable:
             sync_folder(disk, os.path.dirname(path))
     except OSError as error:
         remove_quietly(temporary)
         raise failure("write", path, error) from None
+
+
+def write_new(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
+    """Write a file that is not there yet; its name becomes durable with its folder."""
+    descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        if mode is not None:
+            disk.set_mode(descriptor, mode)
+        write_all(disk, descriptor, text.encode("utf-8"))
+        if durable:
+            disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
 
 
 def write_all(disk: Disk, descriptor: int, data: bytes) -> None:

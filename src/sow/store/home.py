@@ -99,9 +99,9 @@ class Home:
             refuse_link(folder)
             folder = os.path.dirname(folder)
 
-    def kept(self, *parts: str) -> str:
+    def kept(self, owner: str) -> str:
         """A folder for what git cannot switch, stash or clean away."""
-        return make_folders(self.disk, self.checkout.common, ("sow", *parts))
+        return self._beside_git(self.checkout.common, owner)
 
     def lock(self) -> Lock:
         """The short lock on every state file of this checkout: on the folder that holds them all."""
@@ -109,7 +109,14 @@ class Home:
 
     def claim(self, name: str, *, purpose: str) -> Claim:
         """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
-        return Claim(make_folders(self.disk, self.checkout.git, ("sow", "claims")), name, purpose=purpose)
+        return Claim(self._beside_git(self.checkout.git, "claims"), name, purpose=purpose)
+
+    def _beside_git(self, place: str, name: str) -> str:
+        """A folder of ours in a git folder, made when it is missing; nothing in it has to outlive the machine."""
+        ours = f"{place}/sow"
+        if is_folder(ours) and is_folder(f"{ours}/{name}"):
+            return f"{ours}/{name}"
+        return make_folders(self.disk, place, ("sow", name))
 
     def claimant(self, name: str) -> Holder | None:
         """Who has that claim now; nothing is made or taken."""

@@ -78,5 +78,13 @@ def folder(home: Home, project_id: str) -> str:
     return f"{home.checkout.common}/sow/{project_id}"
 
 
+def names(home: Home, project_id: str) -> set[str]:
+    """The names of all copies of a project."""
+    try:
+        return set(os.listdir(folder(home, project_id)))
+    except FileNotFoundError:
+        return set()
+
+
 def _path(home: Home, project_id: str, name: str) -> str:
     return f"{folder(home, project_id)}/{name}.yaml"

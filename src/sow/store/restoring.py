@@ -52,10 +52,12 @@ def take_edit_back(desk: Desk, project_id: str) -> str:
 def bring_task_back(desk: Desk, project_id: str) -> bool:
     """Restore what is missing of a task, or older than its last copy: state, notes, description; under the lock."""
     home = desk.home
-    notes = bring_back(home, project_id, kept.of_notes(desk.id), desk.notes_path)
-    words = bring_back(home, project_id, kept.of_description(desk.id), desk.description_path)
-    state = bring_back(home, project_id, desk.id, desk.state_path)
-    return state or notes or words
+    found = bring_back(home, project_id, desk.id, desk.state_path)
+    timeless = {kept.of_notes(desk.id): desk.notes_path, kept.of_description(desk.id): desk.description_path}
+    for name, path in timeless.items():  # these have no revision: they can only be missing
+        if not os.path.lexists(path):
+            found = bring_back(home, project_id, name, path) or found
+    return found
 
 
 def keep_description(desk: Desk, project_id: str) -> None:

@@ -31,9 +31,10 @@ STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second 
 class File:
     """One state file: whose it is, the name of its kept copy, and its task or agent."""
 
-    __slots__ = ("name", "owner", "task")
+    __slots__ = ("name", "owner", "place", "task")
 
-    def __init__(self, owner: str, name: str, task: str) -> None:
+    def __init__(self, owner: str, name: str, task: str, place: int) -> None:
+        self.place = place  # in the order in which edits are judged
         self.owner = owner  # the project or the workflow
         self.name = name
         self.task = task  # nothing for the state of the project or the workflow itself
@@ -42,12 +43,15 @@ class File:
 class Look:
     """One file at one moment: its text, None where there is none, and which copy of it was kept then."""
 
-    __slots__ = ("copy", "stamp", "sure", "text")
+    __slots__ = ("copy", "is_kept", "stamp", "sure", "text")
 
-    def __init__(self, stamp: Stamp | None, text: str | None, copy: tuple[int, int], *, sure: bool) -> None:
+    def __init__(
+        self, stamp: Stamp | None, text: str | None, copy: tuple[int, int], *, sure: bool, is_kept: bool = False
+    ) -> None:
         self.stamp = stamp
         self.text = text
         self.copy = copy
+        self.is_kept = is_kept  # whether the copy had the same text
         self.sure = sure  # whether any later change must show in the stamp
 
 
@@ -79,41 +83,53 @@ class Seen:
         self.turns.add(turn)
         return self.looks
 
-    def scan(self, project: ProjectState | None) -> dict[str, Look]:
-        """Every state file as it is now; the very same look as the last time where nothing was written since."""
+    def scan(self, project: ProjectState | None, after: float = float("inf")) -> dict[str, Look]:
+        """Every state file as it is now; the very same look as the last time where nothing was written since.
+
+        One scan serves all turns that were over before it: with `after`, one that began later than that is good enough.
+        """
+        if self.scanned > after:
+            return self.looks
+        self.scanned = time.monotonic()
         if project is not None:
             owner = project["project_id"]
-            self.files.setdefault(projects.path(self.home), File(owner, "project", ""))
+            self._learn(projects.path(self.home), owner, "project", "")
             for phase in project["phases"]:
                 self._list(owner, phase["name"])
         self._list_workflow()
-        found = {path: look for path in self._suspects(self._copies()) if (look := self._look(path))}
+        found = {path: look for path in self._suspects(self._copies()) if (look := self.look(path))}
         if found:
             self.looks = {**self.looks, **found}
             self.changes += found
-        self.scanned = time.monotonic()
         return self.looks
 
     def _copies(self) -> dict[str, set[str]]:
         """The names of the copies that are kept for each owner."""
         owners = {file.owner for file in self.files.values()}
-        return {owner: set(list_folder(kept.folder(self.home, owner))) for owner in owners}
+        return {owner: kept.names(self.home, owner) for owner in owners}
 
     def _suspects(self, copies: dict[str, set[str]]) -> list[str]:
         """The files that may be others than at the last look: one call to the system for each of them."""
         found, looks, lstat = [], self.looks, os.lstat
         for path, file in self.files.items():
             known = looks.get(path, UNKNOWN)
+            if known.stamp is None and not _is_there(path):  # quicker than the error of the other call
+                if known.copy != NO_COPY or f"{file.name}.yaml" in copies[file.owner]:
+                    found.append(path)
+                continue
             try:
                 facts = lstat(path)
             except OSError:
-                if known.copy != NO_COPY or known.stamp is not None or f"{file.name}.yaml" in copies[file.owner]:
-                    found.append(path)
+                found.append(path)
                 continue
             stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
             if not known.sure or known.stamp != stamp:
                 found.append(path)
         return found
+
+    def _learn(self, path: str, owner: str, name: str, task: str) -> None:
+        if path not in self.files:
+            self.files[path] = File(owner, name, task, len(self.files))
 
     def _list(self, owner: str, phase: str) -> None:
         """Learn of the desks of a phase, a task's notes before its state, if one came or went."""
@@ -123,8 +139,8 @@ class Seen:
             return
         for ident in sorted((name for name in list_folder(folder) if is_task_id(name)), key=int):
             desk = Desk(self.home, phase, ident)
-            self.files.setdefault(desk.notes_path, File(owner, kept.of_notes(ident), ident))
-            self.files.setdefault(desk.state_path, File(owner, ident, ident))
+            self._learn(desk.notes_path, owner, kept.of_notes(ident), ident)
+            self._learn(desk.state_path, owner, ident, ident)
         self.folders[phase] = stamp if stamp and _is_settled(stamp) else None
 
     def _list_workflow(self) -> None:
@@ -139,18 +155,20 @@ class Seen:
         except SowError:
             return
         owner = loaded["workflow"]["id"]
-        self.files.setdefault(folder.state_path, File(owner, COPY, ""))
+        self._learn(folder.state_path, owner, COPY, "")
         for desk in folder.desks(loaded):
-            self.files.setdefault(desk.notes_path, File(owner, kept.of_notes(desk.id), desk.id))
+            self._learn(desk.notes_path, owner, kept.of_notes(desk.id), desk.id)
 
-    def _look(self, path: str) -> Look | None:
+    def look(self, path: str) -> Look | None:
         """A new look at a file, or nothing where it would be the last one again."""
         known = self.looks.get(path)
         stamp = _stamp(path)
         file = self.files[path]
         copy = kept.stamp(self.home, file.owner, file.name)
         if stamp is not None:
-            return Look(stamp, self._read(path), copy, sure=_is_settled(stamp))
+            text = self._read(path)
+            is_kept = text is not None and text == kept.recall(self.home, file.owner, file.name)
+            return Look(stamp, text, copy, sure=_is_settled(stamp), is_kept=is_kept)
         if known is not None and known.stamp is None and known.copy == copy:
             return None
         return Look(None, None, copy, sure=False)
@@ -162,6 +180,11 @@ class Seen:
             return None
         except SowError:
             return UNREADABLE
+
+
+def _is_there(path: str) -> bool:
+    """Whether there is something, be it a link to nothing."""
+    return os.access(path, os.F_OK, follow_symlinks=False)
 
 
 def _stamp(path: str) -> Stamp | None:

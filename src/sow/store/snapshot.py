@@ -58,7 +58,7 @@ class Snapshot:
     It is about the project and the workflow of a checkout, whichever of them there is.
     """
 
-    __slots__ = ("__weakref__", "changes", "home", "looks", "project", "seen")
+    __slots__ = ("__weakref__", "changes", "home", "looks", "over", "project", "seen")
 
     def __init__(self, home: Home, project: ProjectState | None = None, seen: Seen | None = None) -> None:
         self.home = home
@@ -66,21 +66,25 @@ class Snapshot:
         self.seen = seen or Seen(home)
         self.looks = self.seen.begin(self, self.project)
         self.changes = len(self.seen.changes)
+        self.over = float("inf")  # since when nobody of this turn can have written anything; now, where nobody says
 
     def edits(self) -> list[Edit]:
         """What was edited by hand since: the project's own state first, and a task's notes before its state."""
-        now = self.seen.scan(self.project)
+        now = self.seen.scan(self.project, self.over)
         self.seen.turns.discard(self)
-        changed = set(self.seen.changes[self.changes :])
-        different = [path for path in self.seen.files if path in changed] if changed else []
-        return [edit for path in different if (edit := self._edit(path, now[path]))]
+        changed = sorted(set(self.seen.changes[self.changes :]), key=lambda path: self.seen.files[path].place)
+        return [edit for path in changed if (edit := self._edit(path, now[path]))]
 
     def _edit(self, path: str, now: Look) -> Edit | None:
         """How a file differs from what it should be: the copy that sow kept meanwhile, else what it was before."""
         file = self.seen.files[path]
         before = self.looks.get(path, UNKNOWN)
         wrote = now.copy != before.copy
+        if wrote and now.is_kept:
+            return None
         good = (kept.recall(self.home, file.owner, file.name) if wrote else None) or before.text
+        if now.text != good:  # unless another turn that shares the look has written it since, or put it right
+            now = self.seen.look(path) or now
         if now.text == good:
             return None
         return Edit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)

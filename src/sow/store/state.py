@@ -17,8 +17,42 @@ if TYPE_CHECKING:
 
     Validate = Callable[[Any, str], None]
 
-MOST_CHECKED = 64
-_CHECKED: dict[tuple[str, Validate], dict[str, Any]] = {}  # by the text itself: never out of date
+MOST_REMEMBERED = 2 << 20  # characters of text
+
+
+class Checked:
+    """Documents that were checked lately, by their text itself, so that none is ever out of date."""
+
+    __slots__ = ("documents", "size")
+
+    def __init__(self) -> None:
+        self.documents: dict[tuple[str, Validate], dict[str, Any]] = {}
+        self.size = 0
+
+    def get(self, text: str, validate: Validate) -> dict[str, Any] | None:
+        """A document of one's own, which may be changed."""
+        known = self.documents.get((text, validate))
+        return None if known is None else {key: _copy(each) for key, each in known.items()}
+
+    def add(self, text: str, validate: Validate, data: dict[str, Any]) -> None:
+        """Remember one more, and forget the oldest where that is too much."""
+        if (text, validate) not in self.documents:
+            self.size += len(text)
+        self.documents[text, validate] = {key: _copy(each) for key, each in data.items()}
+        while self.size > MOST_REMEMBERED:
+            oldest = next(iter(self.documents))
+            self.size -= len(oldest[0])
+            del self.documents[oldest]
+
+
+def _copy(value: Any) -> Any:
+    """The same value, which may be changed without changing this one; most are texts, which is why they come first."""
+    if isinstance(value, dict):
+        return {key: each if type(each) is str else _copy(each) for key, each in value.items()}
+    return [each if type(each) is str else _copy(each) for each in value] if isinstance(value, list) else value
+
+
+CHECKED = Checked()
 
 
 class OtherVersion(SowError):
@@ -27,25 +61,11 @@ class OtherVersion(SowError):
 
 def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
     """The state in a text, checked against the schema; one that was checked a moment ago is only copied."""
-    known = _CHECKED.get((text, validate))
+    known = CHECKED.get(text, validate)
     if known is None:
         known = _parse(text, path, validate)
-        _remember(text, validate, known)
-    copied: dict[str, Any] = _copy(known)
-    return copied
-
-
-def _remember(text: str, validate: Validate, data: dict[str, Any]) -> None:
-    if len(_CHECKED) >= MOST_CHECKED:
-        _CHECKED.clear()
-    _CHECKED[text, validate] = data
-
-
-def _copy(value: Any) -> Any:
-    """The same document, which may be changed without changing this one."""
-    if isinstance(value, dict):
-        return {key: _copy(each) for key, each in value.items()}
-    return [_copy(each) for each in value] if isinstance(value, list | tuple) else value
+        CHECKED.add(text, validate, known)
+    return known
 
 
 def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
@@ -91,11 +111,17 @@ def read(home: Home, path: str, validate: Validate) -> dict[str, Any]:
     return parse(home.read(path, yaml_text.MAX_BYTES), home.relative(path), validate)
 
 
-def write(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
-    """Replace the file with the next revision, which must follow the schema; returns the text."""
+def render(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
+    """The text of the next revision, which must follow the schema."""
     data["revision"] = data.get("revision", 0) + 1
     check(data, home.relative(path), validate)
     text = yaml_text.dump(data)
+    CHECKED.add(text, validate, data)  # it is read back soon, if at all
+    return text
+
+
+def write(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
+    """Replace the file with the next revision; returns the text."""
+    text = render(home, path, data, validate)
     home.replace(path, text)
-    _remember(text, validate, _copy(data))  # it is read back soon, if at all
     return text

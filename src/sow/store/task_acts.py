@@ -13,7 +13,7 @@ from sow.store import desk as desks
 from sow.store import feedback, kept, log, notes, state
 from sow.store import project as projects
 from sow.store.desk import Desk
-from sow.store.disk import failure, remove_tree_quietly, sync_folder
+from sow.store.disk import failure, remove_tree_quietly, sync_folder, write_new
 from sow.store.repair import load_for
 from sow.store.schema import VERSION
 from sow.store.validators.task import validate
@@ -125,18 +125,17 @@ def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     aside = Desk(home, desk.phase, f".new-{os.urandom(4).hex()}.tmp")
     loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
     state.check({**loaded}, f"task {task['id']}", validate)
-    home.folder("project", "phases", desk.phase, "tasks", aside.id)
+    text = state.render(home, desk.state_path, {**loaded}, validate)
     try:
-        home.replace(aside.description_path, description)
-        text = state.write(home, aside.state_path, {**loaded}, validate)
+        home.disk.make_folder(aside.folder)
+        write_new(home.disk, aside.description_path, description)
+        write_new(home.disk, aside.state_path, text)
+        sync_folder(home.disk, aside.folder)
         home.disk.replace(aside.folder, desk.folder)
         sync_folder(home.disk, parent)
     except OSError as error:
         remove_tree_quietly(aside.folder)
         raise failure("make", desk.folder, error) from None
-    except SowError:
-        remove_tree_quietly(aside.folder)
-        raise
     kept.keep(home, project_id, desk.id, text)
 
 

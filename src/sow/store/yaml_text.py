@@ -31,6 +31,8 @@ ESCAPES |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 
 
 def scalar(value: object) -> str:
     """One value on one line; a string that any YAML could take for something else is quoted."""
+    if isinstance(value, str):
+        return value if _is_plain(value) else f'"{value.translate(ESCAPES)}"'
     if value is None:
         return "null"
     if value is True or value is False:
@@ -41,11 +43,13 @@ def scalar(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return f"{value:.6f}"
-    if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} has no place in a state file")
-    if value and value[0].isalpha() and PLAIN.issuperset(value) and value[-1] != " " and value.lower() not in RESERVED:
-        return value
-    return f'"{value.translate(ESCAPES)}"'
+    raise TypeError(f"{type(value).__name__} has no place in a state file")
+
+
+def _is_plain(text: str) -> bool:
+    return bool(
+        text and text[0].isalpha() and PLAIN.issuperset(text) and text[-1] != " " and text.lower() not in RESERVED
+    )
 
 
 def dump(data: dict[str, Any]) -> str:

@@ -51,7 +51,11 @@ def is_repository(folder: str) -> bool:
 
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).rstrip("\n")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.read(descriptor, 4096)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise Failed(f"cannot read {path}: {error.strerror}", "repair the repository: git fsck") from None
+    return data.partition(b"\n")[0].decode("utf-8", "surrogateescape")

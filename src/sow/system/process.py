@@ -22,6 +22,7 @@ MARK = tree.MARK
 INTERRUPT = "interrupt"
 TICK = 0.1
 LOOK_EVERY = 1.0
+FIRST_LOOK = 0.1  # seconds after its start: before that a child has hardly begun
 CHUNK = 1 << 16
 MAX_LINE = 1 << 20
 TAIL = 20_000
@@ -131,7 +132,9 @@ class Child:
     __slots__ = (
         "born",
         "census",
+        "ended",
         "errors",
+        "gone",
         "kill_at",
         "known",
         "limits",
@@ -171,9 +174,10 @@ class Child:
         self.stop_signal = stop_signal
         self.stop_group = stop_group
         self.stopped = self.said = ""
-        self.kill_at = self.told_end = self.looked = 0.0
+        self.kill_at = self.told_end = 0.0
         self.known: dict[int, int] = {}
         self.silent_size = 0
+        self.ended = self.gone = float("inf")  # when it was seen to be over, and when all of its family were
         self.outputs = [_create(path) for path in (stdout_path, stderr_path)]
         self.lines, self.errors = Lines(stdout_path), Lines(stderr_path)
         task = environment.get("SOW_TASK", "")
@@ -187,6 +191,7 @@ class Child:
         tree.NURSERY.add(self.process.pid, task)
         self.born = self.census.birth(self.process.pid)
         self.started = self.quiet_since = time.monotonic()
+        self.looked = self.started - LOOK_EVERY + FIRST_LOOK
 
     def finished(self) -> None:
         """The agent has said its last word: from here on it may only linger."""
@@ -206,6 +211,7 @@ class Child:
             self._keep_limits()
             self._look_around()
             return True
+        self.ended = min(self.ended, time.monotonic())
         for lines, tell in pairs:
             for line in lines.last():
                 tell(line)
@@ -221,10 +227,10 @@ class Child:
 
     def _look_around(self) -> None:
         """Remember whom it started: one that leaves home and takes off its mark is still of this family."""
-        now = time.monotonic()
-        if now > self.looked + LOOK_EVERY:
-            self.looked = now
-            self.known |= tree.relatives(self.process.pid, self.census)
+        if time.monotonic() > self.looked + LOOK_EVERY:
+            table = tree.NURSERY.look(self.census, max(self.looked, self.started))
+            self.known |= tree.relatives(self.process.pid, table)
+            self.looked = tree.NURSERY.looked
 
     def _keep_limits(self) -> None:
         now = time.monotonic()
@@ -267,7 +273,7 @@ class Child:
     def close(self) -> int:
         """End it if it still runs, sweep what is left of its family, cut its output; returns the exit code."""
         self._end()
-        tree.sweep(self.process.pid, self.mark, self.known, self.census, since=self.born)
+        self._sweep()
         tree.NURSERY.close(self.process.pid)
         for descriptor in self.outputs:
             if self.limits.size and os.fstat(descriptor).st_size > self.limits.size:
@@ -279,6 +285,15 @@ class Child:
             return self.process.wait(tree.PATIENCE)
         except subprocess.TimeoutExpired:  # the system itself holds it, and will let it go dead
             return -signal.SIGKILL
+
+    def _sweep(self) -> None:
+        """End what is left of its family; nobody is killed by a look that others took before."""
+        family = (self.process.pid, self.mark, self.known, self.census)
+        table = tree.NURSERY.look(self.census, self.ended)
+        self.gone = tree.NURSERY.looked
+        if tree.family(*family, since=self.born, table=table):
+            tree.sweep(*family, since=self.born)
+            self.gone = time.monotonic()
 
     def _end(self) -> None:
         """One that nobody follows any more has its grace, as after a stop, and no more."""

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from sow.errors import Failed
-from sow.system import boundary, identity, tree
+from sow.system import boundary, census, identity, tree
 from sow.system.tree import MARK
 
 TYPE_CHECKING = False
@@ -150,7 +150,7 @@ def output(arguments: list[str]) -> str:
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     """End the program and all that it started."""
-    below = tree.relatives(process.pid)
+    below = tree.relatives(process.pid, census.here().everybody())
     if process.poll() is None:
         tree.signal_one(process.pid, signal.SIGKILL, group=True)
     tree.sweep(process.pid, mark, below)

@@ -28,12 +28,14 @@ PR_SET_CHILD_SUBREAPER = 36
 class Nursery:
     """The children that this process has started and not yet closed, and what must be told apart from theirs."""
 
-    __slots__ = ("name", "older", "tasks")
+    __slots__ = ("looked", "name", "older", "shown", "table", "tasks")
 
     def __init__(self) -> None:
         self.tasks: dict[int, str] = {}
+        self.table: dict[int, Process] = {}  # of the last look that several may share
+        self.looked = float("-inf")
         self.older: set[int] = set()  # sessions that were there before; no child of ours can ever get into one
-        self.name = ""
+        self.name = self.shown = ""  # our own, and the one that we show
 
     def open(self, task: str, census: Census) -> None:
         """Get ready for a child: its orphans will be ours, and all below us can see that we supervise."""
@@ -53,7 +55,14 @@ class Nursery:
             self._show(set(self.tasks.values()))
         elif self.name:
             censuses.wear(self.name)
-            self.name = ""
+            self.name = self.shown = ""
+
+    def look(self, census: Census, after: float) -> dict[int, Process]:
+        """Every live process at one moment after that time: one look serves all children that had ended by then."""
+        if self.looked <= after:
+            self.looked = time.monotonic()
+            self.table = census.everybody()
+        return self.table
 
     def orphans(self, table: dict[int, Process]) -> set[int]:
         """Those whom we inherited: neither started by us nor by whoever was here before us."""
@@ -61,9 +70,10 @@ class Nursery:
         return mine - set(self.tasks)
 
     def _show(self, tasks: set[str]) -> None:
-        task = tasks.pop() if len(tasks) == 1 else ""
-        before = censuses.wear(censuses.badge(task))
-        self.name = self.name or before
+        badge = censuses.badge(tasks.pop() if len(tasks) == 1 else "")
+        if badge != self.shown:
+            before = censuses.wear(badge)
+            self.name, self.shown = self.name or before, badge
 
 
 NURSERY = Nursery()
@@ -117,19 +127,26 @@ def working_in(folder: str) -> dict[int, str]:
     return found
 
 
-def relatives(root: int, census: Census | None = None) -> dict[int, int]:
+def relatives(root: int, table: dict[int, Process]) -> dict[int, int]:
     """Everybody below a live child or in its group, and when each was born, so that they are known again later."""
-    table = (census or censuses.here()).everybody()
     group = {pid for pid, each in table.items() if each.group == root}
     return {pid: table[pid].born for pid in (group | below({root, *group}, table)) - {root}}
 
 
-def family(root: int, mark: str, known: dict[int, int], census: Census, *, since: int = 0) -> set[int]:
+def family(
+    root: int,
+    mark: str,
+    known: dict[int, int],
+    census: Census,
+    *,
+    since: int = 0,
+    table: dict[int, Process] | None = None,
+) -> set[int]:
     """All that a child started: those below it, in its group, with its mark, and whoever was seen with it before.
 
     Nobody who was born before the child (`since`) can have its mark, which is new and random.
     """
-    table = census.everybody()
+    table = census.everybody() if table is None else table
     found = {pid for pid, born in known.items() if pid in table and abs(table[pid].born - born) <= census.slack}
     found |= census.marked(MARK, mark, [pid for pid, each in table.items() if each.born >= since]) if mark else set()
     if root not in table:  # a live process with its number is another one, with a group of its own
