@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from warm import Warm
 
 # A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+PATIENCE = 300  # seconds for one call: a busy machine is no failure
 SOW = str(Path(sys.executable).parent / "sow")
 FULL = bool(os.environ.get("SOW_TEST_FULL"))
 PYTHONPATH = os.environ.get("PYTHONPATH", "")  # where test_sabotage puts a damaged copy of the package
@@ -39,10 +42,25 @@ settings.register_profile(
     "sow",
     deadline=None,
     database=None,
-    max_examples=2000 if FULL else 100,
+    max_examples=2000 if FULL else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("sow")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: many a test waits for a tick, a time-out or a child of its own."""
+    return max(len(os.sched_getaffinity(0)) * 3 // 2, 1) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# These have the longest tests: begun last, they would keep one processor busy when the others are done.
+LONG = ("test_r5_crash", "test_r15_nothing_lost", "test_demo", "test_doctor_executors", "test_r14_worktrees")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let what takes long begin early; all else stays in its order."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -72,6 +90,8 @@ class Result:
 class Repo:
     """A git repository in a folder of its own, and the sow command in it."""
 
+    warm: Warm | None = None  # while tests are run
+
     def __init__(self, root: Path, environment: dict[str, str]) -> None:
         self.root = root
         self.environment = environment
@@ -82,16 +102,19 @@ class Repo:
         return done.stdout
 
     def sow(self, *words: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Result:
-        """Call the real command; environment variables are keyword arguments."""
-        done = subprocess.run(
-            [SOW, *words],
-            cwd=cwd or self.root,
-            env={**self.environment, **environment},
-            input=stdin,
-            capture_output=True,
-            timeout=60,
+        """Call the command in a process of its own; environment variables are keyword arguments."""
+        where, variables = str(cwd or self.root), {**self.environment, **environment}
+        plain = [word for word in words if isinstance(word, str)]
+        done = None
+        if self.warm and len(plain) == len(words):
+            done = self.warm.call(plain, cwd=where, environment=variables, stdin=stdin, timeout=PATIENCE)
+        return Result(done) if done else self.start(*words, cwd=where, stdin=stdin, environment=variables)
+
+    def start(self, *words: str | bytes, cwd: str, stdin: bytes, environment: dict[str, str]) -> Result:
+        """Call the real command, from the start of Python on."""
+        return Result(
+            subprocess.run([SOW, *words], cwd=cwd, env=environment, input=stdin, capture_output=True, timeout=PATIENCE)
         )
-        return Result(done)
 
     def ok(self, *words: str, **more: Any) -> Result:
         """Call it, and insist that it worked."""
@@ -136,32 +159,50 @@ def fresh_environment(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let all calls of the tests of this process be made by one that is warm."""
+    Repo.warm = Warm(SOW, fresh_environment(tmp_path_factory.mktemp("warm") / "home"))
+    yield
+    Repo.warm.close()
+    Repo.warm = None
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """The surroundings of one test."""
     return fresh_environment(tmp_path / "home")
 
 
-@pytest.fixture
-def bare_repo(tmp_path: Path, environment: dict[str, str]) -> Repo:
-    """A repository on main with one commit, and nothing of ours."""
-    root = tmp_path / "repo"
-    root.mkdir()
-    repo = Repo(root, environment)
-    repo.git("init", "-q", "-b", "main")
-    repo.git("commit", "-q", "--allow-empty", "-m", "first")
-    return repo
-
-
 @pytest.fixture(scope="session")
-def _project_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One repository with a project, made once and copied for each test that asks for one."""
-    folder = tmp_path_factory.mktemp("template")
+def _bare_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One repository on main with one commit, made once and copied for each test that asks for one."""
+    folder = tmp_path_factory.mktemp("bare")
     root = folder / "repo"
     root.mkdir()
     repo = Repo(root, fresh_environment(folder / "home"))
     repo.git("init", "-q", "-b", "main")
     repo.git("commit", "-q", "--allow-empty", "-m", "first")
+    for sample in (root / ".git" / "hooks").iterdir():  # they would only be copied again and again
+        sample.unlink()
+    return root
+
+
+@pytest.fixture
+def bare_repo(tmp_path: Path, environment: dict[str, str], _bare_template: Path) -> Repo:
+    """A repository on main with one commit, and nothing of ours."""
+    root = tmp_path / "repo"
+    shutil.copytree(_bare_template, root, symlinks=True)
+    return Repo(root, environment)
+
+
+@pytest.fixture(scope="session")
+def _project_template(_bare_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a project."""
+    folder = tmp_path_factory.mktemp("template")
+    root = folder / "repo"
+    shutil.copytree(_bare_template, root, symlinks=True)
+    repo = Repo(root, fresh_environment(folder / "home"))
     repo.git("switch", "-q", "-c", "feat/auth")
     repo.ok("init", "--project", "Add authentication")
     return root

@@ -313,7 +313,7 @@ class Gated(Scene):
     def open(self, process: subprocess.Popen[bytes]) -> int:
         """Open the gate and let the run come to its end; returns its exit code."""
         self.gate.touch()
-        return process.wait(60)
+        return process.wait(300)
 
     def leave(self) -> None:
         """Whatever happened: nobody waits at the gate any more."""

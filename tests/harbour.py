@@ -120,7 +120,7 @@ class Harbour:
         for run in self.started:
             if run.poll() is None:
                 run.send_signal(signal.SIGTERM)
-            run.communicate(timeout=60)
+            run.communicate(timeout=300)
 
     def prompt(self, task: str, turn: int = 1, role: str = "implementer") -> str:
         return (self.folder / f"{role}-{task}-{turn}.prompt").read_text()

@@ -39,7 +39,7 @@ class Shop:
     def git(self, *words: str, cwd: Path | None = None, ok: bool = True) -> str:
         """A git command of a worker or a user: their own, and not hardened."""
         done = subprocess.run(
-            ["git", *words], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=60
+            ["git", *words], cwd=cwd or self.root, env=self.repo.environment, capture_output=True, timeout=300
         )
         assert not ok or done.returncode == 0, done.stderr.decode()
         return done.stdout.decode("utf-8", "surrogateescape")
@@ -102,13 +102,15 @@ class Shop:
                 content = os.readlink(path) if path.is_symlink() else path.read_bytes()
                 files[str(here / name)] = (content, path.lstat().st_mode)
         refs = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        head = (self.root / ".git" / "HEAD").read_text()
+        stash = self.root / ".git" / "logs" / "refs" / "stash"
         return {
             "files": files,
             "index": self.git("ls-files", "--stage", "-v", "-z"),
             "refs": [line for line in refs if not line.startswith(("refs/sow/", "refs/heads/sow/"))],
-            "head_commit": self.head(),
-            "head": (self.root / ".git" / "HEAD").read_text(),
-            "stash": self.git("stash", "list"),
+            "head_commit": dict(line.split(" ") for line in refs).get(head.strip().removeprefix("ref: "), head),
+            "head": head,
+            "stash": stash.read_text() if stash.exists() else "",
             "config": (self.root / ".git" / "config").read_text(),
             "exclude": (self.root / ".git" / "info" / "exclude").read_text(),
         }

@@ -41,7 +41,7 @@ def loaded(repo: Repo, code: str, *words: str) -> set[str]:
         env=repo.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return set(done.stderr.split())

@@ -22,7 +22,7 @@ def test_the_first_five_minutes(bare_repo: Repo):
         env=bare_repo.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "task 020: status is completed" in done.stdout
@@ -39,7 +39,7 @@ def test_run_a_plan(bare_repo: Repo):
         env=bare_repo.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert bare_repo.git("branch", "--show-current") == "sow/help-pages\n"

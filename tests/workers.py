@@ -98,7 +98,7 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
-def wait_for(condition: Any, seconds: float = 20.0) -> Any:
+def wait_for(condition: Any, seconds: float = 120.0) -> Any:
     """Wait until something is so, and return it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -112,5 +112,5 @@ def wait_for(condition: Any, seconds: float = 20.0) -> Any:
 def end(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
     """Signal a call of ours and wait for its end."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out.decode(), err.decode()

@@ -34,7 +34,7 @@ def offered(repo: Repo, shell: str, *words: str) -> set[str]:
         call: tuple[str, ...] = ("sow", "completion", "words", "--", *words)
     else:
         call = (*CALLS[shell], *words)
-    done = subprocess.run(call, cwd=repo.root, env=repo.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(call, cwd=repo.root, env=repo.environment, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     return {line.partition("\t")[0] for line in done.stdout.splitlines()} - {""}
 

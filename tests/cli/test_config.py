@@ -71,7 +71,7 @@ class Desk:
             env={**self.repo.environment, "TERM": "xterm", **environment},
             input=typed.encode(),
             capture_output=True,
-            timeout=60,
+            timeout=300,
         )
         return done.returncode, done.stdout.decode()
 

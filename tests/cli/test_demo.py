@@ -21,7 +21,7 @@ class Shown:
         environment = fresh_environment(self.home)
         self.mine = sorted(self.home.rglob("*"))
         self.done = subprocess.run(
-            [SOW, "demo", "--keep", KEPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+            [SOW, "demo", "--keep", KEPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
         )
         assert self.done.returncode == 0, self.done.stdout + self.done.stderr
         self.repo = Repo(folder / KEPT / "shop", environment)

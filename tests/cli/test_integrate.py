@@ -150,7 +150,7 @@ def test_while_a_run_goes_on(harbour: Harbour):
         assert str(process.pid) in result.err
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
 
 
 def test_a_run_without_worktrees(harbour: Harbour):
@@ -180,5 +180,5 @@ def test_from_a_folder_below(waiting: Harbour, tmp_path: Path):
     (waiting.repo.root / "part_010.txt").unlink()
     below = waiting.repo.root / "docs"
     below.mkdir()
-    done = subprocess.run([SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=60)
+    done = subprocess.run([SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -508,7 +508,7 @@ def test_ctrl_c_gives_the_terminal_back():
             break
         seen += more
     os.close(master)
-    process.wait(30)
+    process.wait(300)
     screen = Screen().feed(seen.decode().replace("^C", ""))
     assert screen.shown == ["00:00  run r: n, 1 task"]
     assert screen.cursor

@@ -8,26 +8,30 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from conftest import SOW, Repo
-from mcp import ClientSession, StdioServerParameters, stdio_client
-from mcp_types import CallToolResult
 from workers import processes
 
 from sow.cli.mcp_tools import VERBS, tools, words
 from sow.cli.parse import parse
 from sow.errors import SowError
 
-PATIENCE = 60
+if TYPE_CHECKING:
+    from mcp import ClientSession
+    from mcp_types import CallToolResult
+
+PATIENCE = 300
 WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
-Talk = Callable[[ClientSession], Awaitable[Any]]
+Talk = Callable[["ClientSession"], Awaitable[Any]]
 
 
 def converse(repo: Repo, talk: Talk, *arguments: str, cwd: Path | None = None, **environment: str) -> Any:
     """Start the server, talk to it as a client, and end it."""
+    from mcp import ClientSession, StdioServerParameters, stdio_client  # a second, for those who run these tests
+
     server = StdioServerParameters(
         command=SOW, args=["mcp", *arguments], cwd=str(cwd or repo.root), env={**repo.environment, **environment}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+from functools import cache
 from typing import Any, NoReturn
 
 import pytest
@@ -59,6 +60,12 @@ class Peer(argparse.ArgumentParser):
     def understand(self, words: list[str]) -> dict[str, Any]:
         """What the words mean; places and options may be mixed."""
         return vars(self.parse_args(words) if "--" in words else self.parse_intermixed_args(words))
+
+
+@cache
+def peer(command: Command) -> Peer:
+    """It takes longer to make one than to ask it."""
+    return Peer(command)
 
 
 def ours(command: Command, words: list[str]) -> dict[str, Any]:
@@ -130,7 +137,7 @@ def valid_line(draw: st.DrawFn, command: Command) -> list[str]:
 def test_both_understand_the_same(command: Command, data: st.DataObject):
     """On every valid line the two parsers find the same values, repeats and defaults."""
     words = data.draw(valid_line(command))
-    assert ours(command, words) == Peer(command).understand(words)
+    assert ours(command, words) == peer(command).understand(words)
 
 
 @st.composite
@@ -179,7 +186,7 @@ def test_both_refuse_the_same(command: Command, data: st.DataObject):
     """What is missing, unknown, too much or without its value is refused by both parsers."""
     kind, words = data.draw(wrong_line(command))
     with pytest.raises(Refused):
-        Peer(command).understand(words)
+        peer(command).understand(words)
     with pytest.raises(SowError) as error:
         ours(command, words)
     assert f"sow {command.name}: " in error.value.message, kind

@@ -124,7 +124,7 @@ def test_a_plan_edited_during_the_run_is_told(harbour: Harbour) -> None:
     harbour.plan("First", "Second", commit=False)
     wait_for(lambda: harbour.has_happened("plan_changed", path="plan.yaml"))
     (harbour.folder / "go").touch()
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
     assert b"plan.yaml was edited" in out
     assert harbour.statuses() == {"010": "completed"}

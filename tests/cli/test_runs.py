@@ -198,7 +198,7 @@ def test_a_run_is_stopped(repo, tale):
     """The holder gets Ctrl-C's signal, nobody else does, and the call returns when it has ended."""
     with holder(repo) as (process, child):
         result = repo.ok("runs", "stop", RUN)
-        assert process.wait(10) == 0
+        assert process.wait(300) == 0
         assert is_alive(child)
     assert result.out.splitlines() == [
         f"process {process.pid} has ended; run {RUN} is stopped",

@@ -21,7 +21,7 @@ def shell(repo: Repo, script: str, **environment: str) -> subprocess.CompletedPr
         env={**repo.environment, "SOW": SOW, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

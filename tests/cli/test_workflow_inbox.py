@@ -78,7 +78,7 @@ def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flo
         env={**repo.environment, **AGENT},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 2
     assert "may not write on the desk of agent database_agent" in done.stderr

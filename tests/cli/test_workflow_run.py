@@ -111,7 +111,7 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
         assert "completion_drive_review" in flow.repo.ok("workflow", "status").out
     finally:
         first.terminate()
-        first.communicate(timeout=60)
+        first.communicate(timeout=300)
     assert first.returncode == 130
 
 
@@ -134,7 +134,7 @@ def test_an_interrupted_run_goes_on(flow: Flow) -> None:
     )
     wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
     first.kill()
-    first.communicate(timeout=60)
+    first.communicate(timeout=300)
     result = run(flow)
     assert result.code == 0, result
     assert flow.state["members"]["first"]["tries"] == 0
@@ -185,7 +185,7 @@ def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None
         assert flow.status["overall_completion_drive_gate"] == "blocked"
     finally:
         started.terminate()
-        started.communicate(timeout=60)
+        started.communicate(timeout=300)
     offered = flow.repo.ok("completion", "words", "--", "workflow", "set", "status", "working", "--agent", "").out
     assert offered.split() == ["first", "second"]
 

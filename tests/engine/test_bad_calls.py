@@ -160,5 +160,5 @@ def test_the_task_is_claimed_while_a_worker_works(yard: Yard) -> None:
     yard.repo.ok("task", "create", "--name", "Another")
     yard.repo.ok("log", "--task", "010", "a word from outside")
     assert yard.spawn("--fresh").code == 4
-    call.communicate(timeout=30)
+    call.communicate(timeout=300)
     assert call.returncode == 0

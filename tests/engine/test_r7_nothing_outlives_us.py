@@ -56,7 +56,7 @@ def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
         assert len(yard.alive()) >= 1
         number = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}.get(ending)
         if number is None:
-            call.communicate(timeout=60)
+            call.communicate(timeout=300)
         else:
             end(call, number)
         if ending == "kill":  # nobody was there to clean up: the next call does
@@ -83,7 +83,7 @@ def test_ctrl_c_says_so_and_the_task_can_go_on(yard: Yard) -> None:
 
 def test_a_bystander_is_never_signalled(yard: Yard) -> None:
     """A process of the same user, in the same folder, without our mark and not of our family, lives on."""
-    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=yard.repo.root)
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=yard.repo.root)
     try:
         yard.scenario([ORPHANS["deaf"], {"hang": True}])
         assert yard.spawn("--timeout", "1s").code == 1
@@ -117,7 +117,7 @@ def test_a_child_that_was_there_before_us_is_never_signalled(yard: Yard, other: 
         if other == "a job of a job":
             wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(call.pid))
         (yard.repo.root / "go").touch()
-        assert call.wait(timeout=60) == 0
+        assert call.wait(timeout=300) == 0
         assert environment_of(pid), "it was killed"
         assert sleepers(yard) == {pid}
     finally:
@@ -147,7 +147,7 @@ def test_a_reader_that_goes_away_leaves_nobody_behind(yard: Yard) -> None:
         call.stdout.readline()
         call.stdout.close()
         try:
-            call.wait(timeout=30)
+            call.wait(timeout=300)
             assert not yard.alive()
         finally:
             call.kill()

@@ -100,6 +100,6 @@ def test_a_command_that_hangs_is_stopped(harbour: Harbour) -> None:
     began = time.monotonic()
     result = harbour.run("--retries", "0")
     assert result.code == 4, result
-    assert time.monotonic() - began < 40
+    assert time.monotonic() - began < 200
     assert harbour.task("010")["evidence"][0]["exit"] == 124
     assert harbour.alive() == []

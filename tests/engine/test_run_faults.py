@@ -100,7 +100,7 @@ def test_clean_after_a_crash(stage: Stage) -> None:
     process = scene.begin()
     name = next((scene.repo.root / ".sow/local/runs").iterdir()).name
     process.kill()
-    process.wait(20)
+    process.wait(300)
     scene.gate.touch()
     wait_for(lambda: not scene.alive())
     scene.repo.git("clean", "-fdx")
@@ -117,7 +117,7 @@ def test_switch(stage: Stage, words: tuple[str, ...]) -> None:
     process = scene.begin()
     before = scene.states()
     scene.repo.git(*words)
-    assert process.wait(30) == 4
+    assert process.wait(300) == 4
     assert f"the run belongs to {BRANCH}" in scene.log.read_text()
     assert scene.states() == before
     assert not scene.alive()
@@ -280,7 +280,7 @@ def test_agent_completes_itself_before_a_crash(stage: Stage) -> None:
     process = scene.begin()
     wait_for(lambda: (scene.repo.desk("010") / "edited").exists() and (scene.repo.desk("030") / "edited").exists())
     process.kill()
-    process.wait(20)
+    process.wait(300)
     assert statuses(scene) == {"completed", "pending"}
     scene.gate.touch()
     again = scene.run()
@@ -302,12 +302,12 @@ def test_check_of_a_killed_run(stage: Stage) -> None:
     wait_for(lambda: list(scene.repo.root.glob(".sow/local/runs/*/checks/010/*.mark")))
     wait_for(scene.alive)
     process.kill()
-    process.wait(20)
+    process.wait(300)
     left = wait_for(scene.alive)
     again = scene.start()
     wait_for(lambda: not set(left) & set(scene.alive()))
     Path(f"{scene.gate}.2").touch()
-    assert again.wait(60) == 0
+    assert again.wait(300) == 0
     assert statuses(scene) == {"completed"}
     assert scene.complaints() == []
 

@@ -89,7 +89,7 @@ def test_the_users_commits_come_in_at_the_end(harbour: Harbour) -> None:
     harbour.repo.git("add", "mine.txt")
     harbour.repo.git("commit", "-q", "-m", "Mine")
     (harbour.folder / "go").touch()
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
     files = harbour.repo.git("ls-tree", "--name-only", "HEAD").split()
     assert {"mine.txt", "part_010.txt"} <= set(files)
@@ -107,7 +107,7 @@ def test_users_commits_that_break_a_check_stay_apart(harbour: Harbour) -> None:
     harbour.repo.git("commit", "-q", "-m", "Bad")
     head = harbour.repo.git("rev-parse", "HEAD")
     (harbour.folder / "go").touch()
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 4, (out, err)
     assert b"with your new commits `test ! -e bad.txt` fails" in err
     assert harbour.repo.git("rev-parse", "HEAD") == head

@@ -33,7 +33,7 @@ def test_an_answer_during_the_run_is_picked_up(harbour: Harbour) -> None:
     run = harbour.start("--timeout", "30s")
     wait_for(lambda: harbour.has_happened("question", task="010"))
     harbour.repo.ok("answer", "1", "Port 8080")
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, (out, err)
     assert "Port 8080" in harbour.prompt("010", 2)
     assert harbour.journal("answered")[0]["number"] == 1
@@ -99,7 +99,7 @@ def test_a_hand_edit_is_told_and_kept(harbour: Harbour) -> None:
     path = harbour.repo.desk("020") / "state.yaml"
     path.write_text(path.read_text().replace("priority: medium", "priority: high"))
     (harbour.folder / "go").touch()
-    out, _ = run.communicate(timeout=60)
+    out, _ = run.communicate(timeout=300)
     assert run.returncode == 0, out
     (aside,) = harbour.repo.root.glob(".sow/local/edited/020-*.yaml")
     assert "priority: high" in aside.read_text()

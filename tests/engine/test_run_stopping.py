@@ -26,7 +26,7 @@ def test_a_signal_ends_the_turns(harbour: Harbour, number: int) -> None:
     harbour.plan("First", "Second < 1")
     run = begin(harbour)
     run.send_signal(number)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 130, (out, err)
     assert harbour.alive() == []
     assert harbour.runs()[-1]["status"] == "stopped"
@@ -52,7 +52,7 @@ def test_a_second_ctrl_c_does_not_wait(harbour: Harbour) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run.wait(timeout=1.5)
     run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 130, (out, err)
     assert harbour.alive() == []
 
@@ -66,7 +66,7 @@ def test_an_interrupted_check_is_no_evidence(harbour: Harbour) -> None:
     run = harbour.start()
     wait_for(lambda: (harbour.folder / "begun").exists())
     run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 130, (out, err)
     assert "evidence" not in harbour.task("010")
     assert harbour.alive() == []
@@ -82,7 +82,7 @@ def test_an_interrupted_review_is_asked_for_again(harbour: Harbour) -> None:
     run = harbour.start()
     wait_for(lambda: (harbour.folder / "quality-control-010-1.cwd").exists())
     run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=30) == 130
+    assert run.wait(timeout=300) == 130
     run.communicate()
     assert harbour.run("--max-wait", "1s").code == 0
     assert (harbour.turns("010"), harbour.turns("010", "quality-control")) == (1, 2)
@@ -95,7 +95,7 @@ def test_what_is_done_is_kept(harbour: Harbour) -> None:
     run = harbour.start()
     wait_for(lambda: (harbour.folder / "implementer-020-1.cwd").exists())
     run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=30) == 130
+    assert run.wait(timeout=300) == 130
     run.communicate()
     assert harbour.statuses() == {"010": "completed", "020": "in_progress"}
     assert (harbour.repo.root / "part_010.txt").exists()
@@ -114,7 +114,7 @@ def test_a_second_run_is_refused(harbour: Harbour) -> None:
     assert str(run.pid) in second.err
     assert len(harbour.runs()) == 1
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
 
 
 def test_sow_runs_stop(harbour: Harbour) -> None:
@@ -124,7 +124,7 @@ def test_sow_runs_stop(harbour: Harbour) -> None:
     run = begin(harbour)
     stopped = harbour.repo.ok("runs", "stop")
     assert "go on with: sow run plan.yaml" in stopped.out
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
     assert run.returncode == 130
     assert harbour.run().code == 0
 
@@ -135,7 +135,7 @@ def test_killed_in_the_middle(harbour: Harbour) -> None:
     harbour.plan("First", "Second < 1")
     run = begin(harbour)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
     result = harbour.run()
     assert result.code == 0, result
     assert "was cut off" in result.err

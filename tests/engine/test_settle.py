@@ -69,7 +69,7 @@ def begin(yard: Yard, task: str, *words: str) -> subprocess.Popen[bytes]:
 def go(yard: Yard, task: str, call: subprocess.Popen[bytes]) -> tuple[str, str]:
     """Let a waiting worker go on; what its call said when it was over."""
     (yard.repo.root / f"go-{task}").touch()
-    out, err = call.communicate(timeout=60)
+    out, err = call.communicate(timeout=300)
     assert call.returncode == 0, err
     return out.decode(), err.decode()
 

@@ -58,7 +58,7 @@ def test_an_answer_before_the_end_of_the_turn(yard: Yard) -> None:
     wait_for(lambda: yard.repo.task("010")["status"] == "paused")
     yard.repo.ok("answer", "010", "Use RS256")
     go.touch()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert out.decode().splitlines()[-1] == "task 010: status is in_progress"
     assert [(turn["kind"], turn.get("inferred", False)) for turn in yard.record()["turns"]] == [("spawn", False)]
@@ -228,7 +228,7 @@ def test_two_spawns_at_once_share_nothing(yard: Yard) -> None:
     second = yard.resume()
     assert second.code == 4
     assert f"pid {first.pid}" in second.err
-    assert first.communicate(timeout=30)[0].decode().splitlines()[-1] == "task 010: status is needs_review"
+    assert first.communicate(timeout=300)[0].decode().splitlines()[-1] == "task 010: status is needs_review"
 
 
 LATE = {
@@ -300,7 +300,7 @@ def test_sow_in_a_folder_with_a_blank_is_quoted(yard: Yard) -> None:
     yard.scenario([{"say": "done"}], [{"say": "done"}], [{"status": "needs_review"}])
     for words in (("agent", "spawn", "implementer", "010"), ("agent", "resume", "010", "go on")):
         environment = yard.repo.environment
-        subprocess.run([place / "sow", *words], cwd=yard.repo.root, env=environment, capture_output=True, timeout=60)
+        subprocess.run([place / "sow", *words], cwd=yard.repo.root, env=environment, capture_output=True, timeout=300)
     for turn in (1, 2, 3):
         text = yard.transcript(turn, "prompt").read_text()
         assert f"'{place}/sow' task set --id 010 status needs_review" in text

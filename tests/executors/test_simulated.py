@@ -24,7 +24,7 @@ def play(folder: Path, steps: list[dict[str, object]], prompt: str) -> str:
     words = [sys.executable, "-m", "sow.simulated", "--session-id", NONCE, "--scenario", str(path)]
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SOW_TASK": "api_agent"}
     done = subprocess.run(
-        words, input=prompt, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+        words, input=prompt, env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=True
     )
     return str(json.loads(done.stdout.splitlines()[-1])["result"])
 

@@ -206,21 +206,21 @@ def finish(shop: Shop) -> bool:
     return isinstance(shop.integration.finish(BRANCH), Finished)
 
 
-def tell(root: str, seed: str) -> dict[str, Any]:
-    return Story(root, int(seed)).tell()
+def tell(root: str, *seeds: str) -> list[dict[str, Any]]:
+    """One story after the other, each in a clone of its own that stands in the same place."""
+    saved, told = again(f"{root}.saved"), []
+    for seed in seeds:
+        saved.git("clone", "-q", "--no-hardlinks", str(saved.root), root)
+        saved.git("config", "remote.origin.url", "/nowhere", cwd=Path(root))
+        told.append(Story(root, int(seed)).tell())
+        os.rename(root, f"{root}.{seed}")
+    return told
 
 
 @pytest.mark.parametrize("seeds", [each for number, each in enumerate(GROUPS) if number % shard()[1] == shard()[0] - 1])
 def test_random_users_and_workers(shop: Shop, seeds: list[int]) -> None:
     """In random dirty repositories, with random workers and kills, the user loses nothing, nor does a worker."""
-    saved = f"{shop.root}.saved"
-    os.rename(shop.root, saved)
-    kills = 0
-    for seed in seeds:
-        shop.git("clone", "-q", "--no-hardlinks", saved, str(shop.root), cwd=Path(saved))
-        shop.git("config", "remote.origin.url", "/nowhere")
-        told = in_fresh_process(tell, shop.root, str(seed))
-        assert told["wrong"] == [], f"seed {seed}"
-        kills += told["kills"]
-        os.rename(shop.root, f"{shop.root}.{seed}")
-    assert kills > 0
+    os.rename(shop.root, f"{shop.root}.saved")
+    told = in_fresh_process(tell, shop.root, *map(str, seeds))
+    assert [each for story in told for each in story["wrong"]] == []
+    assert sum(story["kills"] for story in told) > 0

@@ -12,10 +12,10 @@ from crashing import ROUGH, Scene, rough, template, was_killed
 from forking import shard
 from stage import Stage
 
-POINTS = 16  # one in each part of the run; a full count visits every boundary
-ROUGH_POINTS = 4
+POINTS = 8  # one in each part of the run; a full count visits every boundary
+ROUGH_POINTS = 2
 RANDOM = 500
-GROUPS = 40 if FULL else 4
+GROUPS = 40 if FULL else 2
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from killing import again, in_child
 from shop import Shop
 
 DATED = ("refs", "head_commit")  # commits of ours have the time in them, and another name each time
-POINTS = 1000 if FULL else 5  # for each act, spread over all of its boundaries
+POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries
 
 
 def picture(shop: Shop) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def kill_everywhere(root: str, name: str, points: str) -> dict[str, Any]:
     first = in_child(lambda: act.run(again(root)))
     wanted, wrong, killed = picture(again(root)), [first.error], []
     step = max(first.boundaries / int(points), 1)
-    for point in sorted({int(1 + step * number) for number in range(min(int(points), first.boundaries))}):
+    for point in sorted({int(1 + step * (number + 0.5)) for number in range(min(int(points), first.boundaries))}):
         shutil.rmtree(root)
         shutil.copytree(saved, root, symlinks=True)
         killed.append(in_child(lambda: act.run(again(root)), point).killed)

@@ -44,7 +44,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "scene", template(tmp_path / "source"), scenario(tmp_path / "scene/ledger"))
 
 
-@pytest.mark.parametrize(("size", "kills"), [(20, 40) if FULL else (6, 6)])
+@pytest.mark.parametrize(("size", "kills"), [(20, 40) if FULL else (5, 4)])
 def test_many_kills(scene: Scene, size: int, kills: int) -> None:
     """Killed again and again, often in the middle of a git call, the run comes to the end that it would have had."""
     scene.plan(plan(size))
@@ -83,7 +83,7 @@ def kill(process: subprocess.Popen[bytes], *, with_git: bool) -> bool:
     for pid in gits:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return process.wait(30) == -signal.SIGKILL
+    return process.wait(300) == -signal.SIGKILL
 
 
 def children(parent: int, name: str) -> list[int]:

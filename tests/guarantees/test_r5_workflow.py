@@ -12,10 +12,10 @@ from crew_scene import CrewScene
 from forking import shard
 from stage import Stage
 
-POINTS = 4  # one in each part of the run; a full count visits every boundary
+POINTS = 3  # one in each part of the run; a full count visits every boundary
 GROUPS = 40 if FULL else 1
 CHAINS = 20 if FULL else 1
-KILLS = 1000 if FULL else 16  # in a chain
+KILLS = 1000 if FULL else 8  # in a chain
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def below(repo: Repo, prefix: tuple[str, ...], words: tuple[str, ...]) -> Result
         cwd=repo.root,
         env={**repo.environment, **WORKER},
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     return Result(done)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -78,11 +79,14 @@ def is_harmful(letter: str) -> bool:
     return (kind in ("Cc", "Cs", "Zl", "Zp") and letter not in "\t\n") or letter in BIDI or letter == "\ufeff"
 
 
-HARMFUL = re.compile("[" + "".join(re.escape(chr(c)) for c in range(0x110000) if is_harmful(chr(c))) + "]")
+@functools.cache
+def harmful() -> re.Pattern[str]:
+    """Any of them; the search through all letters takes a second."""
+    return re.compile("[" + "".join(re.escape(chr(c)) for c in range(0x110000) if is_harmful(chr(c))) + "]")
 
 
 def harmless(answer: Answer, what: object) -> Answer:
-    found = HARMFUL.search(answer.said)
+    found = harmful().search(answer.said)
     assert not found, f"{what}: {found.group()!r} in {answer.said[max(found.start() - 200, 0) : found.end() + 20]!r}"
     return answer
 

@@ -33,7 +33,7 @@ def test_the_walk_through_a_new_repository(tmp_path: Path, environment: dict[str
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
     placed = done.stdout.replace(str(home), "/home/ada").replace(SOW, "/home/ada/.local/bin/sow")

@@ -287,7 +287,7 @@ def test_words_that_come_during_an_update_are_not_lost(here: Repo, remote: Remot
         time.sleep(0.05)
     here.ok("sinks", "describe", "api", "--summary", "Mine")
     flag.unlink()
-    said = update.communicate(timeout=60)[1].decode()
+    said = update.communicate(timeout=300)[1].decode()
     assert (update.returncode, "was changed by somebody else meanwhile" in said) == (1, True), said
     assert index(here)["api"]["summary"] == "Mine"
     here.ok("sinks", "update")
@@ -306,7 +306,7 @@ def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
         )
         for number in range(8)
     ]
-    codes = [each.wait(timeout=60) for each in calls]
+    codes = [each.wait(timeout=300) for each in calls]
     assert sorted(codes) == [0, 0, 0, 0, 2, 2, 2, 2]
     assert sorted(index(here)) == [f"sink-{number}" for number in range(4)]
     assert {name for name, each in index(here).items() if not each["digest"]} == set()

@@ -53,7 +53,7 @@ def refusal(text: str) -> str:
 
 
 @given(VALUES)
-@settings(max_examples=3000 if FULL else 300)
+@settings(max_examples=3000 if FULL else 150)
 def test_what_is_written_reads_back_equal(document):
     """Every document that we write is the same for our reader and for the standard library."""
     text = json_text.dump(document)
@@ -180,14 +180,14 @@ def read_like_the_library(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-@settings(max_examples=50_000 if FULL else 1000)
+@settings(max_examples=50_000 if FULL else 400)
 def test_no_text_reads_differently_from_strict_json(text):
     """Whatever pieces a text is made of, it is refused, or it means what the standard library says."""
     read_like_the_library(text)
 
 
 @given(VALUES, st.data())
-@settings(max_examples=10_000 if FULL else 500)
+@settings(max_examples=10_000 if FULL else 200)
 def test_a_damaged_file_reads_like_strict_json_or_not_at_all(document, data):
     """A file of ours with a piece cut out, changed, repeated or put in has no meaning that JSON does not give it."""
     text = json_text.dump({"a": document})

@@ -217,7 +217,7 @@ def test_on_a_terminal_it_asks(old, typed, code, last):
         env={**old.environment, "TERM": "xterm"},
         input=typed,
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     shown = done.stdout.decode()
     assert done.returncode == code, shown

@@ -125,7 +125,7 @@ def test_what_may_not_be_read_is_said(tmp_path):
         "print(len(sources), *((each.place, each.error, each.message) for each in findings))"
     )
     tmp_path.chmod(0o755)
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.stderr == ""
     denied = "cannot read it: permission denied"
     assert done.stdout == f"0 {('a.md', True, denied)} {('plans', True, denied)}\n"
@@ -168,7 +168,7 @@ def test_special_files_are_refused_at_once(tmp_path):
             sources, findings = read(tmp_path, *given)
             assert (sources, {each.message for each in findings}) == ([], {"this is not a regular file"})
             assert len(findings) == 4
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 60
 
 
 def test_all_files_together_are_bounded(tmp_path):
@@ -354,7 +354,7 @@ def test_writers_take_turns(repo, plan):
             time.sleep(0.5)
             assert child.poll() is None
             plan.write_bytes(b"edited")
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=300)
     assert b"was changed meanwhile" in errors
     assert plan.read_bytes() == b"edited"
 

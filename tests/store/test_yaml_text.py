@@ -66,7 +66,7 @@ def refusal(text: str) -> str:
 
 
 @given(DOCUMENTS)
-@settings(max_examples=2000 if FULL else 300)
+@settings(max_examples=2000 if FULL else 150)
 def test_what_is_written_reads_back_equal(document):
     """Every document of the allowed shape is the same for our reader, for YAML 1.2 and for YAML 1.1."""
     same_everywhere(document)
@@ -328,7 +328,7 @@ def keys_in(data: Any) -> int:
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join))
-@settings(max_examples=50_000 if FULL else 1500)
+@settings(max_examples=50_000 if FULL else 500)
 def test_no_text_has_a_second_meaning(text):
     """Whatever pieces a text is made of, it is refused, or it is read with every key that another parser sees."""
     try:
@@ -342,7 +342,7 @@ def test_no_text_has_a_second_meaning(text):
 
 
 @given(DOCUMENTS, st.data())
-@settings(max_examples=5000 if FULL else 400)
+@settings(max_examples=5000 if FULL else 200)
 def test_a_line_that_stands_twice_is_never_lost_in_silence(document, data):
     """A line of a written file that is repeated somewhere is refused, or nothing of the file is lost."""
     lines = yaml_text.dump(document).split("\n")[:-1]

@@ -97,7 +97,7 @@ def below(marks: dict[str, str], own: dict[str, str], *, depth: int = 1, way: st
         env={"PYTHONPATH": PYTHONPATH, **marks},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     return done.stdout.strip()
@@ -136,7 +136,9 @@ def below_names(*names: str, own: dict[str, str]) -> str:
     words = [sys.executable, "-c", INNER, "0", "open", json.dumps(own)]
     for name in reversed(names):
         words = [sys.executable, "-c", NAMED, name, *words]
-    done = subprocess.run(words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
+    )
     return done.stdout.strip()
 
 
@@ -179,7 +181,9 @@ def test_the_mark_of_an_agent_counts_where_one_badge_stands_for_many():
     words = [sys.executable, "-c", INNER, "1", "open", json.dumps({"SOW_TASK": "database_agent"})]
     words = ["env", "SOW_TASK=api_agent", sys.executable, "-c", OUTER, *words]
     words = [sys.executable, "-c", NAMED, "sow-turn-", *words]
-    done = subprocess.run(words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        words, env={"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, timeout=300, check=True
+    )
     assert done.stdout.strip() == "worker worker api_agent"
 
 
@@ -204,7 +208,7 @@ def test_the_real_command_sees_through_it(task_repo, way):
         env={**task_repo.environment, **MARKED},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: a worker may not approve a task")
     assert task_repo.snapshot() == before
@@ -214,7 +218,7 @@ def test_the_same_shell_without_marks_approves(task_repo):
     """In a person's shell the same commands work."""
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     done = subprocess.run(
-        ["sh", "-c", HIDING["another session"]], cwd=task_repo.root, env=task_repo.environment, timeout=60
+        ["sh", "-c", HIDING["another session"]], cwd=task_repo.root, env=task_repo.environment, timeout=300
     )
     assert done.returncode == 0
     assert task_repo.task("010")["status"] == "completed"

@@ -42,7 +42,7 @@ place, marks = os.getcwd() + "/below", {"PATH": os.environ["PATH"], "MARK": "min
 os.mkdir(place)
 sys.exit(run_in_front(words, cwd=place, environment=marks, meanwhile=lambda: open("below/go", "w").close()))
 """
-    out, err = (process := start(tmp_path, code)).communicate(timeout=60)
+    out, err = (process := start(tmp_path, code)).communicate(timeout=300)
     assert (process.returncode, out) == (7, b"mine\n"), err
 
 
@@ -52,7 +52,7 @@ def test_an_error_meanwhile_ends_the_program(tmp_path: Path):
 words = ["sh", "-c", "echo $$ > pid; exec sleep 600"]
 run_in_front(words, meanwhile=lambda: 1 // (not os.path.exists("pid") or os.path.getsize("pid") == 0))
 """
-    _, err = (process := start(tmp_path, code)).communicate(timeout=60)
+    _, err = (process := start(tmp_path, code)).communicate(timeout=300)
     assert process.returncode == 1
     assert b"ZeroDivisionError" in err
     assert not is_alive(int((tmp_path / "pid").read_text()))
@@ -67,6 +67,6 @@ sys.exit(run_in_front(words))
     process = start(tmp_path, code)
     pid = int(wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 9, err
     assert not is_alive(pid)

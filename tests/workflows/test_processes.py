@@ -135,7 +135,7 @@ def test_two_runs_at_once_are_refused_and_one_can_be_stopped(crew: Crew) -> None
         stopped = crew.repo.sow("runs", "stop")
         assert stopped.code == 0, stopped
         assert "sow workflow run" in stopped.out
-        assert process.wait(30) == 130
+        assert process.wait(300) == 130
     finally:
         process.kill()
         process.wait()

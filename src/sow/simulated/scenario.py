@@ -18,7 +18,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
+from yaml12 import parse_yaml
 
 from sow.errors import SowError
 
@@ -58,10 +58,10 @@ def _read(path: str) -> Any:
         if os.path.getsize(path) > MAX_BYTES:
             raise SowError(f"{path}: larger than {MAX_BYTES >> 10} KiB", "keep the scenario small")
         with open(path, encoding="utf-8") as file:
-            return yaml.load(file, Loader=yaml.CSafeLoader)
+            return parse_yaml(file.read())
     except OSError as error:
         raise SowError(f"{path}: {error.strerror}", "give the path of a scenario file") from None
-    except yaml.YAMLError as error:
+    except ValueError as error:
         raise SowError(f"{path}: {error}", "a scenario is a YAML file") from None
 
 
