@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+BROWSER := $(VENV)/.browser
 
-.PHONY: help demo test test-full test-real bench check generate format clean
+.PHONY: help demo test test-full test-real test-browser screenshots bench check generate format clean
 
 help:  ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@command -v git >/dev/null || { echo "error: git is not installed" >&2; exit 1; }
@@ -25,17 +26,31 @@ demo: $(STAMP)  ## A run of eight tasks with simulated agents, in a scratch repo
 
 test: $(STAMP)  ## The ordinary tests
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real and not browser"
 
 test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part)
 	@$(BIN)/python -m compileall -q src
-	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real"
+	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real and not browser"
 
 test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
 	@$(BIN)/python -m compileall -q src
 	@PYTHONPATH=tests $(BIN)/python -m real.install "$(CLIS)"
 	@# On a disk: the sandboxes of some CLIs have a /dev of their own.
 	@SOW_TEST_CLIS="$(CLIS)" PYTEST_DEBUG_TEMPROOT="$${TMPDIR:-/tmp}" $(BIN)/python -m pytest -n 2 --dist worksteal -m real tests/real
+
+$(BROWSER): $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[browser]' || { echo "missing download: pip could not fetch playwright and axe-playwright-python" >&2; exit 1; }
+	@touch $@
+
+test-browser: $(BROWSER)  ## The dashboard in a real browser (TESTS=file for some of them)
+	@$(BIN)/python -m compileall -q src
+	@PYTHONPATH=tests $(BIN)/python -m browser.install
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --tb=short -m browser $(or $(TESTS),tests/browser)
+
+screenshots: $(BROWSER)  ## Pictures of the dashboard for docs/images, from a live run
+	@$(BIN)/python -m compileall -q src
+	@PYTHONPATH=tests $(BIN)/python -m browser.install
+	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images
 
 bench: $(STAMP)  ## Benchmarks, as ratios against bare Python in the same run
 	@$(BIN)/python -m compileall -q src bench

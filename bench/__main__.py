@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import command_line, context, deciding, plans, running, sinks, spawning, worktrees
+from bench import command_line, context, deciding, plans, running, sinks, spawning, ui, worktrees
 from bench.timing import best_times
 
 ROUNDS = 30
@@ -20,7 +20,7 @@ def main() -> int:
         times = best_times(cases, rounds)
         first, bare_start = spawning.first_instruction(Path(folder), rounds)
         share, megabytes = spawning.listening(Path(folder))
-        rows = [*run_rows(Path(folder)), *library_rows(Path(folder))]
+        rows = [*run_rows(Path(folder)), *library_rows(Path(folder)), *dashboard_rows(Path(folder), rounds)]
     readings = plans.reading(min(rounds, 3))
     print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
     print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
@@ -72,6 +72,23 @@ def library_rows(scratch: Path) -> list[Row]:
         Row(f"{name}, first, plain read", first, read, context.FIRST_READS),
         Row(f"{name}, again, plain read", after, read, context.NEXT_READS),
         Row(f"check {sinks.SINKS} slow sinks, one remote", *sinks.checked(scratch), sinks.LIMIT),
+    ]
+
+
+def dashboard_rows(scratch: Path, rounds: int) -> list[Row]:
+    """What people look at; what needs a browser is left out where there is none, and said."""
+    rows = [
+        Row("sow ui, first request", *ui.ready(scratch, min(rounds, 10)), ui.READY),
+        Row(f"{ui.PAGES} pages, {ui.TASKS:,} tasks", ui.memory(scratch), ui.MEGABYTES, 1, "MB"),
+    ]
+    missing = ui.without_browser()
+    if missing:
+        print(f"No rows of journal to screen and first paint: {missing}.\n")
+        return rows
+    return [
+        *rows,
+        Row("from the journal to the screen", ui.to_screen(scratch), ui.TO_SCREEN, 1),
+        Row(f"first paint, {ui.PROJECT:,} tasks, one task", *ui.first_paint(scratch), ui.PAINT),
     ]
 
 

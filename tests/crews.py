@@ -238,12 +238,13 @@ class Stage:
             settings["timeout"] = self.timeout
         if self.executor:
             settings["executor"] = self.executor
-        with home.claim("run", purpose="test"):
+        with home.claim("run", purpose="test") as claim:
             opening.put_in_order(home, self.environment)
             deck, goes_on = opening.open_deck(
                 home,
                 configs.Config("", yaml.safe_load(self.config), self.environment),
                 self.environment,
+                claim=claim,
                 agents=AgentRegistry(),
                 settings=settings,
                 listeners=[self.events.append],

@@ -12,17 +12,19 @@ from conftest import Repo
 HOLD = """
 import sys
 from sow.store.home import find
-with find(option=sys.argv[1], environment={}, cwd="/").claim(sys.argv[2], purpose="running a plan"):
+with find(option=sys.argv[1], environment={}, cwd="/").claim(sys.argv[2], purpose="running a plan") as claim:
+    if sys.argv[3]:
+        claim.work_on(sys.argv[3])
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 @contextmanager
-def held(repo: Repo, name: str = "project") -> Iterator[int]:
-    """While this lasts, another process has the claim; its process id."""
+def held(repo: Repo, name: str = "project", run: str = "") -> Iterator[int]:
+    """While this lasts, another process has the claim, for this run; its process id."""
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(repo.root), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", HOLD, str(repo.root), name, run], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with holder:
         assert holder.stdout

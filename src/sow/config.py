@@ -32,7 +32,7 @@ DEFAULT_LIMITS = {
     "transcript_mb": 256,
 }
 # How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), how its commands
-# run, what a worker is pointed to, and how much may be fetched for that.
+# run, what a worker is pointed to, how much may be fetched for that, and how a person is told what happens.
 DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "run": {"max_concurrency": 3, "schedule": "ready", "isolation": "worktree", "retries": 2, "max_wait": "6h"},
     "review": {"enabled": True, "agents": ["quality-control"]},
@@ -41,6 +41,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "worktree": {"link": [], "copy": [], "setup": []},
     "context": {"enabled": True, "budget": "8k"},
     "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
+    "notify": {"command": [], "bell": True},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 MEND = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"
@@ -142,6 +143,25 @@ class Config:
     def setting(self, section: str, name: str) -> Any:
         """One value of a section such as run, review or budgets."""
         return self.sections[section][name][0]
+
+    def notify_command(self) -> list[str]:
+        """The words of the command that tells a person what happens; none where there is none."""
+        import shlex
+
+        given = self.setting("notify", "command")
+        try:
+            words = shlex.split(given) if isinstance(given, str) else [str(each) for each in given]
+        except ValueError:
+            raise InvalidFile(f"{self.path}: notify.command: a quote is not closed", MEND) from None
+        if not words:
+            return []
+        program = os.path.expanduser(words[0])
+        if not program or ("/" in program and not os.path.isabs(program)):
+            wanted = "must begin with the name of a program or an absolute path"
+            raise InvalidFile(f"{self.path}: notify.command: {wanted}, not {program!r:.80}", MEND)
+        if any("\0" in word for word in words):
+            raise InvalidFile(f"{self.path}: notify.command: no command line can have a NUL", MEND)
+        return [program, *words[1:]]
 
     def seconds(self, limit: str) -> float:
         """A limit that is a duration."""

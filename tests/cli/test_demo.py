@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
+import pty
+import re
 import subprocess
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
 
+from sow.cli.context import Context
+from sow.cli.demo_page import Page
+from sow.cli.demo_stage import Stage, set_up
+
+ADDRESS = re.compile(rb"http://127\.0\.0\.1:(\d+)/#token=([0-9a-f]+)")
+LONG = 120  # seconds: a busy machine is no failure
 KEPT = "ke pt;$(touch owned)'&\"é"  # nothing may come of the words in it
 
 
@@ -45,6 +58,10 @@ def test_it_ends_well_and_says_where_to_look(shown: Shown):
     assert "8 completed" in shown.done.stdout
     assert "Where to look" in shown.done.stdout
     assert str(shown.repo.root) in shown.done.stdout
+    address, run = ADDRESS.search(shown.done.stdout.encode()), shown.done.stdout.index("$ sow run plan.md")
+    assert address
+    assert shown.done.stdout.index("http://127.0.0.1") < run  # a newcomer can open it before anything happens
+    assert "Press Enter" not in shown.done.stdout
 
 
 def test_all_eight_tasks_are_merged_on_the_users_branch(shown: Shown):
@@ -112,6 +129,162 @@ def test_nothing_of_the_users_is_touched(shown: Shown):
     assert sorted(shown.home.rglob("*")) == shown.mine
     assert list(shown.folder.rglob("owned*")) == []
     assert (shown.folder / KEPT / "home" / ".config" / "sow" / "config.yaml").is_file()
+
+
+class Browser:
+    """A page without a window: it spends the token, listens to the feed, and sends what a person would."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.port = port
+        self.cookie = ""
+        status, headers, _ = self.ask("POST", "/api/session", {"token": token})
+        assert status == 204
+        self.cookie = headers["Set-Cookie"].split(";")[0]
+        self.feed = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+        self.feed.request("GET", "/api/feed", headers={"Cookie": self.cookie})
+        assert self.feed.getresponse().status == 200
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
+        headers = {"Origin": f"http://127.0.0.1:{self.port}", "X-Sow": "1", "Content-Type": "application/json"}
+        text = json.dumps(body) if body is not None else None
+        connection.request(method, path, text, {**headers, **({"Cookie": self.cookie} if self.cookie else {})})
+        reply = connection.getresponse()
+        found = reply.status, reply.headers, reply.read()
+        connection.close()
+        return found
+
+    def inbox(self) -> list[dict[str, Any]]:
+        status, _, text = self.ask("GET", "/api/state")
+        assert status == 200, text
+        found: list[dict[str, Any]] = json.loads(text)["inbox"]
+        return found
+
+    def close(self) -> None:
+        self.feed.close()
+
+
+class Terminal:
+    """A terminal with the demo in it, which is read all the time."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.master, slave = pty.openpty()
+        self.seen = b""
+        self.process = subprocess.Popen(
+            [SOW, "demo", "--keep", "kept", *words],
+            cwd=folder,
+            env={**fresh_environment(folder / "home"), "TERM": "xterm"},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                self.seen += os.read(self.master, 65536)
+            except OSError:  # the other end is closed
+                return
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(LONG)
+        self.reader.join(LONG)
+        os.close(self.master)
+
+
+def until(true: Any, what: str) -> Any:
+    """Wait until something is there, and return it."""
+    end = time.monotonic() + LONG
+    while not (found := true()):
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def test_the_question_is_answered_on_the_page(tmp_path: Path):
+    """Who opens the page has the question there; the run goes on with that answer, and the page stays until Enter."""
+    demo = Terminal(tmp_path)
+    try:
+        port, token = until(lambda: ADDRESS.search(demo.seen), "the address").groups()
+        time.sleep(1)
+        assert b"$ sow run plan.md" not in demo.seen  # it waits for the page
+        page = Browser(int(port), token.decode())
+        asked = until(page.inbox, "the question")[0]
+        time.sleep(1)
+        assert page.inbox()  # the demo leaves it to the person
+        status, _, said = page.ask("POST", "/api/acts/answer", {"question": asked["number"], "text": "Down, I say"})
+        assert status == 200, said
+        until(lambda: b"Press Enter to end." in demo.seen, "the end of the run")
+        assert page.inbox() == []
+        page.close()
+        assert demo.process.poll() is None
+        os.write(demo.master, b"\n")
+        assert demo.process.wait(LONG) == 0
+    finally:
+        demo.close()
+    repo = Repo(tmp_path / "kept" / "shop", fresh_environment(tmp_path / "other"))
+    (answered,) = repo.task("050")["questions"]
+    assert answered["answer"] == "Down, I say"
+    assert repo.task("080")["status"] == "completed"
+    with pytest.raises(OSError, match=r".*"):
+        http.client.HTTPConnection("127.0.0.1", int(port), timeout=5).connect()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, environment: dict[str, str]) -> Stage:
+    """The demo's repository with a worker's question in it, and nobody at work."""
+    made = set_up(Context(root="", environment=environment), str(tmp_path / "kept"))
+    repo = Repo(Path(made.root), made.environment)
+    repo.git("switch", "-q", "-c", "feat/shop")
+    repo.ok("init", "--project", "A shop")
+    repo.ok("task", "create", "--name", "Discounts")
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    repo.ok("note", "add", "--task", "010", "--description", "Up or down?", "--context", "x")
+    repo.ok("note", "escalate", "1", "--task", "010", "--reason", "only you know")
+    repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert made.questions() == [1]
+    return made
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_without_a_terminal_the_answer_comes_at_once(stage: Stage, wanted: bool):
+    """Where no page is open and no terminal is there, nobody is waited for."""
+    with Page(stage, wanted=wanted, terminal=False) as page:
+        assert page.answer("Up") is False
+    assert stage.questions() == []
+
+
+def test_at_a_terminal_there_is_time_to_open_the_page(stage: Stage):
+    """A question waits some seconds for somebody who sits at a terminal, longer for one who has the page open."""
+    with Page(stage, wanted=True, terminal=True) as page:
+        assert page.answer("Up") is True
+        assert page.server
+        page.asked = time.monotonic() - 30
+        browser = Browser(page.server.port, page.server.access.token)
+        until(lambda: page.server and page.server.pages, "the open page")
+        assert page.answer("Up") is True
+        browser.close()
+        until(lambda: page.server and not page.server.pages, "the closed page")
+        assert page.answer("Up") is False
+    assert stage.questions() == []
+
+
+def test_a_page_that_cannot_be_is_no_obstacle(stage: Stage, capsys: pytest.CaptureFixture[str]):
+    """Where the page cannot be served, that is said, and everything else is as without one."""
+    (Path(stage.environment["HOME"]) / ".config/sow/ui").write_text("in the way")
+    with Page(stage, wanted=True, terminal=True) as page:
+        assert page.server is None
+        page.show()
+        assert page.answer("Up") is False
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("note: the demo goes on without its page: ")
 
 
 @pytest.mark.parametrize("there", ["file", "full"])

@@ -384,14 +384,17 @@ def test_a_terminal_that_knows_only_ascii(rich):
 
 
 def test_the_time_that_is_left(window):
-    """The forecast follows the estimates, the work that is done and the places that there are."""
+    """The forecast follows the estimates, how wrong they were so far, and the places that there are."""
     window.tell(started(6), *(turn(1, ident) for ident in ("010", "020", "030")))
     assert "about 20m left" in window.look()[-1]
-    window.tell(*(ended(2, ident) for ident in ("010", "020", "030")))
-    window.clock.now += 60
+    window.clock.now += 1200
+    window.tell(ended(1201, "010"))
+    assert "about 11m left" in window.look()[-1]
+    window.tell(ended(1202, "020"), ended(1202, "030"))
+    window.clock.now += 10
     window.live.tick(window.clock.now)
     assert "3/6" in window.look()[-1]
-    assert "about 10m left" in window.look()[-1]
+    assert "about 20m left" in window.look()[-1]
 
 
 def test_nobody_knows_how_long_it_takes(window):

@@ -153,6 +153,7 @@ home = find(option=sys.argv[1], environment={}, cwd="/")
 if "deaf" in sys.argv:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 with home.claim("run", purpose="running a plan") as claim:
+    claim.work_on("20260921-143320-ab12")
     if "lie" in sys.argv:
         os.ftruncate(claim.descriptor, 0)
         os.pwrite(claim.descriptor, sys.argv[3].encode(), 0)
@@ -213,6 +214,37 @@ def test_another_run_than_the_named_one_is_not_stopped(repo, tale):
     with held(repo, "run") as pid:
         assert repo.ok("runs", "stop", RUN).out == f"run {RUN} does not run: it is ended\n"
         assert is_alive(pid)
+
+
+def lives(repo: Repo) -> dict[str, tuple[bool, str]]:
+    return {each["id"]: (each["live"], each["status"]) for each in repo.ok("runs", "list", "--json").json["runs"]}
+
+
+@pytest.mark.parametrize("live", [RUN, "20260921-150000-cd34"])
+def test_only_the_run_that_has_its_process_is_live(repo, tale, live):
+    """Of two runs that never ended, the one that the process has is live, be it the older one; the other is stopped."""
+    Tale(repo, ["010"], id="20260921-150000-cd34")
+    with held(repo, "run", live):
+        found = lives(repo)
+        assert found.pop(live) == (True, "running")
+        ((dead, told),) = found.items()
+        assert told == (False, "stopped")
+        assert repo.ok("runs", "show", dead, "--json").json["run"]["live"] is False
+        assert repo.ok("runs", "stop", dead).out == f"run {dead} does not run: it is stopped\n"
+
+
+def test_other_work_makes_no_run_live(repo, tale):
+    """Who tidies up has the claim of runs and no run: one that was killed does not come to life by that."""
+    with held(repo, "run"):
+        assert lives(repo) == {RUN: (False, "stopped")}
+        assert "does not run any more" in repo.ok("watch").out
+
+
+def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, tale):
+    """Without a name the live run is told to stop, and it is the one that is told of."""
+    Tale(repo, ["010"], id="20260921-150000-cd34").end(5)
+    with holder(repo) as (process, _):
+        assert f"process {process.pid} has ended; run {RUN} is stopped" in repo.ok("runs", "stop").out
 
 
 def test_a_run_that_takes_its_time(repo, tale):

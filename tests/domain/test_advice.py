@@ -11,10 +11,10 @@ from samples import BEFORE, LATER, NOW, phase, task
 
 from sow.cli.parse import parse
 from sow.cli.registry import find
-from sow.cli.task_view import what_next
 from sow.domain.advice import door, next_step, ready
 from sow.domain.inbox import items
 from sow.domain.task import TASK
+from sow.store.task_document import what_next
 
 DESIGN, BUILD = phase("design", "completed"), phase("implementation", "active")
 TEST, NEW = phase("test"), phase("discovery", "proposed")

@@ -408,7 +408,7 @@ def test_a_run_that_goes_on_has_running_tasks(crew):
     tale = Tale(crew, IDS[:2])
     tale.begin()
     tale.tell(1, "task_started", task="010", iteration=1, slot=0)
-    with held(crew, "run"):
+    with held(crew, "run", tale.folder.id):
         document = report.facts(tale.home, tale.folder)
         assert (document["run"]["live"], document["run"]["status"]) == (True, "running")
         assert by_id(document)["010"]["outcome"] == "running"
@@ -523,7 +523,7 @@ def test_the_document_is_plain_json(crew):
     tale.work(1, 5, "010")
     document = report.facts(tale.home, tale.folder)
     assert json.loads(report.render_json(document)) == document
-    assert list(report.FORMATS) == ["md", "json"]
+    assert list(report.FORMATS) == ["md", "json", "html"]
 
 
 @pytest.fixture(scope="module")

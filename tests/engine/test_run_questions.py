@@ -40,6 +40,20 @@ def test_an_answer_during_the_run_is_picked_up(harbour: Harbour) -> None:
     assert harbour.task("010")["iteration"] == 2
 
 
+def test_an_answer_before_the_end_of_the_turn_is_told(harbour: Harbour) -> None:
+    """Who answers while the worker still ends its turn finds both, question and answer, in the journal."""
+    harbour.act("implementer-010-1", f"{ASK}until test -e {harbour.folder}/go; do sleep 0.05; done\n")
+    harbour.plan("First")
+    run = harbour.start()
+    wait_for(lambda: harbour.turns("010") == 1 and harbour.task("010")["status"] == "paused")
+    harbour.repo.ok("answer", "1", "Port 8080")
+    (harbour.folder / "go").touch()
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0, (out, err)
+    assert [each["number"] for each in harbour.journal("question")] == [1]
+    assert [(each["number"], each["origin"]) for each in harbour.journal("answered")] == [(1, "ada")]
+
+
 def test_an_answer_after_the_run_is_used_by_the_next(harbour: Harbour) -> None:
     """The same command goes on with the answer, in the same run and the same session."""
     harbour.act("implementer-010-1", ASK)

@@ -62,6 +62,7 @@ FIELDS: dict[str, dict[str, Template]] = {
     "install": {"cli": ("{} --dry-run", NEVER, "")},
     "uninstall": {"cli": ("{} --dry-run", NEVER, "")},
     "hook": {"event": ("{}", NEVER, "")},
+    "ui": {"--port": ("--root=nowhere", NEVER, "")},  # a good port would be listened on for ever
     "project new": {
         "name": ("{}", LINE, "project show"),
         "--description": ("n", TEXT, "project show"),
@@ -116,6 +117,7 @@ FIELDS: dict[str, dict[str, Template]] = {
     "runs report": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, ""), "--out": ("", NEVER, "")},
     "runs stop": {"run": ("{}", NEVER, ""), "--wait": ("", NEVER, "")},
     "runs verify": {"run": ("{}", NEVER, ""), "--task": ("", NEVER, "")},
+    "watch": {"run": ("{}", NEVER, "")},
     "integrate": {"run": ("{}", NEVER, "")},
     "salvage prune": {"--older-than": ("--yes", NEVER, "")},
     "answers forget": {"number": ("{}", NEVER, "")},

@@ -435,6 +435,7 @@ VALID: dict[str, list[Any]] = {
             "worktree": {"link": ["node_modules"], "copy": [".env"], "setup": [["npm", "ci"]]},
             "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
             "context": {"enabled": True, "budget": "8k"},
+            "notify": {"command": ["notify-send", "sow"], "bell": False},
             "trust": ["/home/ada/shop"],
             "agents": {
                 "executors": {
@@ -457,7 +458,7 @@ VALID: dict[str, list[Any]] = {
                 "fallbacks": {"reviewer": ["codex"]},
             },
         },
-        {"agents": {"executors": None, "bindings": None, "fallbacks": None}},
+        {"agents": {"executors": None, "bindings": None, "fallbacks": None}, "notify": {"command": "tell 'me now'"}},
         {},
     ],
 }

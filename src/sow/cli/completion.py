@@ -135,9 +135,9 @@ def _fetched(context: Context, kind: str) -> list[str]:
 
 
 def _from_project(context: Context, kind: str) -> list[str]:
-    from sow.cli.inbox import waiting
     from sow.store import desk as desks
     from sow.store import project as projects
+    from sow.store.waiting import waiting
 
     try:
         home = context.home()

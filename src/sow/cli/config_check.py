@@ -32,7 +32,7 @@ def check(context: Context) -> list[Finding]:
     if config is None:
         return findings
     known = roles(context, config).names()
-    findings += [*_types(config, known), *_bindings(config), *oddities(config, known)]
+    findings += [*_types(config, known), *_bindings(config), *_notify(config, context), *oddities(config, known)]
     return findings + list(_binaries(config, known, context))
 
 
@@ -79,6 +79,19 @@ def _bindings(config: Config) -> list[Finding]:
         if name not in config.executors
     ]
     return found or [_finding("ok", "All bindings reference defined executors")]
+
+
+def _notify(config: Config, context: Context) -> list[Finding]:
+    """The command of the user's own that tells what happens, where there is one."""
+    try:
+        words = config.notify_command()
+    except InvalidFile as error:
+        return [_finding("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
+    if not words or find_binary(words[0], context.environment):
+        return [_finding("ok", "The command for notifications is there")] if words else []
+    place = "" if "/" in words[0] else " on PATH"
+    advice = "a run goes on without it; install it, or mend notify.command"
+    return [_finding("warning", f"notify.command: {words[0]} not found{place}", advice)]
 
 
 def oddities(config: Config, known: list[str]) -> Iterator[Finding]:

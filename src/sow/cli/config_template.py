@@ -149,6 +149,11 @@ agents:
 #   repo_mb: 1000
 #   timeout: "2m"
 
+# Notify: how you are told that something waits for you, or that a run has ended
+# notify:
+#   command: ["notify-send", "sow"]   # run without a shell; facts in SOW_EVENT, SOW_RUN, SOW_TASK, SOW_TEXT
+#   bell: true                        # the bell of the terminal that a run is in
+
 # Repositories whose own files may define roles that judge (reviewer, verifier)
 # trust:
 #   - "/home/me/src/my-repository"

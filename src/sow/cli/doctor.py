@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
-from sow.cli.idle import doors
 from sow.cli.output import emit
 from sow.cli.spec import Command
+from sow.engine.idle import doors
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects

@@ -2,75 +2,26 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Argument, Command, Option
 from sow.cli.task import tell
 from sow.domain import ids, text
-from sow.domain.inbox import item, items, ranked
 from sow.errors import SowError
-from sow.store import desk as desks
 from sow.store import phase_acts, task_acts
-from sow.store import project as projects
-from sow.store.claim import holder_of
+from sow.store.waiting import waiting
 from sow.system.terminal import err, harmless_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from sow.domain.actor import Actor
     from sow.domain.inbox import Item
-    from sow.domain.shapes import ProjectState, Task
     from sow.store.home import Home
 
 MOST_LINES = 20  # of one question
 YES = ("y", "yes", "approve", "approved", "ok")
 ALWAYS = "leave --always out"
 NO = ("n", "no", "reject", "rejected")
-
-
-def waiting(home: Home) -> list[Item]:
-    """Everything that waits for a person: in this checkout's project, and in its workflow."""
-    asked = of_workflow(home)
-    if asked is not None and not projects.exists(home):
-        return ranked(asked)
-    project = projects.load(home)
-    readable, broken = desks.load_all(home, project)
-    return everything(home, project, [task for _, task in readable], broken)
-
-
-def everything(home: Home, project: ProjectState, tasks: Sequence[Task], broken: Mapping[str, str]) -> list[Item]:
-    """What waits in a project and in the workflow beside it; work that a live run is about to review does not."""
-    found = items(tasks, project["phases"], broken)
-    busy = _in_live_run(home, project["project_id"]) if any(each["kind"] == "review" for each in found) else ()
-    own = [each for each in found if each["kind"] != "review" or each["task"] not in busy]
-    return ranked([*own, *(of_workflow(home) or ())])
-
-
-def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
-    """The tasks of the run that another process has under way now."""
-    if not holder_of(home.claims, "run"):
-        return ()
-    from sow.store import runs
-
-    found = runs.unfinished(home, project_id)
-    return found.run["tasks"] if found is not None else ()
-
-
-def of_workflow(home: Home) -> list[Item] | None:
-    """What a workflow asks; None where there is none, which costs nothing."""
-    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
-        return None
-    from sow.domain import workflow_inbox
-    from sow.store.workflow import WorkflowFolder
-
-    try:
-        return workflow_inbox.items(WorkflowFolder(home).workflow())
-    except SowError as error:
-        return [item("broken", text=error.message, do="sow doctor")]
 
 
 def inbox(context: Context, *, json: bool) -> int:

@@ -8,11 +8,11 @@ import os
 import sys
 import time
 
-from sow.cli import live_lines
 from sow.cli.live_block import Picture
-from sow.cli.live_scene import Scene
 from sow.cli.output import ESCAPED
 from sow.domain.entry import Entry
+from sow.engine import entry_lines
+from sow.engine.scene import Scene
 from sow.system import terminal
 from sow.system.block import Block
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 PAUSE = 0.1  # seconds between two pictures
+RECENT = 12  # lines of what happened before somebody looked
 
 
 class Live:
@@ -67,24 +68,40 @@ class Live:
         self._scene.running.clear()
         self._scene.started = None
 
+    @property
+    def unseen(self) -> bool:
+        """Whether nobody looks any more: the reader of a pipe went away."""
+        return self._over
+
+    def catch_up(self, entries: Iterable[tuple[dict[str, Any], float]]) -> None:
+        """Show what a run did before somebody looked, each entry with its time; on a terminal only the last lines."""
+        for entry, now in entries:
+            self._take(entry, now)
+        self._above = self._above[-RECENT:]
+        self.tick(self._clock())
+
     def tell(self, entry: dict[str, Any]) -> None:
         """Show an entry of the journal, now or with the next picture."""
+        now = self._clock()
+        self._take(entry, now)
+        self.tick(now)
+
+    def _take(self, entry: dict[str, Any], now: float) -> None:
         if self._over:
             return
         if self.form == "json":
             self._say(self._document(entry))
             return
-        known, now = Entry(entry), self._clock()
+        known = Entry(entry)
+        if known.event == "run_started":  # the time of a run that goes on is that of its last call
+            self._scene.started = None
         self._scene.take(known, now)
-        said = live_lines.line(known, self._scene, known.t if known.t is not None else self._scene.elapsed(now))
-        if self.form == "lines":
-            if said:
-                self._say(said)
-            return
-        if said and known.event in live_lines.LASTING:
-            self._above.append(said)
-        self._changed = True
-        self.tick(now)
+        said = entry_lines.line(known, self._scene, known.t if known.t is not None else self._scene.elapsed(now))
+        if self.form == "block":
+            self._above += [said] if said and known.event in entry_lines.LASTING else []
+            self._changed = True
+        elif said:
+            self._say(said)
 
     def _document(self, entry: dict[str, Any]) -> str:
         narrow = (self.stream.encoding or "").lower() != "utf-8"
@@ -106,6 +123,11 @@ class Live:
         self._drawn, self._second, self._changed = now, second, False
         self._guard(lambda: self._block.draw(above, lines))
 
+    def ring(self) -> None:
+        """Ring the terminal's bell, where there is one: a stream for programs has none."""
+        if self.form != "json" and self.stream.isatty() and not self._over:
+            self._guard(lambda: self._send("\a"))
+
     def close(self) -> None:
         """Take the block away and give the cursor back; what was said stays."""
         if self._over:
@@ -116,11 +138,11 @@ class Live:
             self._guard(lambda: self._block.close(self._above))
 
     def _say(self, text: str) -> None:
-        def write() -> None:
-            self.stream.write(f"{text}\n")
-            self.stream.flush()
+        self._guard(lambda: self._send(f"{text}\n"))
 
-        self._guard(write)
+    def _send(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
 
     def _guard(self, write: Callable[[], None]) -> None:
         """Where nobody looks any more, the view ends; the run, which is what matters, goes on."""

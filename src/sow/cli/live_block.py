@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.cli.live_lines import how_to_answer
 from sow.domain.duration import duration, stopwatch
+from sow.engine.entry_lines import how_to_answer
 from sow.system import width
 from sow.system.terminal import COLOURS, harmless_line
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sow.cli.live_scene import Scene
+    from sow.engine.scene import Scene
 
     Line = tuple[str, str]  # as it is measured, and as it is shown
 

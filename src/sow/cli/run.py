@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sow.config import Config
     from sow.domain.actor import Actor
     from sow.domain.shapes import ProjectState, RunSettings
+    from sow.store.claim import Claim
     from sow.store.home import Home
     from sow.store.intake import Intake
     from sow.store.runs import RunFolder
@@ -146,7 +147,7 @@ def _check_crew(context: Context, config: Config, reading: Reading, wish: Wish) 
 
 
 def _run(context: Context, home: Home, config: Config, reading: Reading, wish: Wish, actor: Actor) -> int:
-    with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}"):
+    with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}") as claim:
         _agree_to_shell(context, reading, wish)
         _refuse_other_versions(home)
         feature_branch.leave_main(home, f"sow/{slug_of(reading.plan.name) or 'plan'}")
@@ -155,7 +156,7 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
         for said in _put_in_order(context, home):
             err(f"note: {harmless_line(said)}")
         project, given = _import(context, home, reading, wish, actor)
-        folder, goes_on = _open(context, home, project, given, reading, wish)
+        folder, goes_on = _open(claim, home, project, given, reading, wish)
         remarks = _sail(context, config, folder, project, wish, goes_on=goes_on)
         if wish.update_plan:
             from sow.cli.plan_update import update
@@ -184,7 +185,7 @@ def _put_in_order(context: Context, home: Home) -> list[str]:
 
 
 def _open(
-    context: Context, home: Home, project: ProjectState, given: Intake, reading: Reading, wish: Wish
+    claim: Claim, home: Home, project: ProjectState, given: Intake, reading: Reading, wish: Wish
 ) -> tuple[RunFolder, bool]:
     """The run's folder, and whether it goes on."""
     from sow.engine import opening
@@ -192,6 +193,7 @@ def _open(
     return opening.folder_for(
         home,
         project["project_id"],
+        claim=claim,
         name=reading.plan.name[:200] or "plan",
         branch=project["branch"],
         base=git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
@@ -206,12 +208,13 @@ def _sail(
 ) -> list[str]:
     """The run from its first entry in the journal to the last; returns what there is to say about its end."""
     from sow.cli.live import Live
-    from sow.engine import closing, opening
+    from sow.engine import closing, expected, opening
+    from sow.engine.notifying import Notifier, in_turn
     from sow.engine.run import PlanLoop
     from sow.engine.steps import drive
 
     home = folder.home
-    with Live(json=wish.json, expected=_expected(folder, project)) as live:
+    with Live(json=wish.json, expected=expected.minutes(folder)) as live:
         if goes_on:
             live.recall(folder.journal())
         ship = opening.board_ship(
@@ -223,25 +226,15 @@ def _sail(
             listeners=[live.tell],
             judges=wish.reviewers,
         )
-        ship.tell("run_started", **_facts(folder, project), recovered=goes_on)
-        loop = PlanLoop(ship, tick=live.tick)
-        remarks = drive(closing.close(ship, loop.sail()))
-        seconds = round(time.monotonic() - ship.begun, 3)
-        run = folder.run
-        ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
+        with Notifier(ship, bell=live.ring) as notifier:
+            ship.tell("run_started", **_facts(folder, project), recovered=goes_on)
+            loop = PlanLoop(ship, tick=in_turn(live.tick, notifier.tick))
+            remarks = drive(closing.close(ship, loop.sail()))
+            seconds = round(time.monotonic() - ship.begun, 3)
+            run = folder.run
+            ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
+            remarks += notifier.close()
     return remarks
-
-
-def _expected(folder: RunFolder, project: ProjectState) -> dict[str, float]:
-    """Minutes of each task by its estimate and by history; a mere guess would only look like knowledge."""
-    from sow.domain.forecast import GUESSED, Forecast
-    from sow.store import desk as desks
-    from sow.store import past
-
-    forecast = Forecast(past.finished(folder.home))
-    tasks = desks.load_some(folder.home, project, folder.run["tasks"])
-    found = {each["id"]: forecast.expected(each["assigned_agent"], each.get("estimated_minutes")) for each in tasks}
-    return {ident: each.minutes for ident, each in found.items() if each.origin != GUESSED}
 
 
 def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:

@@ -23,7 +23,7 @@ def list_runs(context: Context, *, json: bool) -> int:
     from sow.engine import report
 
     home = context.home()
-    known = [report.glance(home, each) for each in runs.listed(home)]
+    known = [report.glance(each) for each in runs.listed(home)]
     if json:
         from sow.cli.output import emit
 
@@ -64,7 +64,8 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
 
     if out:
         context.judge("write a report into a file")
-    made = report.FORMATS[format](_facts(context, run))
+    home = context.home()
+    made = report.written(home, runs.find(home, run), format)
     if out:
         _write(os.path.join(context.cwd, out), made)
         terminal.out(harmless_line(f"the report is in {out}"))
@@ -94,31 +95,37 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
 
 def stop(context: Context, *, run: str, wait: str) -> int:
     from sow import config as configs
-    from sow.engine import report, stopping
+    from sow.engine import stopping
 
     context.judge("stop a run")
     home = context.home()
     patience = configs.seconds(wait)
-    chosen = runs.find(home, run)
     named = run not in ("", "last")
-    if named and not report.is_live(home, chosen):
-        terminal.out(f"run {chosen.id} does not run: it is {report.status_of(home, chosen)}")
+    chosen = (None if named else runs.live(home)) or runs.find(home, run)
+    if named and not runs.is_live(chosen):
+        terminal.out(f"run {chosen.id} does not run: it is {_status(chosen)}")
         return 0
     asked, ended = stopping.stop(home, patience)
     if asked is None:
-        terminal.out(f"nothing runs here; the last run, {chosen.id}, is {report.status_of(home, chosen)}")
+        terminal.out(f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}")
         return 0
     if not ended:
         raise Waiting(
             f"process {asked.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
         )
     left = runs.find(home, chosen.id)
-    terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {report.status_of(home, left)}"))
+    terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {_status(left)}"))
     if left.run["status"] != "ended":
         from sow.engine.report_next import again
 
         terminal.out(harmless_line(f"go on with: {again([each['path'] for each in left.run['plans']])}"))
     return 0
+
+
+def _status(folder: runs.RunFolder) -> str:
+    from sow.engine import report
+
+    return report.status_of(folder, live=runs.is_live(folder))
 
 
 COMMANDS = (
@@ -137,7 +144,7 @@ COMMANDS = (
         "Print the whole report of a run, or write it into a file",
         arguments=(RUN,),
         options=(
-            Option("--format", "FORMAT", "In which form", choices=("md", "json"), default="md"),
+            Option("--format", "FORMAT", "In which form", choices=("md", "html", "json"), default="md"),
             Option("--out", "FILE", "Write it into this file, and replace one that is there"),
         ),
     ),

@@ -115,7 +115,8 @@ def _new(home: Home, goal: Goal) -> Situation:
 
 def _situation(home: Home) -> Situation:
     """The prompt's part for what is under way."""
-    from sow.cli.status import document, workflow_of
+    from sow.cli.status import document
+    from sow.store.workflow_glance import glance
 
     situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_word())
     if projects.exists(home):
@@ -129,7 +130,7 @@ def _situation(home: Home) -> Situation:
             phases=phases,
             step=(harmless_line(step["text"]), harmless_line(step["command"])),
         )
-    crew = workflow_of(home)
+    crew = glance(home)
     if crew and crew["name"]:
         return orchestrator_prompt.known_workflow(situation, name=harmless_line(crew["name"]))
     raise SowError(f"{home.root} has no project to go on with", 'start one: sow start "GOAL"')

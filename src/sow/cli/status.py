@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.cli.context import Context
-from sow.cli.idle import doors
-from sow.cli.inbox import everything
 from sow.cli.output import emit, table
 from sow.cli.spec import Command
 from sow.cli.task_view import titled
-from sow.domain.advice import next_step
+from sow.domain.advice import next_step, without_project
 from sow.domain.ids import agent_id
-from sow.errors import SowError
+from sow.engine.idle import doors
 from sow.store import desk as desks
 from sow.store import project as projects
+from sow.store import workflow_glance
+from sow.store.waiting import everything
 from sow.system.terminal import harmless, harmless_line, out, paint
 
 TYPE_CHECKING = False
@@ -40,10 +38,8 @@ def status(context: Context, *, json: bool) -> int:
 
 
 def _no_project(home: Home, *, json: bool) -> int:
-    workflow = workflow_of(home)
-    step = {"text": "there is no project on this branch: start one", "command": 'sow project new "NAME"'}
-    if workflow:
-        step = {"text": f"the workflow is {workflow['status']}", "command": workflow["next"]}
+    workflow = workflow_glance.glance(home)
+    step = without_project(workflow)
     if json:
         emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
     else:
@@ -51,33 +47,6 @@ def _no_project(home: Home, *, json: bool) -> int:
         _show_workflow(workflow)
         out(f"next: {step['text']}: {step['command']}")
     return 0
-
-
-def workflow_of(home: Home) -> dict[str, Any] | None:
-    """A workflow in a few facts; None where there is none, which costs nothing."""
-    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
-        return None
-    from sow.domain import advice_on_workflow
-    from sow.domain.workflow_agent import DONE
-    from sow.store.workflow import WorkflowFolder
-
-    folder = WorkflowFolder(home)
-    try:
-        workflow = folder.workflow()
-    except SowError as error:
-        return {
-            "name": None,
-            "status": "broken",
-            "problem": error.message,
-            "agents": 0,
-            "done": 0,
-            "next": "sow doctor",
-        }
-    statuses = [each["status"] for each in workflow["members"].values()]
-    done = sum(each in DONE for each in statuses)
-    counts = {"agents": len(statuses), "done": done}
-    advice = advice_on_workflow.next_step(workflow, designed=os.path.isfile(folder.plan_path))
-    return {"name": workflow["name"], "status": workflow["status"], **counts, "next": advice}
 
 
 def _show_workflow(workflow: dict[str, Any] | None) -> None:
@@ -106,7 +75,7 @@ def document(home: Home) -> dict[str, Any]:
             key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")
         },
         "root": home.root,
-        "workflow": workflow_of(home),
+        "workflow": workflow_glance.glance(home),
         "phases": project["phases"],
         "counts": counts,
         "tasks": [{**task, "phase": desk.phase} for desk, task in readable],

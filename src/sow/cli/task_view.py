@@ -6,20 +6,16 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import phase as phases
 from sow.domain.ids import agent_id
-from sow.domain.task import may_start
-from sow.errors import SowError
 from sow.store import desk as desks
-from sow.store import feedback, log, notes
 from sow.store import project as projects
-from sow.store.task_acts import statuses
+from sow.store.task_document import document
 from sow.system.terminal import harmless, harmless_line, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.shapes import ProjectState, Task
-    from sow.store.desk import Desk
+    from sow.domain.shapes import Task
 
 RECENT = 20
 
@@ -55,58 +51,6 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
 def titled(task: Task) -> str:
     """A task's name, and its id in the plan that it comes from."""
     return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
-
-
-def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
-    """What keeps a pending task from being started, in words."""
-    if task["status"] != "pending":
-        return ""
-    try:
-        phases.may_start_in(project["phases"], desk.phase)
-        if task["depends_on"]:
-            may_start(task, statuses(desk.home, project))
-    except SowError as error:
-        return f"{error.message}: {error.hint}"
-    return ""
-
-
-def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
-    """All that is known about a task."""
-    home = desk.home
-    try:
-        description = home.read(desk.description_path)
-    except FileNotFoundError:
-        description = ""
-    return {
-        **task,
-        "phase": desk.phase,
-        "agent_id": agent_id(task["assigned_agent"], task["iteration"]),
-        "path": desk.folder,
-        "description": description,
-        "feedback": feedback.read(desk),
-        "notes": notes.listed(desk),
-        "log": log.read(home, desk.log_path),
-        "next": what_next(task, bool(notes.unresolved(desk)), _obstacle(desk, project, task)),
-    }
-
-
-def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
-    """One sentence for the worker, or for the one who looks after it."""
-    ident = task["id"]
-    if obstacle:
-        return obstacle
-    if task["status"] == "in_progress" and gated:
-        return f"resolve or escalate the open notes: sow note list --task {ident}"
-    move = f"sow task set --id {ident} status"
-    return {
-        "pending": f"start: {move} in_progress",
-        "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
-        "needs_review": f'review it: sow approve {ident}, or sow feedback add {ident} "…" and {move} in_progress',
-        "paused": f'answer: sow answer {task["question"]["number"] if "question" in task else ident} "…"',
-        "failed": f"read the log, then retry: {move} in_progress",
-        "completed": "nothing: it is completed",
-        "abandoned": "nothing: it is abandoned",
-    }[task["status"]]
 
 
 def show_task(context: Context, ident: str, *, json: bool) -> int:

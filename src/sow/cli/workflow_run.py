@@ -8,6 +8,7 @@ from sow import config as configs
 from sow.cli.agent_run import registry_of
 from sow.cli.live import Live
 from sow.cli.run_settings import workflow_settings
+from sow.engine.notifying import Notifier, in_turn
 from sow.store.workflow import WorkflowFolder
 from sow.system.terminal import err, harmless_line, out
 from sow.workflows import closing, opening
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sow.cli.context import Context
     from sow.config import Config
     from sow.domain.shapes import RunSettings
+    from sow.store.claim import Claim
     from sow.store.home import Home
 
 ROLES = ("workflow-architect", "solution-architect", "verifier", "design-verifier")
@@ -32,14 +34,14 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
     config = configs.load(context.environment)
     settings = workflow_settings(config, call)
     agents = registry_of(context, home, config)
-    with home.claim("run", purpose="sow workflow run"):
+    with home.claim("run", purpose="sow workflow run") as claim:
         for said in opening.put_in_order(home, context.environment):
             err(f"note: {harmless_line(said)}")
         workflow = WorkflowFolder(home).workflow()
         if workflow["status"] == "completed":
             return _say_complete(workflow["name"], json=json)
         _check_crew(context, config, agents, settings, home)
-        code = _sail(context, home, config, agents, settings, yes=yes, json=json)
+        code = _sail(context, claim, home, config, agents, settings, yes=yes, json=json)
     if not json:
         from sow.cli import workflow_view
 
@@ -73,6 +75,7 @@ def _check_crew(context: Context, config: Config, agents: AgentRegistry, setting
 
 def _sail(
     context: Context,
+    claim: Claim,
     home: Home,
     config: Config,
     agents: AgentRegistry,
@@ -87,6 +90,7 @@ def _sail(
             home,
             config,
             context.environment,
+            claim=claim,
             agents=agents,
             settings=settings,
             listeners=[live.tell],
@@ -95,12 +99,14 @@ def _sail(
         ship = deck.ship
         if goes_on:
             live.recall(ship.folder.journal())
-        ship.tell("run_started", **opening.facts(deck), recovered=goes_on)
-        loop = CrewLoop(deck, tick=live.tick)
-        remarks = closing.close(deck, loop.sail())
-        seconds = round(time.monotonic() - ship.begun, 3)
-        run = ship.folder.run
-        ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
+        with Notifier(ship, bell=live.ring) as notifier:
+            ship.tell("run_started", **opening.facts(deck), recovered=goes_on)
+            loop = CrewLoop(deck, tick=in_turn(live.tick, notifier.tick))
+            remarks = closing.close(deck, loop.sail())
+            seconds = round(time.monotonic() - ship.begun, 3)
+            run = ship.folder.run
+            ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
+            remarks += notifier.close()
     for each in remarks:
         err(f"note: {harmless_line(each)}")
     return run["exit"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from sow.cli.output import emit, table
-from sow.domain import advice_on_workflow
 from sow.domain.workflow_agent import DONE
 from sow.errors import SowError
-from sow.store import state, workflow_archive, workflow_view
+from sow.store import state, workflow_archive
 from sow.store.validators.workflow import validate
 from sow.store.workflow import WorkflowFolder
 from sow.system.terminal import harmless, harmless_line, out, paint
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.cli.context import Context
-    from sow.domain.crew_plan import WorkflowPlan
     from sow.domain.shapes import MemberState, Workflow
     from sow.store.home import Home
 
@@ -27,40 +25,28 @@ HEAD = ("AGENT", "STATUS", "NOTES", "ROUNDS", "TRIES", "WAITS FOR", "LAST UPDATE
 
 
 def status(context: Context, *, json: bool) -> int:
+    from sow.workflows import status_document
+
     folder = WorkflowFolder(context.home())
     loaded = folder.load()
     workflow = loaded["workflow"]
-    notes = folder.notes(loaded)
-    shown = workflow_view.document(workflow, notes)
-    plan = _plan(folder.home) if workflow["status"] != "completed" else None
-    changed = advice_on_workflow.changed(workflow, plan.sections) if plan else []
-    advice = advice_on_workflow.next_step(
-        workflow, designed=os.path.isfile(folder.plan_path), digest=plan.digest if plan else ""
-    )
+    shown = status_document.document(folder, loaded)
     if json:
-        more = {"workflow": workflow["name"], "questions": questions(workflow), "changed": changed, "next": advice}
-        emit({**shown, **more})
+        emit(shown)
         return 0
     name = f"Workflow {workflow['name']} ({workflow['task_id']})"
     out(f"{paint(harmless_line(name), 'bold')}: {workflow['status']}, gate {shown['overall_completion_drive_gate']}")
     _members(workflow, shown["agents"])
-    for each in questions(workflow):
+    for each in shown["questions"]:
         first, *rest = harmless(each["text"]).split("\n")
         out(f"\n{paint(each['number'], 'bold')} {each['agent']} asks ({each['kind']}): {first}")
         for line in rest:
             out(f"   {line}")
         out(f"   {paint(each['do'], 'cyan')}")
-    if changed:
-        out(f"\nthe design has changed since its approval for {harmless_line(', '.join(changed))}: they wait")
-    out(f"\nNext: {paint(advice, 'cyan')}")
+    if shown["changed"]:
+        out(f"\nthe design has changed since its approval for {harmless_line(', '.join(shown['changed']))}: they wait")
+    out(f"\nNext: {paint(shown['next'], 'cyan')}")
     return 0
-
-
-def _plan(home: Home) -> WorkflowPlan | None:
-    """The design as it is on disk; the plan's reader is loaded only for this."""
-    from sow.workflows import checking
-
-    return checking.plan_on_disk(home)
 
 
 def _members(workflow: Workflow, entries: dict[str, Any]) -> None:
@@ -90,26 +76,6 @@ def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberSt
         ", ".join(waits) or "-",
         member["last_update"] or "-",
     )
-
-
-def questions(workflow: Workflow) -> list[dict[str, str]]:
-    """What the agents ask a person, by number."""
-    found = []
-    for name, member in workflow["members"].items():
-        if "question" in member:
-            question = member["question"]
-            number = f"w{question['number']}"
-            found.append(
-                {
-                    "number": number,
-                    "agent": name,
-                    "kind": question["kind"],
-                    "text": question["text"],
-                    "asked_at": question["asked_at"],
-                    "do": f'sow answer {number} "…"',
-                }
-            )
-    return sorted(found, key=lambda each: int(each["number"][1:]))
 
 
 def _workflows(home: Home) -> list[dict[str, Any]]:

@@ -76,6 +76,13 @@ def next_step(
     return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
 
 
+def without_project(workflow: Mapping[str, Any] | None) -> Step:
+    """The same where no project is on this branch; `workflow` is the one that is here, in a few facts."""
+    if workflow:
+        return _step(f"the workflow is {workflow['status']}", workflow["next"])
+    return _step("there is no project on this branch: start one", 'sow project new "NAME"')
+
+
 def door(task: Task, *, resumes: bool) -> str:
     """The command by which a worker goes on with a task; `resumes` tells whether its session can be gone on with."""
     ident, spawn = task["id"], f"sow agent spawn {task['assigned_agent']} {task['id']}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from sow.domain.shapes import Phase, Task
@@ -14,12 +14,9 @@ Item = dict[str, "Any"]
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
     """Questions, proposals, reviews and failures, ranked by how many tasks each holds up."""
-    held = blocked_by(tasks, broken)
-    waiting = [
-        _of_task(task, held[task["id"]])
-        for task in tasks
-        if task["status"] in ("paused", "needs_review", "failed") or "question" in task
-    ]
+    asking = [task for task in tasks if task["status"] in ("paused", "needs_review", "failed") or "question" in task]
+    held = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
+    waiting = [_of_task(task, held[task["id"]]) for task in asking]
     waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
     waiting += [
         item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
@@ -107,20 +104,24 @@ def _of_phase(phase: Phase) -> Item:
     )
 
 
-def blocked_by(tasks: Sequence[Task], broken: Iterable[str] = ()) -> dict[str, int]:
-    """For each task, how many open tasks wait for it, near or far; a broken one holds others up too."""
+def blocked_by(
+    tasks: Sequence[Task], broken: Iterable[str] = (), only: Collection[str] | None = None
+) -> dict[str, int]:
+    """How many open tasks wait for each one, or for some only, near or far; a broken one holds others up too."""
     waits = {task["id"]: task["depends_on"] for task in tasks if task["status"] not in ("completed", "abandoned")}
-    return held_up((*(task["id"] for task in tasks), *broken), waits)
+    return held_up((*(task["id"] for task in tasks), *broken), waits, only)
 
 
-def held_up(names: Iterable[str], waits: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def held_up(
+    names: Iterable[str], waits: Mapping[str, Sequence[str]], only: Collection[str] | None = None
+) -> dict[str, int]:
     """For each name, how many others wait for it, near or far; `waits` has whom each that is not done waits for."""
     dependents: dict[str, list[str]] = {each: [] for each in names}
     for name, needed in waits.items():
         for each in needed:
             if each in dependents:
                 dependents[each].append(name)
-    return {name: _reach(name, dependents) for name in dependents}
+    return {name: _reach(name, dependents) for name in dependents if only is None or name in only}
 
 
 def _reach(start: str, dependents: Mapping[str, Sequence[str]]) -> int:

@@ -14,8 +14,9 @@ def items(workflow: Workflow) -> list[Item]:
     """The questions of its agents, those that failed, and a design that waits for approval."""
     members = workflow["members"]
     waits = {name: each["dependencies"] for name, each in members.items() if each["status"] not in DONE}
-    held = held_up(members, waits)
-    found = [_of_agent(name, each, held[name]) for name, each in members.items() if _asks(each)]
+    asking = [name for name, each in members.items() if _asks(each)]
+    held = held_up(members, waits, asking)
+    found = [_of_agent(name, members[name], held[name]) for name in asking]
     return [*found, *_approval(workflow, len(waits))]
 
 

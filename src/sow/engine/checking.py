@@ -87,7 +87,7 @@ def run_check(
             code = child.close()
             stopped = child.stopped
     seconds = time.monotonic() - started
-    text = _text(out, err)
+    text = said(out, err)
     if stopped:
         text += f"\n(stopped: {stopped})"
     ran = _ran(check, STOPPED if stopped else code, seconds, text, iteration=iteration, tree=tree)
@@ -99,7 +99,7 @@ def _unheard(line: str) -> None:
     """What a check says is read when it has ended."""
 
 
-def _text(out: str, err: str) -> str:
+def said(out: str, err: str) -> str:
     """All that a command said, as far as we keep it."""
     parts = []
     for path in (out, err):

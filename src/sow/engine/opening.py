@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sow.agents.registry import AgentRegistry
     from sow.config import Config
     from sow.domain.shapes import ProjectState, Run, RunPlan, RunSettings
+    from sow.store.claim import Claim
     from sow.store.desk import Desk
     from sow.store.home import Home
     from sow.store.runs import RunFolder
@@ -30,6 +31,7 @@ def folder_for(
     home: Home,
     owner: str,
     *,
+    claim: Claim,
     name: str,
     branch: str,
     base: str,
@@ -42,6 +44,7 @@ def folder_for(
     if known is not None and [each["path"] for each in known.run["plans"]] == [each["path"] for each in plans]:
         known.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
         known.run.pop("ended_at", None)
+        claim.work_on(known.id)
         known.save()
         return known, True
     run: Run = {
@@ -56,6 +59,7 @@ def folder_for(
         "tasks": tasks,
         "settings": settings,
     }
+    claim.work_on(run["id"])
     return runs.create(home, run), False
 
 

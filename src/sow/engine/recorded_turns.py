@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Run, Session, SessionTurn
     from sow.engine.history import History
     from sow.store.home import Home
+    from sow.store.sessions import Record
 
     Window = tuple[float, float]
 
@@ -59,11 +60,16 @@ def _recorded(home: Home, task: str, windows: list[Window]) -> list[Turn]:
     """The turns of a task that were taken while the run was alive."""
     found = []
     for record in sessions.records(Desk(home, "", task)):
-        for turn in record.session["turns"]:
-            started = epoch(turn["started_at"]) or 0
+        for turn in of_record(record):
+            started = epoch(turn.at) or 0
             if any(first <= started <= last for first, last in windows):
-                found.append(_turn(record.session, turn))
+                found.append(turn)
     return found
+
+
+def of_record(record: Record) -> list[Turn]:
+    """The turns of one session."""
+    return [_turn(record.session, each) for each in record.session["turns"]]
 
 
 def _turn(session: Session, turn: SessionTurn) -> Turn:

@@ -8,6 +8,7 @@ from sow.engine.history import History
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
+from sow.store import runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def facts(home: Home, folder: RunFolder) -> Document:
     history, remarks = _history(folder)
     states, more = _states(home, run["project_id"])
     remarks += more
-    live = is_live(home, folder)
+    live = runs.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
     turns, more = recorded_turns.turns(home, run, history, idents)
     remarks += more
@@ -49,9 +50,12 @@ def facts(home: Home, folder: RunFolder) -> Document:
 
 def _question(asked: Document, states: dict[str, Document]) -> Document:
     """One question; an answer that came while no run looked is in the task's own state."""
-    found = {key: asked[key] for key in asked if key != "moment"}
-    for each in states.get(asked["task"], {}).get("questions", ()) if asked["answered_at"] is None else ():
-        if each["number"] == asked["number"]:
+    found = {**{key: asked[key] for key in asked if key != "moment"}, "answer": None}
+    for each in states.get(asked["task"], {}).get("questions", ()):
+        if each["number"] != asked["number"]:
+            continue
+        found["answer"] = each["answer"]
+        if asked["answered_at"] is None:
             waited = max((epoch(each["answered_at"]) or 0) - (epoch(asked["asked_at"]) or 0), 0)
             found |= {"answered_at": each["answered_at"], "origin": each["answered_by"], "waited_seconds": waited}
     return found
@@ -63,27 +67,23 @@ def counts(rows: list[Document]) -> dict[str, int]:
     return {"total": len(words), **{word: words.count(word) for word in (*report_tasks.OUTCOMES, "unknown")}}
 
 
-def is_live(home: Home, folder: RunFolder) -> bool:
-    """Whether a process works on this run now."""
-    return folder.run["status"] == "running" and home.claimant("run") is not None
-
-
-def status_of(home: Home, folder: RunFolder) -> str:
+def status_of(folder: RunFolder, *, live: bool) -> str:
     """Its status as it is: who was killed could not say that it stopped."""
-    return "stopped" if folder.run["status"] == "running" and not is_live(home, folder) else folder.run["status"]
+    return "stopped" if folder.run["status"] == "running" and not live else folder.run["status"]
 
 
-def glance(home: Home, folder: RunFolder) -> Document:
+def glance(folder: RunFolder) -> Document:
     """One run in a list: how far it is, by its journal."""
     run = folder.run
     history, _ = _history(folder, "run_started", "task_ended")
     ended = [report_tasks.SETTLED.get(each.status, "pending") for each in history.tasks.values()]
+    live = runs.is_live(folder)
     return {
         "id": run["id"],
         "name": run["name"],
         "branch": run["branch"],
-        "status": status_of(home, folder),
-        "live": is_live(home, folder),
+        "status": status_of(folder, live=live),
+        "live": live,
         "started_at": run["started_at"],
         "ended_at": run.get("ended_at"),
         "exit": run.get("exit"),
@@ -111,22 +111,34 @@ def _states(home: Home, project_id: str) -> tuple[dict[str, Document], list[str]
             return {}, [
                 f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
             ]
-        readable, broken = desks.load_all(home, project)
+        return _tasks(desks.desks(home, project))
     except SowError as error:
         return {}, [f"its tasks are told by the journal alone: {error.message}"]
-    return {desk.id: {**task} for desk, task in readable}, list(broken.values())
+
+
+def _tasks(found: list[desks.Desk]) -> tuple[dict[str, Document], list[str]]:
+    """What a report needs of each task, and what is wrong with those that cannot be read."""
+    known: dict[str, Document] = {}
+    broken: list[str] = []
+    for desk in found:
+        try:
+            task: Any = desk.task()
+        except SowError as error:
+            broken.append(error.message)
+        else:  # ten thousand whole states would take more than all the rest
+            known[desk.id] = {key: task[key] for key in report_tasks.OF_STATE if key in task}
+    return known, broken
 
 
 def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
     run = folder.run
-    status = "stopped" if run["status"] == "running" and not live else run["status"]
     return {
         "id": run["id"],
         "name": run["name"],
         "project_id": run["project_id"],
         "branch": run["branch"],
         "base": run["base"],
-        "status": status,
+        "status": status_of(folder, live=live),
         "live": live,
         "started_at": run["started_at"],
         "ended_at": run.get("ended_at"),
@@ -143,6 +155,13 @@ def render_markdown(document: Document) -> str:
     return report_page.page(document)
 
 
+def render_html(document: Document) -> str:
+    """The report as one file to send to somebody."""
+    from sow.engine import report_html
+
+    return report_html.page(document)
+
+
 def render_json(document: Document) -> str:
     """The report for programs."""
     import json
@@ -152,4 +171,24 @@ def render_json(document: Document) -> str:
 
 
 # A new form of the report is one entry here and one file.
-FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json}
+FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
+
+
+def written(home: Home, folder: RunFolder, form: str) -> str:
+    """The report in one of its forms; a page to look at has the timeline besides."""
+    document = facts(home, folder)
+    if form == "html":
+        document["timeline"] = _timeline(folder, live=document["run"]["live"])
+    return FORMATS[form](document)
+
+
+def _timeline(folder: RunFolder, *, live: bool) -> Document | None:
+    """Who worked when; None where the journal cannot be read, which is said among the remarks."""
+    import time
+
+    from sow.engine import timeline
+
+    try:
+        return timeline.document(folder.journal(), run=folder.id, live=live, now=time.time())
+    except SowError:
+        return None

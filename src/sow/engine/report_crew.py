@@ -8,10 +8,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.shapes import MemberState
+    from sow.domain.shapes import MemberState, Workflow
     from sow.store.home import Home
 
-STATUS = {"verified": "completed", "session_complete": "completed", "failed": "failed", "pending": "pending"}
+# The words of an agent's own lifecycle as a task has them; the others are the same.
+STATUS = {
+    "verified": "completed",
+    "session_complete": "completed",
+    "ready_for_verification": "needs_review",
+    "working": "in_progress",
+    "completion_drive_review": "in_progress",
+    "blocked": "in_progress",
+}
 AGAIN = "sow workflow run"
 
 
@@ -23,12 +31,22 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
     workflow = folder.workflow()
     if workflow["id"] != workflow_id:
         return None
+    return tasks(workflow)
+
+
+def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
+    """Every agent in the words of a task, by its name."""
     return {name: _task(member) for name, member in workflow["members"].items()}
+
+
+def status_of(word: str) -> str:
+    """A status of an agent in the words of a task; a task's own word stays."""
+    return STATUS.get(word, word)
 
 
 def _task(member: MemberState) -> dict[str, Any]:
     asks = "question" in member
-    status = "paused" if asks and member["status"] != "failed" else STATUS.get(member["status"], "in_progress")
+    status = "paused" if asks and member["status"] != "failed" else status_of(member["status"])
     task: dict[str, Any] = {
         "name": member["task_id"],
         "assigned_agent": member["agent"],

@@ -27,6 +27,11 @@ SETTLED = {
 }
 HOLDING = ("failed", "waiting", "abandoned", "blocked")  # what needs such a task goes on only when somebody acts
 MOST_WORDS = 500
+# What is read here of a task's state.
+OF_STATE = (
+    "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
+    "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
+)  # fmt: skip
 
 
 def rows(

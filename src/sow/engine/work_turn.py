@@ -143,13 +143,16 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
     told = turn_facts(result.outcome, result.record.session["turns"][-1])
     ship.tell("turn_ended", **facts, **(told | {"status": result.status, "remarks": result.remarks}))
     if result.status != "in_progress" or result.outcome.kind == "done":
-        return _told(job, result)
+        return _told(job, task, result)
     return _cut_off(job, result)
 
 
-def _told(job: TaskJob, result: Result) -> Ended | None:
-    """The worker has ended its turn; what it asks is said at once."""
+def _told(job: TaskJob, before: Task, result: Result) -> Ended | None:
+    """The worker has ended its turn; what it asks is said at once, even where somebody was quicker with an answer."""
     question = result.task.get("question")
+    for each in result.task["questions"][len(before["questions"]) :]:
+        job.ship.tell("question", task=job.id, number=each["number"], text=each["text"])
+        job.ship.tell("answered", task=job.id, number=each["number"], origin=each["answered_by"])
     if question is not None:
         job.ship.tell("question", task=job.id, number=question["number"], text=question["text"])
     return None

@@ -21,13 +21,14 @@ PAUSE = 0.01
 class Claim:
     """`with Claim(folder, "project"):` is refused while another live process has it."""
 
-    __slots__ = ("descriptor", "name", "path", "purpose")
+    __slots__ = ("descriptor", "holder", "name", "path", "purpose")
 
     def __init__(self, folder: str, name: str, *, purpose: str) -> None:
         self.path = f"{folder}/claim-{name}.lock"
         self.name = name
         self.purpose = purpose
         self.descriptor = -1
+        self.holder = b""
 
     def __enter__(self) -> Claim:
         descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
@@ -39,16 +40,24 @@ class Claim:
                 raise taken(self.name, holder)
             time.sleep(PAUSE)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n"
+        self.holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n".encode()
         counted(f"claim {self.path}")
         try:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, holder.encode(), 0)
+            os.pwrite(descriptor, self.holder, 0)
         except OSError as error:
             os.close(descriptor)
             raise failure("claim", self.path, error) from None
         self.descriptor = descriptor
         return self
+
+    def work_on(self, run: str) -> None:
+        """Name the run that is worked on, for those who look at it: a claim of runs is had for other work too."""
+        counted(f"name a run in {self.path}")
+        try:
+            os.pwrite(self.descriptor, f"run {run}\n".encode(), len(self.holder))
+        except OSError as error:
+            raise failure("claim", self.path, error) from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -58,8 +67,14 @@ class Claim:
         os.close(self.descriptor)
 
 
+def said(descriptor: int) -> tuple[str, str]:
+    """What a claim's file says: who has it, and the run that they work on."""
+    first, _, second = os.pread(descriptor, 500, 0).decode("utf-8", "replace").partition("\n")
+    return first.strip(), second.strip().removeprefix("run ")
+
+
 def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 500, 0).decode("utf-8", "replace").strip() or "a process that is just starting"
+    return said(descriptor)[0] or "a process that is just starting"
 
 
 def taken(name: str, holder: str) -> Waiting:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 
+from sow.store.claim import said
 from sow.store.disk import failure
 from sow.store.lock import is_locked
 from sow.system import peer
 
 
 class Holder:
-    """The process that has a claim; `sure` where the system itself says that it is this one."""
+    """The process that has a claim, and its run; `sure` where the system itself says that it is this one."""
 
-    __slots__ = ("host", "line", "pid", "sure")
+    __slots__ = ("host", "line", "pid", "run", "sure")
 
-    def __init__(self, line: str, owners: set[int] | None) -> None:
+    def __init__(self, line: str, run: str, owners: set[int] | None) -> None:
+        self.run = run
         self.line = line or "a process that is just starting"
         words = line.split()
         named = words[:1] == ["pid"] and len(words) > 3 and words[1].isascii() and words[1].isdigit()
@@ -33,12 +35,12 @@ def holder(folder: str, name: str) -> Holder | None:
     except OSError as error:
         raise failure("read", path, error) from None
     try:
-        line = os.pread(descriptor, 500, 0).decode("utf-8", "replace").strip()
+        line, run = said(descriptor)
         owners = peer.lock_owners(descriptor)
         # Who ended well left the file empty. Trying the lock could be in the way of one who takes it: it is the last
         # resort, where the holder was killed or the table of locks does not show it.
         if not owners and not (line and is_locked(descriptor)):
             return None
-        return Holder(line, owners)
+        return Holder(line, run, owners)
     finally:
         os.close(descriptor)

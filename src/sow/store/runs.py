@@ -80,7 +80,7 @@ class RunFolder:
             text = self.home.read(self.journal_path, MAX_JOURNAL, torn=True)
         except FileNotFoundError:
             return
-        for line in text.split("\n"):
+        for line in _lines(text):
             if wanted and not any(word in line for word in wanted):
                 continue
             try:
@@ -91,8 +91,31 @@ class RunFolder:
                 yield entry
 
 
+def _lines(text: str) -> Iterator[str]:
+    """One line after the other: a list of them would double what a long journal takes."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
 def _folder(home: Home) -> str:
     return f"{home.sow}/local/runs"
+
+
+def folder_of(home: Home, name: str) -> str:
+    """Where the files of a run are."""
+    return f"{_folder(home)}/{name}"
+
+
+def names(home: Home) -> list[str]:
+    """The ids of all runs, oldest first, whether they can be read or not."""
+    try:
+        return sorted(os.listdir(_folder(home)))
+    except FileNotFoundError:
+        return []
 
 
 def new_id() -> str:
@@ -103,7 +126,7 @@ def new_id() -> str:
 
 def create(home: Home, run: Run) -> RunFolder:
     """A new run, its state on disk."""
-    folder = f"{_folder(home)}/{run['id']}"
+    folder = folder_of(home, run["id"])
     made = RunFolder(home, folder, {"schema_version": VERSION, "revision": 0, "run": run})
     made.save()
     return made
@@ -111,21 +134,18 @@ def create(home: Home, run: Run) -> RunFolder:
 
 def listed(home: Home) -> list[RunFolder]:
     """All runs that can be read, oldest first."""
-    try:
-        names = sorted(os.listdir(_folder(home)))
-    except FileNotFoundError:
-        return []
     found = []
-    for name in names:
+    for name in names(home):
         try:
-            found.append(_load(home, name))
+            found.append(load(home, name))
         except (FileNotFoundError, SowError):  # half made by a crash, or broken by hand: the others are shown
             continue
     return found
 
 
-def _load(home: Home, name: str) -> RunFolder:
-    folder = f"{_folder(home)}/{name}"
+def load(home: Home, name: str) -> RunFolder:
+    """One run by its whole id."""
+    folder = folder_of(home, name)
     loaded: RunState = state.read(home, f"{folder}/state.yaml", validate)  # type: ignore[assignment]
     return RunFolder(home, folder, loaded)
 
@@ -142,6 +162,29 @@ def find(home: Home, name: str) -> RunFolder:
     if fitting:
         raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
+
+
+def is_manned(folder: RunFolder) -> bool:
+    """Whether a process has this very run now; one that has another, or that tidies up, does not count."""
+    found = folder.home.claimant("run")
+    return found is not None and found.run == folder.id
+
+
+def is_live(folder: RunFolder) -> bool:
+    """Whether a run goes on now: it has not ended, and its process is there."""
+    return folder.run["status"] == "running" and is_manned(folder)
+
+
+def live(home: Home) -> RunFolder | None:
+    """The run that goes on now: there is one at a time."""
+    found = home.claimant("run")
+    if found is None or found.run not in names(home):
+        return None
+    try:
+        folder = load(home, found.run)
+    except (FileNotFoundError, SowError):
+        return None
+    return folder if is_live(folder) else None
 
 
 def unfinished(home: Home, project_id: str) -> RunFolder | None:
@@ -164,7 +207,7 @@ def kept_copy(home: Home, project_id: str) -> RunState | None:
 
 def bring_back(home: Home, copy: RunState) -> bool:
     """Make the folder of a run again that somebody cleaned away; whether it was gone."""
-    folder = f"{_folder(home)}/{copy['run']['id']}"
+    folder = folder_of(home, copy["run"]["id"])
     if os.path.lexists(f"{folder}/state.yaml"):
         return False
     RunFolder(home, folder, copy).save()

@@ -173,10 +173,10 @@ def may_be_put_to_work(home: Home, task: str, *, actor: Actor) -> None:
 
 def _may_start(opened: _Opened) -> None:
     phase.may_start_in(opened.project["phases"], opened.desk.phase)
-    rules.may_start(opened.task, _statuses(opened.desk.home, opened.project, opened.task["depends_on"]))
+    rules.may_start(opened.task, statuses_of(opened.desk.home, opened.project, opened.task["depends_on"]))
 
 
-def _statuses(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict[str, str]:
+def statuses_of(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict[str, str]:
     """The status of each of these tasks that is there and can be read."""
     found = {}
     for each in tasks:

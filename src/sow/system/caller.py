@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_NAME = 64
 LOOKS = 10
+AGENT_MARKS = ("SOW_TASK", "SOW_AGENT")
 
 
 def actor(environment: Mapping[str, str]) -> Actor:
@@ -91,12 +92,25 @@ def _told_by(name: str, task: str, *, marked: bool) -> str:
     return task if name == badge(task) else ""
 
 
-def _ancestors(proc: Proc) -> list[tuple[int, Process]]:
-    """Everybody above us; one that ends while we look gives its children to another, so we look again."""
+def is_agent(pid: int) -> bool:
+    """Whether a process is an agent's: it, or one above it, has a mark of ours or supervises a turn, or it is gone."""
+    proc = Proc()
+    family = _ancestors(proc, pid)
+    return not family or any(
+        process.name.startswith(BADGE) or any(proc.variable(each, name) for name in AGENT_MARKS)
+        for each, process in family
+    )
+
+
+def _ancestors(proc: Proc, start: int = 0) -> list[tuple[int, Process]]:
+    """Everybody above us, or a process and all above it.
+
+    One that ends while we look gives its children to another, so we look again.
+    """
     found: list[tuple[int, Process]] = []
     for _ in range(LOOKS):
         found.clear()
-        pid = os.getppid()
+        pid = start or os.getppid()
         while pid and (process := proc.one(pid)):
             found.append((pid, process))
             pid = process.parent

@@ -101,18 +101,21 @@ def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float)
         _end(process, mark)
 
 
-def listen_to(arguments: list[str], *, cwd: str, environment: Mapping[str, str], stop: Event) -> Said:
+def listen_to(
+    arguments: list[str], *, cwd: str, environment: Mapping[str, str], stop: Event, given: str | None = None
+) -> Said:
     """Run a program for as long as it takes, and take what it prints; when `stop` is set, it is asked to end.
 
-    It is asked as Ctrl-C would, so that one of our own puts its work in order first.
+    It is asked as Ctrl-C would, so that one of our own puts its work in order first. It reads what it is `given`.
     """
     boundary.cross(f"start {arguments[0]}")
+    data = None if given is None else given.encode("utf-8", "surrogateescape")
     try:
         process = subprocess.Popen(
             arguments,
             cwd=cwd,
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -121,9 +124,10 @@ def listen_to(arguments: list[str], *, cwd: str, environment: Mapping[str, str],
     asked = False
     while True:
         try:
-            out, err = process.communicate(timeout=NOW_AND_THEN)
+            out, err = process.communicate(data, timeout=NOW_AND_THEN)
             return Said(code=process.returncode, out=_text(out, LARGE), err=_text(err, LARGE))
         except subprocess.TimeoutExpired:
+            data = None  # it is on its way
             if stop.is_set() and not asked:
                 process.send_signal(signal.SIGINT)
                 asked = True

@@ -101,8 +101,8 @@ def forms(secret: str) -> set[bytes]:
 
 def redact_file(path: str, values: Iterable[str]) -> int:
     """Strike the secrets out of a file in place, with as many stars as they were long; returns how many."""
-    needles = _needles(values)
-    if not needles:
+    found = needles(values)
+    if not found:
         return 0
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -111,7 +111,7 @@ def redact_file(path: str, values: Iterable[str]) -> int:
             return 0
         raise Failed(f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it") from None
     try:
-        return _strike_file(descriptor, needles) if stat.S_ISREG(os.fstat(descriptor).st_mode) else 0
+        return _strike_file(descriptor, found) if stat.S_ISREG(os.fstat(descriptor).st_mode) else 0
     finally:
         os.close(descriptor)
 
@@ -129,7 +129,8 @@ def _strike_file(descriptor: int, needles: list[bytes]) -> int:
     return struck
 
 
-def _needles(values: Iterable[str]) -> list[bytes]:
+def needles(values: Iterable[str]) -> list[bytes]:
+    """All forms of all values, the longest first."""
     return sorted({form for value in values for form in forms(value)}, key=len, reverse=True)
 
 
@@ -142,7 +143,12 @@ def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
     return data, count
 
 
+def struck(data: bytes, needles: list[bytes]) -> bytes:
+    """The bytes with stars in the place of each needle: nothing moves."""
+    return _strike(data, needles)[0]
+
+
 def redact_text(text: str, values: Iterable[str]) -> str:
     """The text without the secrets, in whatever form they stand there."""
-    clean, _ = _strike(text.encode("utf-8", "surrogatepass"), _needles(values))
+    clean, _ = _strike(text.encode("utf-8", "surrogatepass"), needles(values))
     return clean.decode("utf-8", "surrogatepass")

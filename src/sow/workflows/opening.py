@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sow.config import Config
     from sow.domain.crew_plan import WorkflowPlan
     from sow.domain.shapes import RunSettings, Workflow
+    from sow.store.claim import Claim
     from sow.store.home import Home
     from sow.store.member_desk import MemberDesk
 
@@ -50,6 +51,7 @@ def open_deck(
     config: Config,
     environment: Mapping[str, str],
     *,
+    claim: Claim,
     agents: AgentRegistry,
     settings: RunSettings,
     listeners: list[Callable[[dict[str, Any]], None]],
@@ -64,6 +66,7 @@ def open_deck(
     folder, goes_on = folder_for(
         home,
         workflow["id"],
+        claim=claim,
         name=workflow["name"],
         branch=_branch(home),
         base=_base(home),

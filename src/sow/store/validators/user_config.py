@@ -84,6 +84,14 @@ def validate(data, at):
     else:
         seen += 1
         data['knowledge'] = {}
+    if 'notify' in data:
+        seen += 1
+        value = data['notify']
+        if value is not None:
+            validate_notify(value, f'{at}.notify' if at else 'notify')
+    else:
+        seen += 1
+        data['notify'] = {}
     if 'trust' in data:
         seen += 1
         value = data['trust']
@@ -101,7 +109,7 @@ def validate(data, at):
         seen += 1
         data['trust'] = []
     if seen != len(data):
-        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'context', 'knowledge', 'trust'))
+        unknown(data, at, ('agents', 'limits', 'run', 'review', 'budgets', 'checks', 'worktree', 'context', 'knowledge', 'notify', 'trust'))
 
 
 def validate_agents(data, at):
@@ -561,3 +569,26 @@ def validate_knowledge(data, at):
             wrong(f'{at}.timeout' if at else 'timeout', duration_wanted, value)
     if seen != len(data):
         unknown(data, at, ('sink_mb', 'repo_mb', 'timeout'))
+
+
+def validate_notify(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) not in (list, str):
+            wrong(f'{at}.command' if at else 'command', 'a list or a text', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.command' if at else 'command') + f'[{index}]', 'a text', item)
+            if not 0 <= len(item) <= 4000:
+                wrong((f'{at}.command' if at else 'command') + f'[{index}]', '0 to 4000 characters long', item)
+    if 'bell' in data:
+        seen += 1
+        value = data['bell']
+        if type(value) is not bool:
+            wrong(f'{at}.bell' if at else 'bell', 'true or false', value)
+    if seen != len(data):
+        unknown(data, at, ('command', 'bell'))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sow.cli.live_scene import stop_of
 from sow.domain.duration import span, stopwatch
 from sow.domain.ids import is_member
+from sow.engine.scene import stop_of
 from sow.system import width
 from sow.system.terminal import harmless_line
 
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sow.cli.live_scene import Scene
     from sow.domain.entry import Entry
+    from sow.engine.scene import Scene
 
     Words = Callable[[Entry, Scene], str]
 
@@ -23,21 +23,32 @@ LONGEST_FEEDBACK = 160
 LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
-        "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored",
+        "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
     }
 )  # fmt: skip
 
 
 def line(entry: Entry, scene: Scene, elapsed: float) -> str:
     """The event in words, after the time since the run's start; nothing for one that only a program wants."""
-    words = WORDS.get(entry.event)
-    said = words(entry, scene) if words else ""
+    said = told(entry, scene)
+    return f"{stopwatch(elapsed):>5}  {said}" if said else ""
+
+
+def told(entry: Entry, scene: Scene) -> str:
+    """What happened, and to whom."""
+    said = sentence(entry, scene)
     if not said:
         return ""
     noun = "agent" if is_member(entry.task) else "task"
     about = f"{noun} {scene.called(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
-    return f"{stopwatch(elapsed):>5}  {width.cut(harmless_line(about + said), LONGEST)}"
+    return width.cut(harmless_line(about + said), LONGEST)
+
+
+def sentence(entry: Entry, scene: Scene) -> str:
+    """What happened, without saying to whom."""
+    words = WORDS.get(entry.event)
+    return words(entry, scene) if words else ""
 
 
 def _run_started(entry: Entry, scene: Scene) -> str:
@@ -150,6 +161,10 @@ def _set_aside(entry: Entry, scene: Scene) -> str:
     return f"{entry.text('file') or 'a file'} could not be read, and is set aside"
 
 
+def _notify_failed(entry: Entry, scene: Scene) -> str:
+    return f"nobody is notified: {entry.text('reason')}"
+
+
 def _stop(entry: Entry, scene: Scene) -> str:
     return stop_of(entry)
 
@@ -201,6 +216,7 @@ WORDS: dict[str, Words] = {
     "archived": _archived,
     "set_aside": _set_aside,
     "restored": _restored,
+    "notify_failed": _notify_failed,
     "limit": _stop,
     "breaker": _stop,
     "budget": _stop,

@@ -17,14 +17,14 @@ def doors(tasks: Iterable[tuple[Desk, Task]]) -> dict[str, str]:
     if not idle:
         return {}
     home = idle[0][0].home
-    again, own = _run(home)
-    if own and home.claimant("run"):  # a run is between two turns of these
+    again, own, live = _run(home)
+    if live:  # it is between two turns of these
         idle = [(desk, task) for desk, task in idle if task["id"] not in own]
     return {task["id"]: again if task["id"] in own else _door(desk, task) for desk, task in idle}
 
 
-def _run(home: Home) -> tuple[str, list[str]]:
-    """The command that goes on with the run that was not ended, and its tasks; none where there is no such run."""
+def _run(home: Home) -> tuple[str, list[str], bool]:
+    """The command that goes on with the run that was not ended, its tasks, and whether it is live; or nothing."""
     import shlex
 
     from sow.store import project as projects
@@ -32,8 +32,9 @@ def _run(home: Home) -> tuple[str, list[str]]:
 
     run = runs.unfinished(home, projects.load(home)["project_id"])
     if run is None:
-        return "", []
-    return f"sow run {shlex.join(each['path'] for each in run.run['plans'])}", run.run["tasks"]
+        return "", [], False
+    again = f"sow run {shlex.join(each['path'] for each in run.run['plans'])}"
+    return again, run.run["tasks"], runs.is_live(run)
 
 
 def _is_idle(desk: Desk, task: Task) -> bool:

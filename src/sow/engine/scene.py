@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORECAST_EVERY = 5.0  # seconds
 AT_LEAST = 0.1  # what is left of a task that takes longer than was thought, as a part of that
+ENOUGH = 2  # completed tasks that tell how wrong the times were that were thought
 ENDINGS = {
     "completed": "completed",
     "failed": "failed",
@@ -71,6 +72,7 @@ class Scene:
         self.started: float | None = None
         self.slots = 1
         self._expected = dict(expected or {})
+        self._done: dict[str, tuple[float, float]] = {}  # minutes that a completed task took, and was thought to take
         self._left: tuple[float, float | None] | None = None
 
     def take(self, entry: Entry, now: float) -> None:
@@ -142,10 +144,22 @@ class Scene:
         }
 
     def _minutes(self, ident: str, now: float) -> float | None:
-        expected = self._expected.get(ident) or self.tasks[ident].number("estimated_minutes")
-        if not expected or ident not in self.running:
-            return expected or None
+        expected = self._thought(ident)
+        if not expected:
+            return None
+        expected *= self._pace()
+        if ident not in self.running:
+            return expected
         return max(expected - (now - self.running[ident].since) / 60, expected * AT_LEAST)
+
+    def _thought(self, ident: str) -> float | None:
+        return self._expected.get(ident) or self.tasks[ident].number("estimated_minutes")
+
+    def _pace(self) -> float:
+        """How much longer than thought this run's own tasks take, as soon as some have told."""
+        if len(self._done) < ENOUGH:
+            return 1.0
+        return sum(took for took, _ in self._done.values()) / sum(thought for _, thought in self._done.values())
 
     def _work(self, entry: Entry, now: float) -> None:
         """A word from a task that is worked on, whether its start was seen or not."""
@@ -195,8 +209,11 @@ class Scene:
 
     def _task_ended(self, entry: Entry, now: float) -> None:
         self.tasks.setdefault(entry.task, Entry({"id": entry.task}))
-        self.running.pop(entry.task, None)
+        work = self.running.pop(entry.task, None)
         status = ENDINGS.get(entry.text("status"))
+        thought = self._thought(entry.task)
+        if status == "completed" and work and thought:
+            self._done[entry.task] = ((now - work.since) / 60, thought)
         if status:
             self.ended[entry.task] = status
         if status != "asking":

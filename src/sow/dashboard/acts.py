@@ -1,0 +1,180 @@
+"""What a person does on the page: each act is a call of sow, so that every rule of the shell holds here as well."""
+
+from __future__ import annotations
+
+import threading
+
+from sow.domain.ids import is_member, is_task_id
+from sow.engine.own_command import sow_path
+from sow.errors import SowError
+from sow.system import program
+from sow.system.terminal import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from sow.system.program import Said
+
+    Body = Mapping[str, Any]
+
+PATIENCE = 60.0  # seconds
+STOP_WAIT = "30s"
+MOST_SAID = 4000  # characters of what a call printed
+LONGEST = 100_000
+LONGEST_REASON = 2000  # what the command takes; far more would be no word of a command line
+REFUSED, BAD, TOO_LONG = 409, 422, 504
+USAGE = 2  # the exit code of bad input
+
+
+class Bad(SowError):
+    """What was sent is not what the act takes."""
+
+
+class Call:
+    """One call of sow: its words, and the text that it reads."""
+
+    __slots__ = ("given", "words")
+
+    def __init__(self, *words: str, given: str | None = None) -> None:
+        self.words = words
+        self.given = given
+
+
+def _text(body: Body, name: str, longest: int = LONGEST) -> str:
+    """A text that was typed."""
+    value = body.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > longest or not _is_sound(value):
+        raise Bad(f"{name} must be a text of 1 to {longest} characters", f"send {name} with the act")
+    return value
+
+
+def _is_sound(text: str) -> bool:
+    """Whether a program can be given a text: neither a zero nor half a character is in it."""
+    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def _word(body: Body, name: str) -> str:
+    """A short name: of a task, an agent, a run or a question."""
+    value = _text(body, name)
+    if len(value) > 200 or not value.isprintable() or value != value.strip():
+        raise Bad(f"{name} is not a name", "send the name as the page has it")
+    return value
+
+
+def _task(body: Body) -> str:
+    ident = _word(body, "task")
+    if not is_task_id(ident):
+        raise Bad(f"{ident!r:.60} is not a task", "send the id of a task, such as 010")
+    return ident
+
+
+def _answer(body: Body) -> list[Call]:
+    always = body.get("always", False)
+    if not isinstance(always, bool):
+        raise Bad("always must be true or false", "leave it out, or send a boolean")
+    flags = ["--always"] if always else []
+    return [Call("answer", *flags, "--", _word(body, "question"), "-", given=_text(body, "text"))]
+
+
+def _approve(body: Body) -> list[Call]:
+    return [Call("approve", "--", _task(body))]
+
+
+def _send_back(body: Body) -> list[Call]:
+    """The words for the next iteration first: a task that goes back without them would be done the same way again."""
+    ident = _task(body)
+    feedback = Call("feedback", "add", "--", ident, "-", given=_text(body, "text"))
+    return [feedback, Call("task", "set", f"--id={ident}", "--", "status", "in_progress")]
+
+
+def _retry(body: Body) -> list[Call]:
+    ident = _word(body, "task")
+    if is_member(ident):
+        return [Call("workflow", "set", f"--agent={ident}", "--", "status", "working")]
+    return [Call("task", "set", f"--id={_task(body)}", "--", "status", "in_progress")]
+
+
+def _abandon(body: Body) -> list[Call]:
+    return [Call("task", "abandon", f"--reason={_text(body, 'reason', LONGEST_REASON)}", "--", _task(body))]
+
+
+def _stop(body: Body) -> list[Call]:
+    return [Call("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))]
+
+
+def _approve_workflow(body: Body) -> list[Call]:
+    return [Call("workflow", "approve")]
+
+
+ACTS: dict[str, Callable[[Body], list[Call]]] = {
+    "answer": _answer,
+    "approve": _approve,
+    "send-back": _send_back,
+    "retry": _retry,
+    "abandon": _abandon,
+    "stop": _stop,
+    "approve-workflow": _approve_workflow,
+}
+
+
+class Acting:
+    """Where acts are done: a checkout, and the environment of the server."""
+
+    __slots__ = ("environment", "root", "status_of")
+
+    def __init__(self, root: str, environment: Mapping[str, str], status_of: Callable[[str], str]) -> None:
+        self.root = root
+        self.environment = {**environment, "NO_COLOR": "1"}
+        self.status_of = status_of
+
+    def do(self, name: str, body: Body) -> tuple[int, dict[str, Any]]:
+        """Do an act; returns the status of the reply, and what there is to say."""
+        if name not in ACTS:
+            return 404, _error(f"there is no act {name!r:.60}", f"the acts are: {', '.join(ACTS)}")
+        try:
+            calls = ACTS[name](body)
+        except Bad as error:
+            return BAD, _error(error.message, error.hint)
+        status = self.status_of(str(body.get("task", ""))) if name == "send-back" else "needs_review"
+        if status != "needs_review":  # the first of its two calls would leave feedback on any task
+            return REFUSED, _error(f"there is no work to send back: the task is {status}", "look at the task again")
+        said = []
+        for call in calls:
+            found = self._run(call)
+            if found is None:
+                return TOO_LONG, _error("sow did not end in time", "see what happened: sow status")
+            if found.code:
+                return _refusal(found)
+            said.append(found.out.strip())
+        return 200, {"ok": True, "text": harmless("\n".join(each for each in said if each))[-MOST_SAID:]}
+
+    def _run(self, call: Call) -> Said | None:
+        """One call, to its end; None where it was asked to end because it took too long."""
+        stop = threading.Event()
+        timer = threading.Timer(PATIENCE, stop.set)
+        timer.daemon = True
+        timer.start()
+        words = [sow_path(), f"--root={self.root}", *call.words]
+        try:
+            said = program.listen_to(words, cwd=self.root, environment=self.environment, stop=stop, given=call.given)
+        finally:
+            timer.cancel()
+        return None if stop.is_set() else said
+
+
+def _error(error: str, hint: str) -> dict[str, Any]:
+    return {"error": error, "hint": hint}
+
+
+def _refusal(said: Said) -> tuple[int, dict[str, Any]]:
+    """The `error:` line and the `hint:` lines of a call, as a document."""
+    before, _, rest = harmless(said.err).partition("error: ")
+    error, _, hint = rest.partition("\nhint: ")
+    if not error.strip():
+        error, hint = (before.strip() or said.out.strip())[-MOST_SAID:] or f"exit code {said.code}", ""
+    status = BAD if said.code == USAGE else REFUSED
+    return status, _error(error.strip()[:MOST_SAID], hint.strip()[:MOST_SAID])

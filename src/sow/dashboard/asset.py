@@ -1,0 +1,52 @@
+"""The files of the page: a fixed list, read from the package when the server starts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from sow.dashboard.reply import Reply, packed
+
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json; charset=utf-8",
+}
+FOLDER = os.path.join(os.path.dirname(__file__), "assets")
+INDEX = "index.html"
+
+
+class Asset:
+    """One file of the page."""
+
+    __slots__ = ("data", "kind", "small", "tag")
+
+    def __init__(self, data: bytes, kind: str) -> None:
+        self.data = data
+        self.kind = kind
+        self.tag = f'"{hashlib.sha256(data).hexdigest()[:20]}"'
+        self.small = b""
+
+    def reply(self, *, packs: bool, known: str) -> Reply:
+        """The file; nothing but its tag, where the browser has it already."""
+        headers = (("ETag", self.tag), ("Cache-Control", "no-cache"))
+        if known == self.tag:
+            return Reply(304, b"", "", headers)
+        if not packs:
+            return Reply(200, self.data, self.kind, headers)
+        self.small = self.small or packed(self.data)
+        return Reply(200, self.small, self.kind, (*headers, ("Content-Encoding", "gzip")))
+
+
+def load(folder: str = FOLDER) -> dict[str, Asset]:
+    """Every file of the page by its name; what is of no known kind is none."""
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        kind = KINDS.get(os.path.splitext(name)[1])
+        if kind:
+            with open(f"{folder}/{name}", "rb") as file:
+                found[name] = Asset(file.read(), kind)
+    return found

@@ -1,0 +1,157 @@
+// @ts-check
+// What a person can do to a task, a question or a run: its words, its command line, what it needs, and what it sends.
+
+/**
+ * @typedef {object} Act
+ * @property {string} name  the server's name of it
+ * @property {string} word  on the button that opens it
+ * @property {string} [go]  on the button that does it, when that is another word
+ * @property {string} ask  the question before it is done; empty: it needs none beyond its text
+ * @property {string} line  the command line that does the same
+ * @property {string} [text]  the label of a text that it needs
+ * @property {boolean} [always]  whether the text may stand for the next time
+ * @property {string} [look]  classes of the button that opens it
+ * @property {string} [goLook]  classes of the button that does it
+ * @property {(text: string, always: boolean) => object} body
+ * @property {string} done  what is said afterwards
+ */
+
+/** A value as one word of a shell. @param {string | number} word @returns {string} */
+function quoted(word) {
+  return /^[\w.@%+:,/-]+$/.test(String(word)) ? String(word) : `'${String(word).replaceAll("'", "'\\''")}'`;
+}
+
+/** @param {string} id @returns {Record<string, Act>} */
+function ofTask(id) {
+  const task = quoted(id);
+  const isAgent = !/^\d+$/.test(id);
+  const again = isAgent
+    ? `sow workflow set status working --agent ${task}`
+    : `sow task set --id ${task} status in_progress`;
+  return {
+    approve: {
+      name: "approve",
+      word: "Approve",
+      look: "primary",
+      ask: `Approve the work on ${id}?`,
+      line: `sow approve ${task}`,
+      body: () => ({ task: id }),
+      done: `${id} is approved.`,
+    },
+    "send-back": {
+      name: "send-back",
+      word: "Send back",
+      ask: "",
+      text: "What should be different",
+      line: `sow feedback add ${task} "…" && sow task set --id ${task} status in_progress`,
+      body: (text) => ({ task: id, text }),
+      done: `${id} goes back to its worker with your words.`,
+    },
+    retry: {
+      name: "retry",
+      word: "Try again",
+      look: "primary",
+      ask: `Let a worker try ${id} again?`,
+      line: again,
+      body: () => ({ task: id }),
+      done: `${id} will be tried again.`,
+    },
+    abandon: {
+      name: "abandon",
+      word: "Abandon",
+      look: "quiet",
+      goLook: "danger",
+      ask: `Give ${id} up for good? It is kept, with your reason.`,
+      text: "Why",
+      line: `sow task abandon ${task} --reason "…"`,
+      body: (text) => ({ task: id, reason: text }),
+      done: `${id} is abandoned.`,
+    },
+  };
+}
+
+/**
+ * The answer to a question by its number (or its task's id, when it has none).
+ * @param {string | number} question
+ * @param {boolean} always whether it may stand
+ * @returns {Act}
+ */
+export function answerTo(question, always) {
+  return {
+    name: "answer",
+    word: "Answer",
+    go: "Send the answer",
+    look: "primary",
+    ask: "",
+    text: "Your answer",
+    always,
+    line: `sow answer ${quoted(question)} "…"`,
+    body: (text, stands) => ({ question: String(question), text, ...(stands ? { always: true } : {}) }),
+    done: "Answered.",
+  };
+}
+
+/** @param {string | number} question @param {string} phase @param {boolean} yes @returns {Act} */
+export function phaseAct(question, phase, yes) {
+  const text = yes ? "yes" : "no";
+  return {
+    name: "answer",
+    word: yes ? "Yes, add it" : "No",
+    look: yes ? "primary" : "",
+    ask: "",
+    line: `sow answer ${quoted(question)} ${text}`,
+    body: () => ({ question: String(question), text }),
+    done: `Phase ${phase} is ${yes ? "approved" : "rejected"}.`,
+  };
+}
+
+/** @returns {Act} */
+export function approveWorkflow() {
+  return {
+    name: "approve-workflow",
+    word: "Approve the design",
+    look: "primary",
+    ask: "Let the crew start with this design?",
+    line: "sow workflow approve",
+    body: () => ({}),
+    done: "The design is approved.",
+  };
+}
+
+/** @param {string} run @returns {Act} */
+export function stopRun(run) {
+  return {
+    name: "stop",
+    word: "Stop the run",
+    look: "quiet",
+    goLook: "danger",
+    ask: "Stop the run? Workers end their turn; the same command goes on later.",
+    line: "sow runs stop",
+    body: () => ({ run }),
+    done: "The run was asked to stop.",
+  };
+}
+
+/**
+ * Those of a task's acts that the server says make sense now.
+ * @param {string} id
+ * @param {readonly string[]} names
+ * @param {{number?: string | number | null} | null} [question]
+ * @param {boolean} [stands] whether an answer may stand for the next time
+ * @returns {Act[]}
+ */
+export function taskActs(id, names, question, stands = true) {
+  const known = ofTask(id);
+  const acts = names.map((name) => (name === "answer" ? answerTo(question?.number ?? id, stands) : known[name]));
+  return acts.filter(Boolean);
+}
+
+/**
+ * Whether an answer may stand for the next time: a worker's question comes of a note, and what the run itself asks
+ * (a review that stays RED, a check that fails) is decided anew each time.
+ * @param {import("./state.js").Row | null | undefined} row the row of the task that asks
+ * @returns {boolean}
+ */
+export function mayStand(row) {
+  return !row || row.open_notes > 0;
+}

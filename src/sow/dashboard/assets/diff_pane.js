@@ -1,0 +1,223 @@
+// @ts-check
+// What a task changed: its files with their numbers, and the lines that were added and removed.
+
+import { get } from "./api.js";
+import { h, render } from "./dom.js";
+import { bytes, part, plural } from "./format.js";
+import { empty, load, problem } from "./parts.js";
+
+/** @typedef {import("./state.js").Row} Row */
+
+/**
+ * @param {string} id of the task
+ * @returns {{node: HTMLElement, update: () => void, stop: () => void}}
+ */
+export function diffPane(id) {
+  const node = h("div", { class: "diff", "data-testid": "diff" });
+  const lines = h("div", { class: "diff-files" });
+  let iteration = "";
+  /** Where the next page begins. */
+  let next = 0;
+  let reader = new DiffReader();
+  let seen = "";
+  const fetchPage = (/** @type {AbortSignal} */ signal) =>
+    get(`/api/tasks/${part(id)}/diff?from=0${iteration ? `&iteration=${iteration}` : ""}`, signal);
+  const loading = load(node, fetchPage, first);
+
+  /** @param {Row} answer */
+  function first(answer) {
+    const mark = JSON.stringify([answer.iterations, answer.files, answer.size, iteration]);
+    if (mark === seen) return;
+    seen = mark;
+    reader = new DiffReader();
+    lines.replaceChildren();
+    take(answer);
+    if (!answer.iterations?.length && !answer.text)
+      return render(
+        node,
+        empty("Nothing was changed yet", "When a worker has ended its turn, what it changed is shown here.", null),
+      );
+    show(answer);
+  }
+
+  /** @param {Row} answer */
+  function take(answer) {
+    next = answer.next ?? 0;
+    reader.read(answer.text ?? "", lines, next >= (answer.size ?? 0));
+  }
+
+  /** @param {Row} answer */
+  function show(answer) {
+    const more = next < (answer.size ?? 0);
+    const button = h(
+      "button",
+      { type: "button", class: "button", onclick: () => void further(answer) },
+      `Show more (${bytes((answer.size ?? 0) - next)} left)`,
+    );
+    render(node, iterationTabs(answer), fileList(answer.files ?? [], lines), lines, more ? button : null);
+  }
+
+  /** @param {Row} answer */
+  async function further(answer) {
+    try {
+      take(await get(`/api/tasks/${part(id)}/diff?from=${next}${iteration ? `&iteration=${iteration}` : ""}`));
+      show(answer);
+    } catch (error) {
+      render(
+        node,
+        problem(error, () => void loading.again()),
+      );
+    }
+  }
+
+  /** @param {Row} answer */
+  function iterationTabs(answer) {
+    const all = answer.iterations ?? [];
+    if (all.length < 2) return null;
+    const now = iteration || String(answer.iteration ?? all.at(-1).iteration);
+    return h(
+      "div",
+      { class: "chips shown", role: "group", "aria-label": "Round" },
+      all.map((/** @type {Row} */ each) =>
+        h(
+          "button",
+          {
+            key: each.iteration,
+            type: "button",
+            class: "chip",
+            "aria-pressed": String(String(each.iteration) === now),
+            onclick: () => ((iteration = String(each.iteration)), void loading.again()),
+          },
+          `Round ${each.iteration}`,
+          h("span", { class: "mono muted" }, String(each.commit ?? "").slice(0, 8)),
+        ),
+      ),
+    );
+  }
+
+  return { node, update: () => void loading.again(), stop: loading.stop };
+}
+
+/** @param {Row[]} files @param {HTMLElement} lines */
+function fileList(files, lines) {
+  const added = files.reduce((sum, file) => sum + (file.added ?? 0), 0);
+  const removed = files.reduce((sum, file) => sum + (file.removed ?? 0), 0);
+  /** @param {string} path */
+  const go = (path) => lines.querySelector(`[data-path="${CSS.escape(path)}"]`)?.scrollIntoView({ block: "start" });
+  return h(
+    "details",
+    { class: "panel diff-list", open: true },
+    h(
+      "summary",
+      null,
+      plural(files.length, "file"),
+      " ",
+      h("span", { class: "added" }, `+${added}`),
+      " ",
+      h("span", { class: "removed" }, `−${removed}`),
+    ),
+    h(
+      "ul",
+      null,
+      files.map((file) =>
+        h(
+          "li",
+          { key: file.path },
+          h(
+            "button",
+            { type: "button", class: "diff-link mono", "data-row": true, onclick: () => go(file.path) },
+            file.path,
+          ),
+          h(
+            "span",
+            { class: "number" },
+            file.added === null
+              ? h("span", { class: "muted" }, "binary")
+              : [
+                  h("span", { class: "added" }, `+${file.added}`),
+                  " ",
+                  h("span", { class: "removed" }, `−${file.removed}`),
+                ],
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Turns a unified diff into tables of lines, page by page. */
+class DiffReader {
+  constructor() {
+    this.rest = "";
+    this.old = 0;
+    this.new = 0;
+    this.within = false;
+    /** @type {HTMLElement | null} */
+    this.table = null;
+  }
+
+  /** @param {string} text @param {HTMLElement} into @param {boolean} last */
+  read(text, into, last) {
+    const lines = (this.rest + text).split("\n");
+    this.rest = last ? "" : (lines.pop() ?? "");
+    for (const line of lines) this.line(line, into);
+  }
+
+  /** @param {string} line @param {HTMLElement} into */
+  line(line, into) {
+    if (line.startsWith("diff --git ")) return this.file(line, into);
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/.exec(line);
+    if (hunk) return this.hunk(hunk);
+    if (!this.within) return this.about(line);
+    if (line.startsWith("+")) this.row("added", null, this.new++, line.slice(1));
+    else if (line.startsWith("-")) this.row("removed", this.old++, null, line.slice(1));
+    else if (line.startsWith("\\")) this.row("aside", null, null, line.slice(2));
+    else if (line.startsWith(" ")) this.row("", this.old++, this.new++, line.slice(1));
+  }
+
+  /** @param {string} line @param {HTMLElement} into */
+  file(line, into) {
+    const path = / b\/(.*)$/.exec(line)?.[1] ?? line.slice(11);
+    this.within = false;
+    this.table = h("tbody");
+    const table = h("table", { class: "diff-table" }, this.table);
+    into.append(
+      h(
+        "section",
+        { class: "diff-file", "data-path": path },
+        h("h3", { class: "mono" }, path),
+        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Changes in ${path}` }, table),
+      ),
+    );
+  }
+
+  /** What git says of a file before its lines: new, deleted, renamed, binary. @param {string} line */
+  about(line) {
+    if (!/^(new file|deleted file|rename|old mode|new mode|Binary|similarity)/.test(line)) return;
+    this.row("aside", null, null, line.replace(/^(new|deleted) file mode \d+$/, "$1 file"));
+  }
+
+  /** @param {RegExpExecArray} found */
+  hunk(found) {
+    const first = !this.within;
+    this.old = Number(found[1]);
+    this.new = Number(found[2]);
+    this.within = true;
+    if (!first || this.new > 1) this.row("hunk", null, null, `⋯ ${found[3].trim()}`);
+  }
+
+  /** @param {string} kind @param {number | null} old @param {number | null} fresh @param {string} text */
+  row(kind, old, fresh, text) {
+    const sign = { added: "+", removed: "−" }[kind] ?? "";
+    this.table?.append(
+      h(
+        "tr",
+        { class: kind ? `diff-${kind}` : null },
+        h("td", { class: "diff-number" }, old),
+        h("td", { class: "diff-number" }, fresh),
+        h("td", { class: "diff-sign" }, sign),
+        h("td", { class: "diff-text" }, text),
+      ),
+    );
+  }
+}

@@ -1,0 +1,100 @@
+// @ts-check
+// What was shown to hold: each command that the runner ran, how it ended, and its output on demand.
+
+import { h, list } from "./dom.js";
+import { day, duration, part } from "./format.js";
+import { icon } from "./icons.js";
+import { pagedText } from "./paged_text.js";
+import { empty } from "./parts.js";
+
+/** @typedef {import("./state.js").Row} Row */
+
+/**
+ * @param {Row} page one task's page
+ * @param {string} id
+ * @returns {{node: HTMLElement, update: (page: Row) => void, stop: () => void}}
+ */
+export function evidencePane(page, id) {
+  const node = h("div", { "data-testid": "evidence" });
+  const rows = h("div", { class: "stack" });
+  /** @type {Set<import("./paged_text.js").PagedText>} */
+  const open = new Set();
+
+  /** @param {Row & {place: number}} each */
+  function row(each) {
+    const output = h("div", { class: "evidence-output" });
+    /** @param {Event} event */
+    function toggle(event) {
+      const details = /** @type {HTMLDetailsElement} */ (event.currentTarget);
+      const place = /** @type {HTMLElement} */ (details.querySelector(".evidence-output"));
+      if (!details.open || place.childElementCount) return;
+      const text = pagedText(`/api/tasks/${part(id)}/evidence/${each.place}`, {
+        label: `Output of ${each.command}`,
+        empty: "It printed nothing.",
+      });
+      open.add(text);
+      place.replaceChildren(text.node);
+    }
+    const status = each.passed ? "status-completed" : "status-failed";
+    const facts = [
+      `${each.kind}, round ${each.iteration}`,
+      each.exit === null ? "did not end" : `exit ${each.exit}`,
+      duration(each.seconds),
+      day(each.at),
+      each.tree ? `tree ${String(each.tree).slice(0, 8)}` : "on no tree of its own",
+    ];
+    return h(
+      "details",
+      { class: "panel evidence", ontoggle: toggle },
+      h(
+        "summary",
+        { "data-row": true },
+        icon("right"),
+        h(
+          "span",
+          { class: ["badge", status] },
+          icon(each.passed ? "check" : "close"),
+          each.passed ? "passed" : "failed",
+        ),
+        h("code", { class: "wrap" }, each.command),
+        h("span", { class: "muted evidence-facts" }, facts.join(" · ")),
+      ),
+      output,
+    );
+  }
+
+  /** @param {Row} fresh */
+  function update(fresh) {
+    const all = (fresh.evidence ?? []).map((/** @type {Row} */ each, /** @type {number} */ place) => ({
+      ...each,
+      place,
+    }));
+    list(
+      rows,
+      all.reverse(),
+      (/** @type {Row} */ each) => `${each.place}`,
+      (each) => known(each, row),
+    );
+    node.replaceChildren(
+      all.length
+        ? rows
+        : empty(
+            "No evidence yet",
+            "When a worker is done, the runner runs the task's test commands itself and keeps what they showed.",
+            null,
+          ),
+    );
+  }
+
+  /** A row is made once: evidence never changes. @type {Map<number, HTMLElement>} */
+  const made = new Map();
+  /** @param {any} each @param {(each: any) => HTMLElement} make */
+  function known(each, make) {
+    const node = made.get(each.place) ?? make(each);
+    made.set(each.place, node);
+    return node;
+  }
+
+  update(page);
+  return { node, update, stop: () => open.forEach((text) => text.stop()) };
+}

@@ -1,0 +1,32 @@
+// The dependency graph as a table: wave by wave, for those who read rather than look.
+
+import { DataTable } from "./data_table.js";
+import { h } from "./dom.js";
+import { called } from "./facts_line.js";
+import { estimate, part } from "./format.js";
+import { statusBadge } from "./status.js";
+
+export class GraphList {
+  constructor() {
+    this.table = new DataTable({ label: "Tasks by wave", columns: [], keyOf: (task) => task.id, sort: "wave", down: false });
+    this.element = h("div", { class: "panel", hidden: true }, this.table.element);
+  }
+
+  show(tasks, critical) {
+    const names = new Map(tasks.map((task) => [task.id, called(task)]));
+    this.table.columns = columns(new Set(critical), (ids) => (ids ?? []).map((id) => names.get(id) ?? id).join(", ") || "–");
+    this.table.show(tasks);
+  }
+}
+
+function columns(path, names) {
+  return [
+    { key: "wave", word: "Wave", value: (task) => task.wave, cell: (task) => String(task.wave + 1) },
+    { key: "task", word: "Task", head: true, value: called, cell: (task) => h("a", { href: `#/task/${part(task.id)}`, "data-row": true }, `${called(task)} ${task.name}`) },
+    { key: "status", word: "Status", value: (task) => task.status, cell: (task) => statusBadge(task.status, task.own_status?.replaceAll("_", " ")) },
+    { key: "needs", word: "Needs", value: (task) => task.needs.length, cell: (task) => names(task.needs) },
+    { key: "waits", word: "Waits for", value: (task) => task.waits_for?.length ?? 0, cell: (task) => names(task.waits_for) },
+    { key: "estimate", word: "Estimate", number: true, value: (task) => task.estimated_minutes, cell: (task) => estimate(task.estimated_minutes) },
+    { key: "critical", word: "Critical path", number: true, value: (task) => Number(path.has(task.id)), cell: (task) => (path.has(task.id) ? "yes" : "") },
+  ];
+}

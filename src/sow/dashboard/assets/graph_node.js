@@ -1,0 +1,62 @@
+// One task in the graph: a link with a drawing, its name and what it is doing, changed in place.
+
+import { h, say } from "./dom.js";
+import { called } from "./facts_line.js";
+import { duration, part } from "./format.js";
+import { NODE } from "./graph_layout.js";
+import { icon } from "./icons.js";
+import { statusClass, statusWord } from "./status.js";
+import { fitted } from "./text_width.js";
+
+const ROOM = NODE.width - 46;
+const SANS = getComputedStyle(document.documentElement).getPropertyValue("--sans").trim() || "sans-serif";
+const NAME_FONT = `550 13px ${SANS}`;
+const DOING_FONT = `400 11.5px ${SANS}`;
+
+export class GraphNode {
+  constructor(id) {
+    this.id = id;
+    this.badge = h("g", { transform: "translate(14 8)" });
+    this.title = h("text", { class: "node-name", x: 38, y: 20 });
+    this.doing = h("text", { class: "node-doing", x: 38, y: 37 });
+    this.element = h(
+      "svg:a",
+      { href: `#/task/${part(id)}`, "data-task": id },
+      h("rect", { class: "node-box", width: NODE.width, height: NODE.height, rx: 7 }),
+      h("path", { class: "node-stripe", d: `M7 0H5a5 5 0 0 0-5 5v${NODE.height - 10}a5 5 0 0 0 5 5h2z` }),
+      this.badge,
+      this.title,
+      this.doing,
+    );
+    this.shown = "";
+  }
+
+  place({ x, y }) {
+    this.element.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+  }
+
+  /** Show a row; nothing is touched when it looks the same. */
+  show(task, critical, needs) {
+    const doing = doingOf(task);
+    const look = [task.name, task.status, doing, task.running, critical].join("\n");
+    if (look === this.shown) return;
+    this.shown = look;
+    const classes = ["node", statusClass(task.status), task.running && "is-running", critical && "is-critical"];
+    this.element.setAttribute("class", classes.filter(Boolean).join(" "));
+    if (this.status !== task.status) this.badge.replaceChildren(icon(task.status));
+    this.status = task.status;
+    say(this.title, fitted(`${called(task)}  ${task.name}`, ROOM, NAME_FONT));
+    say(this.doing, fitted(doing, ROOM, DOING_FONT));
+    const path = critical ? ", on the critical path" : "";
+    const after = needs ? `, needs ${needs}` : "";
+    this.element.setAttribute("aria-label", `${called(task)} ${task.name}: ${doing}${path}${after}`);
+  }
+}
+
+function doingOf(task) {
+  const word = task.own_status ? task.own_status.replaceAll("_", " ") : statusWord(task.status);
+  if (task.question) return "asks you";
+  if (task.running && task.step) return task.step;
+  const worked = task.seconds && ["completed", "failed"].includes(task.status) ? ` · ${duration(task.seconds)}` : "";
+  return word + worked;
+}

@@ -1,0 +1,143 @@
+"""What was spent: by agent, by executor and by run. What an agent CLI did not tell is counted, and never as zero."""
+
+from __future__ import annotations
+
+import os
+
+from sow.dashboard.stamps import stamp
+from sow.domain.ids import is_task_id
+from sow.engine import report_crew, report_totals
+from sow.engine.history import History
+from sow.engine.recorded_turns import of_record
+from sow.errors import SowError
+from sow.store import sessions
+from sow.store.desk import Desk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from sow.dashboard.run_shelf import RunShelf
+    from sow.engine.history import Turn
+    from sow.store.home import Home
+    from sow.store.runs import RunFolder
+
+    Row = dict[str, Any]
+    Window = tuple[str, str]
+
+OUTSIDE = "outside of runs"
+MOST_TASKS = 2000  # whose own sessions are looked at for turns that no run took
+SUMS = ("cost_usd", "input_tokens", "output_tokens")
+
+
+class Sums:
+    """The turns of one run, added up; the turns themselves are not kept."""
+
+    __slots__ = ("agents", "executors", "stamp", "total")
+
+    def __init__(self, turns: Sequence[Turn], mark: Any) -> None:
+        self.agents = groups(turns, lambda turn: turn.role)
+        self.executors = groups(turns, lambda turn: turn.executor)
+        self.total = _row("total", turns)
+        self.stamp = mark
+
+
+class Costs:
+    """The costs of one checkout; a run is added up again only when its journal has grown."""
+
+    __slots__ = ("home", "known", "shelf")
+
+    def __init__(self, shelf: RunShelf) -> None:
+        self.home = shelf.home
+        self.shelf = shelf
+        self.known: dict[str, Sums] = {}
+
+    def document(self) -> dict[str, Any]:
+        """All rows, the dearest first."""
+        self.shelf.look()
+        folders = self.shelf.listed()
+        sums = self.known = {folder.id: self._sums(folder) for folder in folders}
+        alone = Sums(_outside(self.home, folders), None)
+        parts = [*sums.values(), alone]
+        runs = [{**sums[each.id].total, "name": each.id, "title": each.run["name"]} for each in reversed(folders)]
+        runs += [{**alone.total, "name": OUTSIDE, "title": OUTSIDE}] if alone.total["turns"] else []
+        return {
+            "by_agent": _merged([row for part in parts for row in part.agents]),
+            "by_executor": _merged([row for part in parts for row in part.executors]),
+            "by_run": runs,
+            "total": _added("total", [part.total for part in parts]),
+        }
+
+    def _sums(self, folder: RunFolder) -> Sums:
+        mark = stamp(folder.journal_path)
+        known = self.known.get(folder.id)
+        return known if known is not None and known.stamp == mark else Sums(_turns(folder), mark)
+
+
+def _turns(folder: RunFolder) -> list[Turn]:
+    try:
+        return History(folder.journal("run_started", "turn_started", "turn_ended")).turns
+    except SowError:  # its report says what is wrong with the journal
+        return []
+
+
+def _outside(home: Home, folders: Sequence[RunFolder]) -> list[Turn]:
+    """The turns on this machine that no run took."""
+    of_tasks: dict[str, list[Window]] = {}
+    of_crews: list[Window] = []  # verifiers and architects are no agents of the plan, and work in its runs
+    for folder in folders:
+        window = (folder.run["started_at"], folder.run.get("ended_at", "9"))
+        if report_crew.is_crew([each["path"] for each in folder.run["plans"]]):
+            of_crews.append(window)
+        for task in folder.run["tasks"]:
+            of_tasks.setdefault(task, []).append(window)
+    found = []
+    for name in _names(f"{home.sow}/local/sessions")[:MOST_TASKS]:
+        windows = of_tasks.get(name, []) if is_task_id(name) else of_crews
+        found += [turn for turn in _recorded(home, name) if not any(a <= turn.at <= b for a, b in windows)]
+    return found
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _recorded(home: Home, task: str) -> list[Turn]:
+    try:
+        return [turn for record in sessions.records(Desk(home, "", task)) for turn in of_record(record)]
+    except (SowError, OSError):  # the task's own page says what is wrong with them
+        return []
+
+
+def groups(turns: Sequence[Turn], name_of: Callable[[Turn], str]) -> list[Row]:
+    """One row for each name."""
+    found: dict[str, list[Turn]] = {}
+    for turn in turns:
+        found.setdefault(name_of(turn) or "unknown", []).append(turn)
+    return [_row(name, own) for name, own in found.items()]
+
+
+def _row(name: str, turns: Sequence[Turn]) -> Row:
+    money = report_totals.money_of(turns)
+    facts = {"name": name, "turns": len(turns), "seconds": report_totals.seconds_of(turns)}
+    return {**facts, "untold": money["cost_unknown_turns"], **{key: money[key] for key in SUMS}}
+
+
+def _merged(rows: Sequence[Row]) -> list[Row]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["name"], []).append(row)
+    added = [_added(name, own) for name, own in found.items()]
+    return sorted(added, key=lambda row: (-(row["cost_usd"] or 0.0), -row["seconds"], row["name"]))
+
+
+def _added(name: str, rows: Sequence[Row]) -> Row:
+    """Several rows as one; what nobody told stays untold."""
+    told = {key: [row[key] for row in rows if row[key] is not None] for key in SUMS}
+    sums = {key: round(sum(values), 6) if values else None for key, values in told.items()}
+    counts = {key: sum(row[key] for row in rows) for key in ("turns", "untold")}
+    return {"name": name, **counts, "seconds": round(sum(row["seconds"] for row in rows), 3), **sums}

@@ -1,0 +1,61 @@
+"""What a command said that was run as evidence of a task's work, as far as it is kept on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+from sow.dashboard import paging
+from sow.dashboard.missing import Missing
+from sow.dashboard.task_page import desk_of
+from sow.engine import checking
+from sow.engine.call import epoch
+from sow.store import runs
+from sow.store.desk import Desk
+from sow.store.disk import list_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import Evidence
+    from sow.store.home import Home
+
+SLACK = 5  # seconds between a file's name and the evidence of it
+
+
+def page(home: Home, ident: str, number: str, start: str, limit: str, *, needles: list[bytes]) -> dict[str, Any]:
+    """A page of the output of one piece of evidence, by its place in the task's list."""
+    desk, wanted = desk_of(home, ident), paging.whole(number, "the number", 0)
+    known = desk.task().get("evidence", []) if isinstance(desk, Desk) else []
+    if wanted >= len(known):
+        raise Missing(f"task {ident} has no evidence {wanted}", f"it has {len(known)} pieces, counted from 0")
+    text = _output(home, ident, known[wanted])
+    if text is None:
+        raise Missing("what this command said is not kept on this machine", "repeat it: sow runs verify")
+    return paging.of_text(text, start, limit, needles)
+
+
+def _output(home: Home, ident: str, piece: Evidence) -> str | None:
+    """What it said: the files whose text has the digest that the evidence has."""
+    for run in reversed(runs.names(home)):
+        folder = f"{runs.folder_of(home, run)}/checks/{ident}"
+        for name in list_folder(folder) if os.path.isdir(folder) else ():
+            if name.endswith(".out") and _fits(name, piece):
+                path = f"{folder}/{name}"
+                text = checking.said(path, f"{path.removesuffix('.out')}.err")
+                if hashlib.sha256(text.encode()).hexdigest() == piece["output"]:
+                    return text
+    return None
+
+
+def _fits(name: str, piece: Evidence) -> bool:
+    """Whether a file can be of that time: `test-20260921_143320-ab12cd.out`."""
+    written = "-".join(name.split("-")[-2:-1])
+    try:
+        begun = time.strptime(written, "%Y%m%d_%H%M%S")
+    except ValueError:
+        return False
+    ended = epoch(piece["at"]) or 0
+    return abs(ended - piece["seconds"] - (epoch(time.strftime("%Y-%m-%dT%H:%M:%SZ", begun)) or 0)) <= SLACK

@@ -1,0 +1,87 @@
+"""The feed: what happens is sent to a page as it happens, as server-sent events, until the page is gone."""
+
+from __future__ import annotations
+
+import select
+import time
+
+from sow.dashboard import reply
+from sow.dashboard.guard import Refused
+from sow.dashboard.reply import ALWAYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from threading import Event
+    from types import TracebackType
+    from typing import Any
+
+    from sow.dashboard.listening import Feed
+    from sow.dashboard.server import Listener
+
+BEAT = 10.0
+LOOK = 1.0  # how soon a page that went away is noticed
+PATIENCE = 20.0  # how long a page may leave unread what is sent to it
+LONGEST_ID = 200
+HEADERS = (
+    ("Content-Type", "text/event-stream; charset=utf-8"),
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),
+    *ALWAYS,
+    ("Connection", "close"),
+)
+AGAIN = b"retry: 1000\n\n"
+HEART_BEAT = b": still here\n\n"
+
+
+class Seat:
+    """The place of one page among those that listen."""
+
+    __slots__ = ("server",)
+
+    def __init__(self, server: Listener) -> None:
+        self.server = server
+
+    def __enter__(self) -> Seat:
+        if not self.server.enter():
+            raise Refused(503, "too many pages listen already", "close some of them", (("Retry-After", "10"),))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.leave()
+
+
+def serve(
+    connection: socket.socket, source: Feed, stopping: Event, *, patience: float = PATIENCE, beat: float = BEAT
+) -> None:
+    """Send what happens, for as long as the page listens and the server lives; one that takes nothing is given up."""
+    connection.settimeout(patience)
+    connection.sendall(reply.head(200, list(HEADERS)) + AGAIN)
+    silent_since = time.monotonic()
+    while not stopping.is_set() and not _is_gone(connection):
+        data = b"".join(message(*each) for each in source.next(LOOK))
+        if not data and time.monotonic() - silent_since >= beat:
+            data = HEART_BEAT
+        if data:
+            connection.sendall(data)
+            silent_since = time.monotonic()
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """Whether the page closed its end: a page that listens sends nothing more."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+def message(id: str, event: str, data: Any) -> bytes:
+    """One event as it is sent; no value can end a line of it, or begin another event."""
+    head = f"id: {_word(id)}\n" if id else ""
+    return f"{head}event: {_word(event)}\ndata: {reply.text(data)}\n\n".encode()
+
+
+def _word(text: str) -> str:
+    """A text without the characters that end a line, or that make a browser drop an id."""
+    return "".join(each for each in text if each.isascii() and each.isprintable())

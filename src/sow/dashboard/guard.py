@@ -1,0 +1,107 @@
+"""The door: which request may come in, by its host, its origin, its cookie and the process that sent it."""
+
+from __future__ import annotations
+
+from sow.dashboard.routes import ACTOR, INDEX, VIEWER
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from email.message import Message
+
+    from sow.dashboard.access import Access
+    from sow.dashboard.routes import Route
+
+    End = tuple[str, int]
+    Ends = tuple[End, End]  # the client's and our own
+
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+LARGEST = 256 << 10
+SAFE = ("GET", "HEAD")
+OPEN_AGAIN = "run 'sow ui' again in the project's folder and open the address that it prints"
+
+
+class Refused(SowError):
+    """A request that the guard does not let in; `status` is what the browser is told."""
+
+    def __init__(self, status: int, message: str, hint: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.headers = headers
+
+
+def check_head(headers: Message) -> None:
+    """Refuse a head that two readers could read in two ways."""
+    if headers.defects or headers.get_payload():
+        raise Refused(400, "a header of the request is no header", "send one 'Name: value' on each line")
+    for name in ("Host", "Origin", "Content-Length", "Content-Type", "Cookie", "Sec-Fetch-Site", "X-Sow"):
+        values = headers.get_all(name, [])
+        if len(values) > 1 or any("\n" in each or "\r" in each for each in values):
+            raise Refused(400, f"the request has {name} twice, or on two lines", "send each header once")
+    if "Transfer-Encoding" in headers:
+        raise Refused(400, "the request has a body in pieces", "send it whole, with its Content-Length")
+
+
+def check_place(route: Route | None, method: str, headers: Message) -> None:
+    """Refuse what another site, or another name for this machine, makes a browser send."""
+    host = headers.get("Host", "")
+    if not _is_local(host):
+        raise Refused(403, "the Host of the request is not this machine", "open the address that 'sow ui' printed")
+    origin = headers.get("Origin")
+    if origin is not None and origin != f"http://{host}":
+        raise Refused(403, "the request comes from another origin", "open the address that 'sow ui' printed")
+    site = headers.get("Sec-Fetch-Site", "same-origin")
+    if site != "same-origin" and not (route is INDEX and method in SAFE and _is_visit(headers, site)):
+        raise Refused(403, "the request comes from another site", "open the address that 'sow ui' printed")
+
+
+def _is_local(host: str) -> bool:
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    name = name if colon else host
+    return name.lower() in NAMES and (not colon or (port.isascii() and port.isdigit() and len(port) <= 5))
+
+
+def _is_visit(headers: Message, site: str) -> bool:
+    """Whether a person opens the page itself: by its address, or by a link; it shows nothing without its cookie."""
+    return site == "none" or (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
+
+
+def check_form(headers: Message) -> None:
+    """Refuse a POST that no script of ours sends: a form of another page cannot look like one."""
+    if headers.get("Origin") is None:
+        raise Refused(403, "the request does not say where it comes from", "use the page, or the command line")
+    if headers.get("X-Sow") != "1":
+        raise Refused(403, "the request is not one of the page", "use the page, or the command line")
+    if headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(400, "the body of the request is not JSON by its Content-Type", "send application/json")
+
+
+def check_size(headers: Message) -> int:
+    """How long the body is that follows."""
+    length = headers.get("Content-Length", "0")
+    if not (length.isascii() and length.isdigit() and len(length) < 16):
+        raise Refused(400, "the Content-Length of the request is no number", "send the length in bytes")
+    if int(length) > LARGEST:
+        raise Refused(413, f"the body of the request is larger than {LARGEST >> 10} KiB", "send a shorter text")
+    return int(length)
+
+
+def check_person(client: End, server: End) -> None:
+    """Refuse a request of an agent, of another user, or of somebody who cannot be seen."""
+    from sow.system import socket_owner
+
+    said = socket_owner.refusal(client, server)
+    if said:
+        raise Refused(403, f"the request is refused: {said}", "do it in a browser of yours, or on the command line")
+
+
+def check(route: Route, headers: Message, access: Access, *, read_only: bool, ends: Ends) -> None:
+    """Refuse who may not ask this."""
+    if route.guard in (VIEWER, ACTOR) and not access.knows(headers.get("Cookie", "")):
+        raise Refused(401, "you are not signed in here", OPEN_AGAIN)
+    if route.method in SAFE:
+        return
+    check_form(headers)
+    if route.guard == ACTOR and read_only:
+        raise Refused(403, "this dashboard is for looking only", "start 'sow ui' without --read-only, or type it")
+    check_person(*ends)

@@ -1,0 +1,254 @@
+"""One connection of a browser: requests in, answers out, and the guard before each."""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import parse_qsl
+
+from sow.dashboard import guard, reply
+from sow.dashboard.asset import INDEX as INDEX_FILE
+from sow.dashboard.connection import Patience
+from sow.dashboard.guard import SAFE, Refused
+from sow.dashboard.reply import Reply
+from sow.dashboard.routes import ACT, ASSET, FEED, INDEX, SESSION, Values, find
+from sow.errors import Failed, SowError, Waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.dashboard.routes import Route
+    from sow.dashboard.server import Listener
+
+IDLE = 75.0  # between two requests
+WHOLE = 10.0  # for all of a request, from its first byte
+SENDING = 60.0
+LINGER = 1.0
+LONGEST_LINE = 65536
+MOST_FIELDS = 20
+LOOK_AGAIN = "look again in a moment; if it stays: sow doctor"
+USE_THE_PAGE = "use the page that 'sow ui' serves"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers the requests of one connection, one after the other."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Listener
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.patience = Patience(self.connection)
+        self.rfile = self.reader = io.BufferedReader(self.patience)
+        self.unread = 0
+        self.streaming = False
+
+    def handle_one_request(self) -> None:
+        """Read one request and answer it; a connection that is slow, silent or broken is closed."""
+        self.close_connection = True
+        try:
+            if self._read_head():
+                self._answer()
+        except OSError:  # gone, or too slow: there is nobody to tell
+            self.close_connection = True
+        if self.close_connection and self.unread:
+            self._linger()
+
+    def _read_head(self) -> bool:
+        self.patience.within(IDLE)
+        if not self.reader.peek(1):
+            return False
+        self.patience.within(WHOLE)
+        self.raw_requestline = self.rfile.readline(LONGEST_LINE + 1)
+        self.requestline, self.request_version, self.command = "", "", ""
+        if len(self.raw_requestline) > LONGEST_LINE:
+            self.send_error(414)
+            return False
+        return self.parse_request()
+
+    def _answer(self) -> None:
+        try:
+            found = self._found()
+        except Refused as error:
+            found = reply.refusal(error.status, error.message, error.hint, error.headers)
+        except SowError as error:
+            found = reply.refusal(_status(error), error.message, error.hint)
+        except OSError:
+            raise
+        except Exception as error:  # the edge of the server: one bad answer must not end the others
+            self.server.complain(error)
+            found = reply.refusal(500, "sow itself failed", "see what 'sow ui' says in its terminal, and report it")
+        if found is not None and not self.streaming:
+            self._send(found)
+
+    def _found(self) -> Reply | None:
+        """The answer; None where it was sent already, piece by piece."""
+        if self.request_version not in ("HTTP/1.0", "HTTP/1.1"):
+            raise Refused(400, "the request is not HTTP/1.1", USE_THE_PAGE)
+        self.unread = 1 if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers else 0
+        guard.check_head(self.headers)
+        path, _, query = self.path.partition("?")
+        route, values = self._route(path)
+        guard.check_place(route, self.command, self.headers)
+        if route is None:
+            raise self._no_route(path)
+        ends = self.client_address, self.connection.getsockname()
+        guard.check(route, self.headers, self.server.access, read_only=self.server.read_only, ends=ends)
+        body = self._body(route)
+        given = _values(query)
+        given.update(values)
+        return self._view(route, given, body)
+
+    def _route(self, path: str) -> tuple[Route | None, dict[str, str]]:
+        method = "GET" if self.command == "HEAD" else self.command
+        for route, values in find(path):
+            if route.method == method:
+                return route, values
+        return None, {}
+
+    def _no_route(self, path: str) -> Refused:
+        known = [route.method for route, _ in find(path)]
+        if not known:
+            return Refused(404, "there is nothing at this address", USE_THE_PAGE)
+        allowed = ", ".join([*known, *(["HEAD"] if "GET" in known else [])])
+        return Refused(405, f"the method {self.command} is not for this address", USE_THE_PAGE, (("Allow", allowed),))
+
+    def _body(self, route: Route) -> dict[str, Any]:
+        """The document that a request carries: what only asks carries none."""
+        length = guard.check_size(self.headers)
+        if route.method in SAFE:
+            if length:
+                raise Refused(400, "a request that only asks has a body", "leave it out")
+            self.unread = 0
+            return {}
+        data = self.rfile.read(length)
+        self.unread = 0
+        if len(data) < length:
+            raise ConnectionError
+        return _document(data)
+
+    def _view(self, route: Route, given: Values, body: dict[str, Any]) -> Reply | None:
+        if route is INDEX or route is ASSET:
+            return self._asset(given["name"] or INDEX_FILE)
+        if route is SESSION:
+            return self._session(body)
+        if route is FEED:
+            return self._feed(given)
+        if route is ACT:
+            status, document = self.server.facts.act(given["name"], body)
+            return reply.document(document, status)
+        return self._document(route, given)
+
+    def _document(self, route: Route, given: Values) -> Reply:
+        """The facts as they are sent; nothing but their tag, where the page has them already."""
+        name = f"{self._packs()} {self.path}"
+        make = partial(self._made, name, route, given)
+        found = self.server.turnstile.reply(name, make) if route.is_large else make()
+        tag = dict(found.headers)["ETag"]
+        return reply.empty(304, (("ETag", tag),)) if self.headers.get("If-None-Match") == tag else found
+
+    def _made(self, name: str, route: Route, given: Values) -> Reply:
+        """A new document, unless the last one of this name still holds."""
+        facts, kept = self.server.facts, self.server.kept
+        assert route.view  # noqa: S101
+        try:
+            mark = route.mark(facts, given) if route.mark else None
+            found = kept.get(name, mark) if route.mark else None
+            if found is None:
+                found = reply.tagged(route.view(facts, given), packs=self._packs())
+                if route.mark:
+                    kept.keep(name, mark, found)
+        except OSError as error:  # of a file, not of the connection: the page must hear of it
+            raise Failed(f"cannot read {error.filename or 'a file'}: {error.strerror}", LOOK_AGAIN) from None
+        return found
+
+    def _packs(self) -> bool:
+        return "gzip" in self.headers.get("Accept-Encoding", "")
+
+    def _asset(self, name: str) -> Reply:
+        asset = self.server.assets.get(name)
+        if asset is None:
+            raise Refused(404, "the page has no such file", USE_THE_PAGE)
+        return asset.reply(packs=self._packs(), known=self.headers.get("If-None-Match", ""))
+
+    def _session(self, body: dict[str, Any]) -> Reply:
+        token = body.get("token")
+        if not isinstance(token, str) or not self.server.access.spend(token):
+            raise Refused(401, "the token is wrong, or was used already", guard.OPEN_AGAIN)
+        return reply.empty(204, (("Set-Cookie", self.server.access.cookie()),))
+
+    def _feed(self, given: Values) -> Reply | None:
+        from sow.dashboard import feed
+
+        if self.command == "HEAD":
+            raise Refused(405, "the feed has no head alone", USE_THE_PAGE, (("Allow", "GET"),))
+        after = self.headers.get("Last-Event-ID") or given["after"]
+        with feed.Seat(self.server), self.server.facts.feed(after[: feed.LONGEST_ID]) as source:
+            self.close_connection = self.streaming = True  # from here on nothing else can be said
+            feed.serve(self.connection, source, self.server.stopping)
+        return None
+
+    def _send(self, found: Reply) -> None:
+        if self.unread:
+            self.close_connection = True
+        self.connection.settimeout(SENDING)
+        body = b"" if self.command == "HEAD" else found.body
+        self.wfile.write(found.head(close=self.close_connection) + body)
+
+    def _linger(self) -> None:
+        """Take what is still coming for a moment: a connection that is closed on it loses the answer as well."""
+        import socket
+
+        self.patience.within(LINGER)
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            while self.reader.read1(LONGEST_LINE):
+                pass
+        except OSError:
+            return
+
+    def handle_expect_100(self) -> bool:
+        self.send_error(417)
+        return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the reader of requests complains about, in our own form."""
+        self.close_connection, self.unread = True, 1
+        known = code if code in (400, 414, 417, 431, 505) else 400
+        self._send(reply.refusal(known, "the request is not HTTP as we speak it", USE_THE_PAGE))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not written down."""
+
+
+def _status(error: SowError) -> int:
+    """The status of an error that a view raised."""
+    from sow.dashboard.missing import Missing
+
+    if isinstance(error, Missing):
+        return 404
+    return 500 if isinstance(error, Failed) else 409 if isinstance(error, Waiting) else 400
+
+
+def _values(query: str) -> Values:
+    """What stands behind the ? of an address."""
+    try:
+        return Values(parse_qsl(query, max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise Refused(400, f"the address has more than {MOST_FIELDS} values", USE_THE_PAGE) from None
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    """The body of a request."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Refused(400, "the body of the request is not JSON", "send one JSON object") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "the body of the request is not a JSON object", "send one JSON object")
+    return found

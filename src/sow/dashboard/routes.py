@@ -1,0 +1,116 @@
+"""Every address that the dashboard answers: its method, who may ask, and the facts that it shows."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from sow.dashboard.facts import Facts
+
+    View = Callable[[Facts, Mapping[str, str]], Any]
+
+# Who may ask. What is OPEN has no fact in it; a TOKEN is exchanged for a cookie; who has one is a VIEWER; an ACTOR
+# has one too, is no agent, and is not here to look only.
+OPEN, TOKEN, VIEWER, ACTOR = "open", "token", "viewer", "actor"
+GUARDS = (OPEN, TOKEN, VIEWER, ACTOR)
+
+
+class Route:
+    """One address; a part of its path in braces is a value. Where the `mark` of a view is the same, so is the view."""
+
+    __slots__ = ("guard", "mark", "method", "parts", "path", "view")
+
+    def __init__(self, method: str, path: str, guard: str, view: View | None = None, mark: View | None = None) -> None:
+        if guard not in GUARDS:
+            raise ValueError(f"{method} {path} has no guard")
+        self.method = method
+        self.path = path
+        self.parts = tuple(path.split("/"))
+        self.guard = guard
+        self.view = view
+        self.mark = mark
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is about everything, and not about one task of which a page is shown."""
+        return self.view is not None and "{id}" not in self.parts
+
+    def match(self, parts: list[str]) -> dict[str, str] | None:
+        """The values in a path of this form; None where it has another."""
+        if len(parts) != len(self.parts):
+            return None
+        values = {}
+        for known, part in zip(self.parts, parts, strict=True):
+            if known[:1] == "{":
+                values[known[1:-1]] = unquote(part)
+            elif known != part:
+                return None
+        return values if all(values.values()) else None
+
+
+class Values(dict[str, str]):
+    """The values of a request by their names; what was not given is an empty text."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+INDEX = Route("GET", "/", OPEN)
+ASSET = Route("GET", "/assets/{name}", OPEN)
+SESSION = Route("POST", "/api/session", TOKEN)
+FEED = Route("GET", "/api/feed", VIEWER)
+ACT = Route("POST", "/api/acts/{name}", ACTOR)
+TURN = "/api/tasks/{id}/sessions/{session}/turns/{turn}"
+
+ROUTES = (
+    INDEX,
+    ASSET,
+    SESSION,
+    FEED,
+    ACT,
+    Route("GET", "/api/state", VIEWER, lambda facts, ask: facts.state()),
+    Route("GET", "/api/tasks/{id}", VIEWER, lambda facts, ask: facts.task(ask["id"])),
+    Route(
+        "GET", TURN, VIEWER,
+        lambda facts, ask: facts.transcript(
+            ask["id"], ask["session"], ask["turn"], ask["part"], ask["from"], ask["limit"]
+        ),
+    ),
+    Route(
+        "GET", "/api/tasks/{id}/diff", VIEWER,
+        lambda facts, ask: facts.diff(ask["id"], ask["iteration"], ask["from"], ask["limit"]),
+    ),
+    Route(
+        "GET", "/api/tasks/{id}/evidence/{number}", VIEWER,
+        lambda facts, ask: facts.evidence(ask["id"], ask["number"], ask["from"], ask["limit"]),
+    ),
+    Route("GET", "/api/runs", VIEWER, lambda facts, ask: facts.runs()),
+    Route(
+        "GET", "/api/runs/{run}", VIEWER,
+        lambda facts, ask: facts.run(ask["run"]), lambda facts, ask: facts.run_mark(ask["run"]),
+    ),
+    Route(
+        "GET", "/api/runs/{run}/timeline", VIEWER,
+        lambda facts, ask: facts.timeline(ask["run"]), lambda facts, ask: facts.timeline_mark(ask["run"]),
+    ),
+    Route(
+        "GET", "/api/runs/{run}/entries", VIEWER,
+        lambda facts, ask: facts.entries(ask["run"], ask["from"], ask["limit"]),
+    ),
+    Route("GET", "/api/cost", VIEWER, lambda facts, ask: facts.cost()),
+    Route("GET", "/api/workflow", VIEWER, lambda facts, ask: facts.workflow()),
+    Route("GET", "/api/library", VIEWER, lambda facts, ask: facts.library()),
+)  # fmt: skip
+
+
+def find(path: str) -> list[tuple[Route, dict[str, str]]]:
+    """Every route of a path, with the values in it: one for each method that it has."""
+    parts = path.split("/")
+    matches = ((route, route.match(parts)) for route in ROUTES)
+    return [(route, values) for route, values in matches if values is not None]

@@ -1,0 +1,204 @@
+"""The server of the dashboard: on loopback only, one thread for each connection, with an end to each of them."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+import threading
+from functools import partial
+from socketserver import TCPServer, ThreadingMixIn
+
+from sow.dashboard import access, asset
+from sow.dashboard.access import Access
+from sow.dashboard.handler import Handler
+from sow.dashboard.kept_replies import KeptReplies
+from sow.dashboard.turnstile import Turnstile
+from sow.errors import Failed, SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sow.dashboard.facts import Facts
+    from sow.store.home import Home
+
+ADDRESS = "127.0.0.1"
+PORT = 7690
+TRIES = 50
+MOST_CONNECTIONS = 200
+MOST_FEEDS = 64
+
+
+class Listener(ThreadingMixIn, TCPServer):
+    """The open port, and what every connection shares."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, port: int, access: Access, *, read_only: bool, facts: Callable[[], Facts]) -> None:
+        self.access = access
+        self.read_only = read_only
+        self.assets = asset.load()
+        self.make_facts = facts
+        self.made_facts: Facts | None = None
+        self.stopping = threading.Event()
+        self.guarding = threading.Lock()
+        self.making = threading.Lock()
+        self.turnstile = Turnstile()
+        self.kept = KeptReplies()
+        self.connections: set[socket.socket] = set()
+        self.feeds = 0
+        super().__init__((ADDRESS, port), Handler)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def facts(self) -> Facts:
+        """What the pages show; it is loaded when the first page asks, so that the first page is there sooner."""
+        with self.making:
+            if self.made_facts is None:
+                self.made_facts = self.make_facts()
+            return self.made_facts
+
+    def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
+        """Give a connection its thread; one too many is closed at once."""
+        with self.guarding:
+            welcome = len(self.connections) < MOST_CONNECTIONS
+            if welcome:
+                self.connections.add(request)
+        if welcome:
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
+        with self.guarding:
+            self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def enter(self) -> bool:
+        """Count one more page that listens; whether there is room for it."""
+        with self.guarding:
+            if self.feeds >= MOST_FEEDS:
+                return False
+            self.feeds += 1
+            return True
+
+    def leave(self) -> None:
+        with self.guarding:
+            self.feeds -= 1
+
+    def hang_up(self) -> None:
+        """Close every connection."""
+        self.stopping.set()
+        with self.guarding:
+            for each in self.connections:
+                _shut(each)
+        if self.made_facts is not None:
+            self.made_facts.close()
+
+    def complain(self, error: BaseException) -> None:
+        """Say on the server's terminal what went wrong, and nowhere else."""
+        import traceback
+
+        from sow.system.terminal import err, harmless
+
+        err(harmless("".join(traceback.format_exception(error)).rstrip()))
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, OSError):
+            self.complain(error)
+
+
+class Server:
+    """The dashboard of one checkout, from its first page to its last."""
+
+    __slots__ = ("access", "home", "listener", "moved_from", "thread")
+
+    def __init__(
+        self,
+        home: Home,
+        environment: Mapping[str, str],
+        *,
+        person: str,
+        read_only: bool = False,
+        port: int | None = None,
+    ) -> None:
+        self.home = home
+        self.access = Access(environment, home.root, read_only=read_only)
+        known = access.stored(self.access.path).get("port", PORT) if port is None else port
+
+        def facts() -> Facts:
+            from sow.dashboard.facts import Facts
+
+            return Facts(home, environment, read_only=read_only, person=person)
+
+        make = partial(Listener, access=self.access, read_only=read_only, facts=facts)
+        self.listener, self.moved_from = _bind(known, make)
+        self.thread: threading.Thread | None = None
+        try:
+            self.access.begin(self.port)
+        except SowError:
+            self.stop()
+            raise
+
+    @property
+    def port(self) -> int:
+        return self.listener.port
+
+    @property
+    def read_only(self) -> bool:
+        return self.listener.read_only
+
+    @property
+    def address(self) -> str:
+        """What the person opens; its token is for one browser, so it is another one afterwards."""
+        return access.address(self.port, self.access.token)
+
+    @property
+    def pages(self) -> int:
+        """How many pages listen."""
+        return self.listener.feeds
+
+    def serve(self) -> None:
+        """Answer requests in this thread, until an exception or `stop` from another."""
+        self.listener.serve_forever()
+
+    def start(self) -> None:
+        """Answer requests in a thread of its own."""
+        self.thread = threading.Thread(target=self.serve, name="dashboard", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Close the port and every connection; safe to call after `serve` has ended."""
+        if self.thread is not None:
+            self.listener.shutdown()
+            self.thread.join()
+            self.thread = None
+        self.listener.server_close()
+        self.listener.hang_up()
+
+
+def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
+    """The server at the first free port from the wanted one on, and the wanted one where that was taken."""
+    last = min(wanted + TRIES - 1, access.HIGHEST)
+    for port in range(wanted, last + 1):
+        try:
+            return make(port), wanted if port != wanted else 0
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise Failed(f"cannot listen on port {port}: {error.strerror}", "give another: --port 8000") from None
+    raise SowError(f"the ports {wanted} to {last} are all in use", "give another: --port 8000")
+
+
+def _shut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:  # gone already
+        return

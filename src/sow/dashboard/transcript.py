@@ -1,0 +1,57 @@
+"""What was said in one turn: the readable transcript, the raw output, or the prompt, page by page."""
+
+from __future__ import annotations
+
+from sow.dashboard import paging
+from sow.dashboard.missing import Missing
+from sow.dashboard.task_page import desk_of, is_worked_on
+from sow.errors import SowError
+from sow.store import sessions
+from sow.system import redaction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sow.store.home import Home
+
+# The readable transcript grows while the turn goes on, as its output does.
+PARTS = {"readable": "md", "out": "out", "err": "err", "prompt": "prompt"}
+
+
+def page(
+    home: Home,
+    ident: str,
+    session: str,
+    turn: str,
+    part: str,
+    start: str,
+    limit: str,
+    *,
+    environment: Mapping[str, str],
+) -> dict[str, Any]:
+    """One page of a part of a turn; `live` says that it still grows."""
+    if part and part not in PARTS:
+        raise SowError(f"a turn has no part {part!r:.40}", f"its parts are: {', '.join(PARTS)}")
+    number, wanted = paging.whole(session, "the session", 0), paging.whole(turn, "the turn", 0)
+    for record in sessions.records(desk_of(home, ident)):
+        for each in record.session["turns"]:
+            if (record.session["number"], each["number"]) == (number, wanted):
+                live = "ended_at" not in each and is_worked_on(home, ident)
+                path = record.file(wanted, PARTS[part or "readable"])
+                # A turn that goes on has its secrets still in its files.
+                needles = redaction.needles(redaction.secrets(environment, each.get("unstruck", ())))
+                return {**_read(path, start, limit, needles, live=live), "live": live}
+    raise Missing(
+        f"task {ident} has no turn {wanted} in session {number}", "see its sessions: they are on this machine"
+    )
+
+
+def _read(path: str, start: str, limit: str, needles: list[bytes], *, live: bool) -> dict[str, Any]:
+    try:
+        return paging.of_file(path, start, limit, needles)
+    except Missing:
+        if not live:
+            raise
+        return paging.page(b"", 0, 0)  # the turn has just begun

@@ -1,0 +1,309 @@
+"""The report of a run as one HTML file that needs nothing else: no script, no font, no picture, no network."""
+
+from __future__ import annotations
+
+from sow import __version__
+from sow.domain.duration import span
+from sow.engine import report_words as words
+from sow.engine.html_text import Html, h
+from sow.engine.report_chart import chart
+from sow.engine.report_style import STYLE
+from sow.store.formats import is_timestamp
+from sow.system.terminal import harmless_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+# Nothing runs and nothing is fetched, even if we had let something through.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+MOST_ROWS = 2000
+LONGEST_WHY = 240
+LOOKS = {
+    "completed": ("good", "✓"),
+    "failed": ("bad-word", "✗"),
+    "waiting": ("warn", "?"),
+    "blocked": ("calm", "‖"),
+    "running": ("busy", "●"),
+    "pending": ("calm", "·"),
+    "abandoned": ("calm", "–"),
+    "unknown": ("calm", "?"),
+}
+VERDICTS = {"GREEN": ("good", "✓"), "YELLOW": ("warn", "!"), "RED": ("bad-word", "✗")}
+HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Tries", "Agent", "Time", "Cost")
+
+
+def page(document: Facts) -> str:
+    """The whole file."""
+    run = document["run"]
+    head = h(
+        "head",
+        h("meta", charset="utf-8"),
+        h("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        h("meta", name="color-scheme", content="light dark"),
+        h("meta", name="referrer", content="no-referrer"),
+        h("title", f"{harmless_line(run['name'])}: run {harmless_line(run['id'])}"),
+        h("style", Html(STYLE)),
+    )
+    body = h("body", _header(document), h("main", _sections(document)), _footer(run))
+    return f"<!doctype html>\n{h('html', head, body, lang='en')}\n"
+
+
+def _sections(document: Facts) -> list[Html | None]:
+    timeline = document.get("timeline")
+    return [
+        _tiles(document),
+        _section("Next", _next(document["next"])),
+        _section("Timeline", chart(timeline)) if timeline else None,
+        _section("Tasks", _tasks(document["tasks"]), long=True),
+        _section("Questions and answers", _questions(document)),
+        _section("Cost", _costs(document)),
+        _section("Limits", _plain([*map(_limit, document["limits"]), *document["stops"]])),
+        _section("Remarks", _plain(document["remarks"])),
+    ]
+
+
+def _section(title: str, body: Html, *, long: bool = False) -> Html | None:
+    return h("section", h("h2", title), body, class_="long" if long else None) if body else None
+
+
+def _badge(word: str, look: tuple[str, str]) -> Html:
+    return h("span", h("span", look[1], aria_hidden="true"), harmless_line(word), class_=f"badge {look[0]}")
+
+
+def _header(document: Facts) -> Html:
+    run, counts = document["run"], document["counts"]
+    plans = ", ".join(harmless_line(each) for each in run["plans"]) or "no plan"
+    ended = f", ended {_time(run['ended_at'])}" if run["ended_at"] else ""
+    done = f"{counts['completed']} of {words.plural(counts['total'], 'task')} completed"
+    return h(
+        "header",
+        h("p", f"Report of run {harmless_line(run['id'])}", class_="eyebrow"),
+        h("h1", harmless_line(run["name"]) or "A run"),
+        h("p", _badge(*_outcome(document)), f"{done} in {span(document['totals']['wall_seconds'])}", class_="lead"),
+        h(
+            "p",
+            harmless_line(f"{plans} on branch {run['branch']}; started {_time(run['started_at'])}{ended}"),
+            class_="about",
+        ),
+        _share(counts),
+    )
+
+
+def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
+    """The run in one word."""
+    run, counts = document["run"], document["counts"]
+    if run["live"]:
+        return "running", LOOKS["running"]
+    if counts["failed"]:
+        return "something failed", LOOKS["failed"]
+    if counts["waiting"] or run["exit"] == 4:
+        return "waits for somebody", LOOKS["waiting"]
+    if counts["total"] and counts["completed"] + counts["abandoned"] == counts["total"]:
+        return "all done", LOOKS["completed"]
+    return run["status"], LOOKS["blocked"]
+
+
+def _time(at: str) -> str:
+    """`2026-01-31 09:00:00 UTC`."""
+    return f"{at[:10]} {at[11:19]} UTC" if is_timestamp(at) else at
+
+
+def _share(counts: Facts) -> Html | None:
+    """How much of the whole has which outcome, as one bar."""
+    parts, x = [], 0.0
+    for word in ("completed", "running", "waiting", "failed", "blocked", "pending", "abandoned", "unknown"):
+        if counts[word]:
+            wide = 100 * counts[word] / counts["total"]
+            parts.append(h("rect", h("title", f"{counts[word]} {word}"), x=x, y=0, width=wide, height=8, class_=word))
+            x += wide
+    if not parts:
+        return None
+    label = words.outcomes(counts)
+    return h(
+        "svg", parts, viewBox="0 0 100 8", preserveAspectRatio="none", class_="share", role="img", aria_label=label
+    )
+
+
+def _tiles(document: Facts) -> Html:
+    total, counts = document["totals"], document["counts"]
+    faster = f"{total['speed_up']:.1f} × as fast as one by one" if total["speed_up"] else ""
+    waits = [
+        f"{span(total[key])} for {who}"
+        for key, who in (("waited_for_people_seconds", "people"), ("waited_for_limits_seconds", "limits"))
+        if total[key]
+    ]
+    checks = total["checks"]
+    tiles = [
+        ("Tasks done", f"{counts['completed']} / {counts['total']}", words.outcomes(counts)),
+        ("Time", span(total["wall_seconds"]), f"waited {' and '.join(waits)}" if waits else "from start to end"),
+        ("Work of agents", span(total["work_seconds"]), faster or words.plural(total["turns"], "turn")),
+        ("Cost", _cost(total), _untold(total) or words.plural(total["turns"], "turn")),
+        ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "not told"),
+        (
+            "Evidence",
+            str(sum(checks.values())),
+            f"{checks['passed']} passed, {checks['failed']} failed" if any(checks.values()) else "none",
+        ),
+        ("Reviews", str(sum(total["reviews"].values())), _verdicts(total["reviews"])),
+        ("Questions", str(total["questions"]), _others(total)),
+    ]
+    return h("dl", [_tile(*each) for each in tiles], class_="tiles")
+
+
+def _tile(name: str, figure: str, more: str) -> Html:
+    return h("div", h("dt", name), h("dd", figure, class_="figure"), h("dd", more, class_="more"), class_="tile card")
+
+
+def _cost(facts: Facts) -> str:
+    known = facts["cost_usd"]
+    return words.dollars(known) if known is not None else "unknown" if facts["cost_unknown_turns"] else "–"
+
+
+def _untold(facts: Facts) -> str:
+    untold = facts["cost_unknown_turns"]
+    return f"+ {words.plural(untold, 'turn')} unknown" if untold and facts["cost_usd"] is not None else ""
+
+
+def _tokens(facts: Facts) -> str:
+    if facts["input_tokens"] is None:
+        return "–"
+    count = facts["input_tokens"] + facts["output_tokens"]
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{letter}"
+    return str(count)
+
+
+def _verdicts(found: Facts) -> str:
+    return ", ".join(f"{count} {harmless_line(verdict)}" for verdict, count in sorted(found.items())) or "none"
+
+
+def _others(total: Facts) -> str:
+    known = [
+        words.plural(total[key], noun)
+        for key, noun in (("limits", "limit"), ("conflicts", "conflict"), ("merges", "merge"))
+        if total[key]
+    ]
+    return ", ".join(known) or "none asked"
+
+
+def _tasks(rows: Sequence[Facts]) -> Html:
+    if not rows:
+        return Html("")
+    numbers = ("Evidence", "Tries", "Time", "Cost")
+    head = h("tr", [h("th", each, scope="col", class_="n" if each in numbers else None) for each in HEAD])
+    body = [_task(row) for row in rows[:MOST_ROWS]]
+    if len(rows) > MOST_ROWS:
+        body.append(h("tr", h("td", f"and {len(rows) - MOST_ROWS:,} more: sow runs show", colspan=len(HEAD))))
+    table = h("table", h("thead", head), h("tbody", body), class_="tasks")
+    return h("div", h("div", table, class_="scroll"), class_="card")
+
+
+def _task(row: Facts) -> Html:
+    why = harmless_line(_about(row))[:LONGEST_WHY]
+    checks = row["checks"]
+    evidence = f"{checks['passed']} / {sum(checks.values())}" if any(checks.values()) else "–"
+    name = [h("small", words.called(row)), " ", h("strong", harmless_line(row["name"]))]
+    verdicts = [
+        _badge(each["verdict"] or "no verdict", VERDICTS.get(each["verdict"], ("calm", "?"))) for each in row["reviews"]
+    ]
+    agent = " on ".join(harmless_line(each) for each in (row["agent"], row["executor"]) if each)
+    cells = (
+        (h("span", name), "Task", "task"),
+        (_badge(row["outcome"], LOOKS.get(row["outcome"], ("calm", "?"))), "Outcome", None),
+        (h("span", verdicts, class_="verdicts") if verdicts else "–", "Reviews", None),
+        (evidence, "Evidence", "n"),
+        (row["iterations"], "Tries", "n"),
+        (agent or "–", "Agent", "quiet"),
+        (words.time_of(row), "Time", "n"),
+        (_cost(row), "Cost", "n"),
+    )
+    first, *others = [
+        h("td", value, h("p", why, class_="why") if kind == "task" and why else None, class_=kind, data_label=label)
+        for value, label, kind in cells
+    ]
+    return h("tr", first, others)
+
+
+def _about(row: Facts) -> str:
+    """What holds a task up."""
+    if row["outcome"] in ("completed", "abandoned", "running"):
+        return ""
+    about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+    about += [f"asks: {row['question']['text']}"] if row["question"] else []
+    return "; ".join(about + ([row["why"]] if row["why"] and row["outcome"] == "failed" else []))
+
+
+def _questions(document: Facts) -> Html:
+    names = {row["id"]: f"{words.called(row)} {row['name']}" for row in document["tasks"]}
+    items = [_question(each, names.get(each["task"], each["task"])) for each in document["questions"]]
+    return h("ul", items, class_="talk card") if items else Html("")
+
+
+def _question(each: Facts, task: str) -> Html:
+    waited = f" after {span(each['waited_seconds'])}" if each["waited_seconds"] is not None else ""
+    origin = f" by {harmless_line(each['origin'])}" if each["origin"] else ""
+    number = f", question {each['number']}" if each["number"] is not None else ""
+    told = each.get("answer") or ("answered" if each["answered_at"] else "nobody has answered yet")
+    return h(
+        "li",
+        h("small", harmless_line(f"Task {task}{number}, asked {_time(each['asked_at'])}")),
+        h("p", each["text"], class_="asked"),
+        h("p", told, class_="answer" if each["answered_at"] else "answer open"),
+        h("small", f"answered{origin}{waited}") if each["answered_at"] else None,
+    )
+
+
+def _costs(document: Facts) -> Html:
+    parts = [_groups(noun, document[f"by_{noun.lower()}"]) for noun in ("Agent", "Executor")]
+    return h("div", parts, class_="two") if any(parts) else Html("")
+
+
+def _groups(noun: str, rows: Sequence[Facts]) -> Html:
+    """One table; the bar is the share of the work."""
+    if not rows:
+        return Html("")
+    most = max(row["work_seconds"] for row in rows) or 1
+    head = [(noun, None), ("Turns", "n"), ("Work", "n"), ("Tokens", "n"), ("Cost", "n")]
+    body = [
+        h(
+            "tr",
+            h("td", h("strong", harmless_line(row["name"])), _meter(row["work_seconds"] / most)),
+            h("td", row["turns"], class_="n"),
+            h("td", span(row["work_seconds"]), class_="n"),
+            h("td", _tokens(row), class_="n"),
+            h("td", _cost(row), h("p", _untold(row), class_="why") if _untold(row) else None, class_="n"),
+        )
+        for row in rows
+    ]
+    names = h("tr", [h("th", name, scope="col", class_=kind) for name, kind in head])
+    return h("div", h("div", h("table", h("thead", names), h("tbody", body)), class_="scroll"), class_="card")
+
+
+def _meter(share: float) -> Html:
+    ground = h("rect", width=100, height=6, rx=1, class_="ground")
+    full = h("rect", width=round(100 * share, 1), height=6, rx=1, class_="full")
+    return h("svg", ground, full, viewBox="0 0 100 6", preserveAspectRatio="none", class_="meter", aria_hidden="true")
+
+
+def _limit(each: Facts) -> str:
+    return f"{each['executor']}: {each['reason'] or 'a limit'}"
+
+
+def _plain(lines: Sequence[str]) -> Html:
+    return h("ul", [h("li", harmless_line(each)) for each in lines], class_="plain card") if lines else Html("")
+
+
+def _next(steps: Sequence[Facts]) -> Html:
+    items = [h("li", harmless_line(each["text"]), " ", h("code", harmless_line(each["command"]))) for each in steps]
+    return h("ol", items, class_="steps card") if items else Html("")
+
+
+def _footer(run: Facts) -> Html:
+    calls = f"; {run['calls']} calls, each going on from where the last one was" if run["calls"] > 1 else ""
+    return h("footer", f"Made by sow {__version__} from the journal of the run and the states of its tasks{calls}.")

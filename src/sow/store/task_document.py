@@ -1,0 +1,69 @@
+"""All that is known about a task, as one plain document, with what comes next."""
+
+from __future__ import annotations
+
+from sow.domain import phase as phases
+from sow.domain.ids import agent_id
+from sow.domain.task import may_start
+from sow.errors import SowError
+from sow.store import feedback, log, notes
+from sow.store.task_acts import statuses_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import ProjectState, Task
+    from sow.store.desk import Desk
+
+
+def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
+    """What keeps a pending task from being started, in words."""
+    if task["status"] != "pending":
+        return ""
+    try:
+        phases.may_start_in(project["phases"], desk.phase)
+        if task["depends_on"]:
+            may_start(task, statuses_of(desk.home, project, task["depends_on"]))
+    except SowError as error:
+        return f"{error.message}: {error.hint}"
+    return ""
+
+
+def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
+    """All that is known about a task."""
+    home = desk.home
+    try:
+        description = home.read(desk.description_path)
+    except FileNotFoundError:
+        description = ""
+    return {
+        **task,
+        "phase": desk.phase,
+        "agent_id": agent_id(task["assigned_agent"], task["iteration"]),
+        "path": desk.folder,
+        "description": description,
+        "feedback": feedback.read(desk),
+        "notes": notes.listed(desk),
+        "log": log.read(home, desk.log_path),
+        "next": what_next(task, bool(notes.unresolved(desk)), _obstacle(desk, project, task)),
+    }
+
+
+def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
+    """One sentence for the worker, or for the one who looks after it."""
+    ident = task["id"]
+    if obstacle:
+        return obstacle
+    if task["status"] == "in_progress" and gated:
+        return f"resolve or escalate the open notes: sow note list --task {ident}"
+    move = f"sow task set --id {ident} status"
+    return {
+        "pending": f"start: {move} in_progress",
+        "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
+        "needs_review": f'review it: sow approve {ident}, or sow feedback add {ident} "…" and {move} in_progress',
+        "paused": f'answer: sow answer {task["question"]["number"] if "question" in task else ident} "…"',
+        "failed": f"read the log, then retry: {move} in_progress",
+        "completed": "nothing: it is completed",
+        "abandoned": "nothing: it is abandoned",
+    }[task["status"]]

@@ -1,0 +1,70 @@
+"""What waits for a person in a checkout: in its project, and in its workflow."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.inbox import item, items, ranked
+from sow.errors import SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store.claim import holder_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sow.domain.inbox import Item
+    from sow.domain.shapes import ProjectState, Task
+    from sow.store.home import Home
+
+
+def waiting(home: Home) -> list[Item]:
+    """Everything that waits for a person: in this checkout's project, and in its workflow."""
+    asked = of_workflow(home)
+    if asked is not None and not projects.exists(home):
+        return ranked(asked)
+    project = projects.load(home)
+    readable, broken = desks.load_all(home, project)
+    return everything(home, project, [task for _, task in readable], broken)
+
+
+def everything(
+    home: Home,
+    project: ProjectState,
+    tasks: Sequence[Task],
+    broken: Mapping[str, str],
+    busy: Collection[str] | None = None,
+) -> list[Item]:
+    """What waits in a project and in the workflow beside it; work that a live run is about to review does not.
+
+    `busy` are the tasks of that run, where the caller knows them.
+    """
+    found = items(tasks, project["phases"], broken)
+    if busy is None and any(each["kind"] == "review" for each in found):
+        busy = _in_live_run(home, project["project_id"])
+    own = [each for each in found if each["kind"] != "review" or each["task"] not in (busy or ())]
+    return ranked([*own, *(of_workflow(home) or ())])
+
+
+def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
+    """The tasks of the run that another process has under way now."""
+    if not holder_of(home.claims, "run"):
+        return ()
+    from sow.store import runs
+
+    found = runs.live(home)
+    return found.run["tasks"] if found is not None and found.run["project_id"] == project_id else ()
+
+
+def of_workflow(home: Home) -> list[Item] | None:
+    """What a workflow asks; None where there is none, which costs nothing."""
+    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        return None
+    from sow.domain import workflow_inbox
+    from sow.store.workflow import WorkflowFolder
+
+    try:
+        return workflow_inbox.items(WorkflowFolder(home).workflow())
+    except SowError as error:
+        return [item("broken", text=error.message, do="sow doctor")]

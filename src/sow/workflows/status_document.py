@@ -1,0 +1,50 @@
+"""Where a workflow stands, as one plain document: its agents, what they ask, and what comes next."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain import advice_on_workflow
+from sow.store import workflow_view
+from sow.workflows import checking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.shapes import Workflow, WorkflowState
+    from sow.store.workflow import WorkflowFolder
+
+
+def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
+    """The view that the crew has of itself, and what a person wants to know besides."""
+    workflow = loaded["workflow"]
+    plan = checking.plan_on_disk(folder.home) if workflow["status"] != "completed" else None
+    designed, digest = os.path.isfile(folder.plan_path), plan.digest if plan else ""
+    return {
+        **workflow_view.document(workflow, folder.notes(loaded)),
+        "workflow": workflow["name"],
+        "questions": questions(workflow),
+        "changed": advice_on_workflow.changed(workflow, plan.sections) if plan else [],
+        "next": advice_on_workflow.next_step(workflow, designed=designed, digest=digest),
+    }
+
+
+def questions(workflow: Workflow) -> list[dict[str, str]]:
+    """What the agents ask a person, by number."""
+    found = []
+    for name, member in workflow["members"].items():
+        if "question" in member:
+            question = member["question"]
+            number = f"w{question['number']}"
+            found.append(
+                {
+                    "number": number,
+                    "agent": name,
+                    "kind": question["kind"],
+                    "text": question["text"],
+                    "asked_at": question["asked_at"],
+                    "do": f'sow answer {number} "…"',
+                }
+            )
+    return sorted(found, key=lambda each: int(each["number"][1:]))

@@ -1,0 +1,98 @@
+"""One browser for each worker, real servers, real runs; every test fails on what the browser complains of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser.dashboard import Dashboard
+from browser.install import ensure
+from browser.shop_run import ShopRun
+from browser.tabs import PATIENCE, Tabs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+# Nothing is looked up and nothing is fetched but from this machine.
+FLAGS = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost", "--disable-dev-shm-usage")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs the browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def launch(playwright: Any) -> Browser:
+    """The distribution's browser; root has no sandbox for it."""
+    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    found: Browser = playwright.chromium.launch(executable_path=ensure(), args=flags)
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The browser of this worker."""
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        found = launch(playwright)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def tabs(browser: Browser, tmp_path: Path) -> Iterator[Tabs]:
+    """The pages of one test."""
+    found = Tabs(browser, tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ShopRun, Dashboard]]:
+    """A finished run and its server, for tests that change nothing; made once for each worker."""
+    run = ShopRun(tmp_path_factory.mktemp("finished")).finish()
+    server = Dashboard(run.repo).start()
+    yield run, server
+    server.close()
+
+
+@pytest.fixture
+def shop_run(finished: tuple[ShopRun, Dashboard], tmp_path: Path) -> ShopRun:
+    """A copy of the finished run, for tests that change something."""
+    return finished[0].copied(tmp_path / "stage")
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Dashboard]]:
+    """A way to start servers, which end with the test."""
+    begun: list[Dashboard] = []
+
+    def start(*given: Any, **more: Any) -> Dashboard:
+        begun.append(Dashboard(*given, **more))
+        return begun[-1].start()
+
+    yield start
+    for each in begun:
+        each.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A failure carries pictures and the browser's words; what the browser complains of is a failure."""
+    tabs: Tabs | None = getattr(item, "funcargs", {}).get("tabs")
+    try:
+        result = yield
+        assert tabs is None or tabs.complaints() == []
+    except Exception as error:
+        if tabs is not None:
+            error.add_note(tabs.evidence())
+        raise
+    return result

@@ -1,0 +1,40 @@
+"""A workflow of three agents, one of which asks the person something; its run can be started."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+from conftest import SOW
+from crashing import template
+from crew_scene import CrewScene
+
+
+class CrewRun:
+    """A designed and approved workflow in a repository of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        source = folder / "source"
+        source.mkdir(parents=True)
+        self.scene = CrewScene(folder / "scene", template(source))
+        self.repo = self.scene.repo
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """`sow workflow run` in the background."""
+        self.process = subprocess.Popen(
+            [SOW, "workflow", "run", "--executor", "script"],
+            cwd=self.repo.root,
+            env=self.repo.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """End what a failed test left running."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(timeout=60)

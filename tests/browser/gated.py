@@ -1,0 +1,73 @@
+"""A run whose workers stop at a gate until the test opens it, so that a page can be looked at in between."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from browser.shop_run import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+PATIENCE = 60
+
+
+class Gated:
+    """A harbour with simulated workers that each wait at a gate of their own."""
+
+    def __init__(self, harbour: Any) -> None:
+        self.harbour = harbour
+        self.repo = harbour.repo
+        self.process: subprocess.Popen[bytes] | None = None
+        self.work("{task}")
+
+    def gate(self, task: str) -> Path:
+        return Path(self.harbour.folder) / f"gate-{task}"
+
+    def waiting(self, task: str = "{task}") -> dict[str, Any]:
+        """The step of a scenario that stops at a gate."""
+        return {"run": ["sh", "-c", f"until [ -e {self.gate(task)} ]; do sleep 0.05; done"]}
+
+    def work(self, task: str, **tasks: Any) -> None:
+        """What everybody does: say so, wait at the gate, write a file; and what some tasks do instead."""
+        steps = [{"say": "I begin with {task}"}, self.waiting(task), *done()]
+        self.harbour.simulated("hand", "implementer", steps, **tasks)
+
+    def start(self, *tasks: dict[str, Any] | str, **more: Any) -> None:
+        """A run of these tasks in the background."""
+        self.harbour.plan(*tasks, **more)
+        self.process = self.harbour.start("--yes")
+
+    def open(self, *tasks: str) -> None:
+        """Let the workers of these tasks go on."""
+        for task in tasks:
+            self.gate(task).touch()
+
+    def ended(self) -> int:
+        """The code with which the run ends."""
+        assert self.process
+        self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode
+
+    def says(self, task: str, status: str) -> None:
+        """Wait until the task's own file says that it is so."""
+        until(lambda: self._status(task) == status, f"{task} did not become {status}")
+
+    def _status(self, task: str) -> str:
+        try:
+            return str(self.harbour.task(task)["status"])
+        except OSError:
+            return ""
+
+
+def done(text: str = "by {task}\n") -> list[dict[str, Any]]:
+    """The end of a good turn."""
+    return [{"write": {"path": "part_{task}.txt", "text": text}}, {"status": "needs_review"}]
+
+
+def card(page: Page, task: str, column: str = "") -> Locator:
+    """A task's card, wherever it is or in one column."""
+    where = page.get_by_test_id(f"column-{column}") if column else page
+    return where.get_by_test_id(f"card-{task}")

@@ -1,0 +1,60 @@
+"""The browser: the distribution's chromium, fetched with its package manager where it is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FETCH = (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"])
+PATIENCE = 900
+
+
+class Missing(Exception):
+    """There is no browser, and it cannot be had; the text says why and what to do."""
+
+
+def program() -> str:
+    """The path of the browser that is there, or nothing."""
+    return next((found for name in NAMES if (found := shutil.which(name))), "")
+
+
+def ensure() -> str:
+    """The path of the browser, which is installed first where it is missing and we may."""
+    found = program()
+    if found:
+        return found
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Missing("there is no chromium: install it ('apt-get install chromium' as root on Debian)")
+    for words in FETCH:
+        _run(words)
+    found = program()
+    if not found:
+        raise Missing("missing download: apt-get installed chromium, but there is no such program")
+    return found
+
+
+def _run(words: list[str]) -> None:
+    surroundings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(words, env=surroundings, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise Missing(f"missing download: apt-get could not fetch chromium within {PATIENCE} s") from None
+    if done.returncode:
+        raise Missing(f"missing download: apt-get could not fetch chromium: {done.stderr.strip()[-2000:]}")
+
+
+def main() -> int:
+    """Fetch it before any test runs; what is missing is named, once."""
+    try:
+        ensure()
+    except Missing as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""What axe-core finds on a page, and how people with a keyboard only get around."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+GRAVE = ("serious", "critical")
+
+
+def violations(page: Page) -> list[str]:
+    """Every grave violation: its rule, and the elements that break it."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    page.evaluate(AXE_SCRIPT)
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']} ({each['impact']}): {each['help']}: {[node['html'][:160] for node in each['nodes'][:4]]}"
+        for each in found["violations"]
+        if each["impact"] in GRAVE
+    ]
+
+
+def focused(page: Page) -> str:
+    """The accessible text of what has the focus."""
+    return str(
+        page.evaluate(
+            "(() => { const e = document.activeElement;"
+            " return e.getAttribute('aria-label') || e.textContent.trim() || e.id; })()"
+        )
+    )
+
+
+def overflows(page: Page) -> list[str]:
+    """What is wider than the window, so that the page would scroll sideways."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const width = document.documentElement.clientWidth;
+          if (document.documentElement.scrollWidth <= width) return [];
+          return [...document.querySelectorAll('body *')]
+            .filter((e) => e.getBoundingClientRect().right > width + 1)
+            .slice(0, 5).map((e) => e.outerHTML.slice(0, 160));
+        }"""
+    )
+    return found

@@ -1,0 +1,41 @@
+"""Everybody can use it: axe finds nothing grave on any page in both themes, and a phone scrolls down only."""
+
+from __future__ import annotations
+
+import pytest
+
+from browser.dashboard import Dashboard
+from browser.going import go
+from browser.judge import overflows, violations
+from browser.shop_run import ShopRun
+from browser.tabs import Tabs
+
+TASK_TABS = ("overview", "transcript", "diff", "evidence", "reviews", "notes", "log")
+ROUTES = (
+    *("board", "graph", "timeline", "inbox", "cost", "runs", "library", "runs/RUN", "runs/RUN/board"),
+    *(f"task/040/{tab}" for tab in TASK_TABS),
+)
+Stage = tuple[ShopRun, Dashboard]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_grave(finished: Stage, tabs: Tabs, theme: str):
+    """No page has a serious or critical violation, in either theme."""
+    run, server = finished
+    page = tabs.visit(server, "board", theme=theme)
+    found = {}
+    for route in ROUTES:
+        go(page, route.replace("RUN", run.id))
+        found[route] = violations(page)
+    assert {route: each for route, each in found.items() if each} == {}
+
+
+def test_a_phone_scrolls_down_only(finished: Stage, tabs: Tabs):
+    """No page is wider than a phone, and axe finds nothing grave on it there either."""
+    run, server = finished
+    page = tabs.visit(server, "board", phone=True)
+    found = {}
+    for route in ROUTES:
+        go(page, route.replace("RUN", run.id))
+        found[route] = overflows(page) + violations(page)
+    assert {route: each for route, each in found.items() if each} == {}

@@ -1,0 +1,148 @@
+"""What a person does in the page: answer, approve, send back, try again, abandon, stop; each is the command itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser.gated import Gated, card, done
+from browser.shop_run import settings
+from browser.tabs import Tabs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ASK = "Which colour shall the button have?"
+
+
+@pytest.fixture
+def gated(harbour: Any) -> Gated:
+    return Gated(harbour)
+
+
+def do(page: Page, name: str, text: str = "") -> None:
+    """Open an act, say what it needs, and send it."""
+    if page.get_by_test_id(f"go-{name}").count() == 0:
+        page.get_by_test_id(f"act-{name}").click()
+    if text:
+        page.get_by_test_id(f"text-{name}").fill(text)
+    page.get_by_test_id(f"go-{name}").click()
+
+
+def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
+    """A question appears by itself, is answered in the page, reaches the worker, and the same run ends well."""
+    from playwright.sync_api import expect
+
+    gated.work("{task}", t010=[[{"ask": ASK}], [{"say": "Thank you"}, *done()]])
+    gated.repo.ok("init")
+    server = serve(gated.repo)
+    page = tabs.open(server.address)
+    page.get_by_test_id("page-board").wait_for()
+    gated.start("First", "Second")
+    expect(card(page, "010", "paused")).to_contain_text(ASK)
+    expect(page.get_by_test_id("inbox-count")).to_contain_text("1")
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    item = page.get_by_test_id("ask-1")
+    expect(item).to_contain_text(ASK)
+    do(page, "answer", "Green, like the <grass>")
+    expect(page.get_by_test_id("outcome")).to_contain_text("The run goes on by itself.")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    gated.says("010", "completed")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    card(page, "010", "completed").wait_for()
+    gated.open("020")
+    assert gated.ended() == 0
+    prompt = gated.repo.root / ".sow/local/sessions/010/1/turn-002.prompt"
+    assert "Green, like the <grass>" in prompt.read_text()
+
+
+def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
+    """On a task's page handed-in work is approved, or goes back with words; both are what the commands leave."""
+    from playwright.sync_api import expect
+
+    for name in ("Good", "Not yet"):
+        repo.ok("task", "create", "--name", name, "--agent", "implementer")
+    for task in ("010", "020"):
+        repo.ok("task", "set", "--id", task, "status", "in_progress")
+        repo.ok("task", "set", "--id", task, "status", "needs_review")
+    server = serve(repo)
+    page = tabs.visit(server, "task/010")
+    do(page, "approve")
+    expect(page.get_by_test_id("page-task")).to_contain_text("Done")
+    state = repo.task("010")
+    assert state["status"] == "completed" and state["approval"]["by"] == "ada"
+    page.goto(server.at("task/020"))
+    page.get_by_test_id("page-task").get_by_text("Not yet").first.wait_for()
+    do(page, "send-back", "Refuse an empty name")
+    expect(page.get_by_test_id("page-task")).to_contain_text("In progress")
+    state = repo.task("020")
+    assert (state["status"], state["iteration"]) == ("in_progress", 2)
+    assert "Refuse an empty name" in (repo.desk("020") / "feedback/001.md").read_text()
+
+
+def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: Tabs):
+    """In the inbox a failed task gets another try or is given up with a reason; what is refused says why."""
+    from playwright.sync_api import expect
+
+    for name in ("Again", "Never"):
+        repo.ok("task", "create", "--name", name, "--agent", "implementer")
+    for task in ("010", "020"):
+        repo.ok("task", "set", "--id", task, "status", "in_progress")
+        repo.ok("task", "set", "--id", task, "status", "failed")
+    server = serve(repo)
+    page = tabs.visit(server, "inbox")
+    first, second = page.get_by_test_id("ask-010"), page.get_by_test_id("ask-020")
+    first.get_by_test_id("act-retry").click()
+    first.get_by_test_id("go-retry").click()
+    expect(page.get_by_test_id("outcome")).to_have_count(1)
+    second.get_by_test_id("act-abandon").click()
+    second.get_by_test_id("go-abandon").click()
+    expect(page.get_by_test_id("outcome")).to_have_count(1)  # it needs a reason
+    second.get_by_test_id("text-abandon").fill("Nobody wants it")
+    repo.ok("task", "abandon", "020", "--reason", "somebody was faster")
+    second.get_by_test_id("go-abandon").click()
+    tabs.allow("status of 409", "status of 422")
+    assert repo.task("010")["status"] == "in_progress"
+
+
+def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):
+    """Who has to decide on a task that the run gave up sees how its turn ended, and the reviewer's words."""
+    from playwright.sync_api import expect
+
+    scripts = {
+        "worker": {"010": [[{"exit": 3}]], "default": [[{"status": "needs_review"}]]},
+        "judge": {"default": [[{"say": "Quality Control: RED\n\nFeedback: Half of it is missing."}]]},
+    }
+    for name, tasks in scripts.items():
+        repo.root.parent.joinpath(f"{name}.yaml").write_text(json.dumps({"tasks": tasks}))
+    config = Path(repo.environment["HOME"]) / ".config/sow/config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(json.dumps(settings(repo.root.parent)))
+    repo.root.joinpath("plan.md").write_text("# P\n\n## Task 1: Breaks\n\nTry.\n\n## Task 2: Half\n\nTry.\n")
+    repo.sow("run", "plan.md", "--yes", "--retries", "0")
+    page = tabs.visit(serve(repo), "inbox")
+    expect(page.get_by_test_id("ask-010")).to_contain_text("exit code 3")
+    asked = page.get_by_test_id("ask-1")
+    expect(asked).to_contain_text("Half of it is missing.")
+    expect(asked.get_by_test_id("go-answer")).to_be_visible()
+    expect(asked.get_by_test_id("always")).to_have_count(0)  # what a run asks is decided anew each time
+
+
+def test_a_run_is_stopped(gated: Gated, serve: Any, tabs: Tabs):
+    """A live run is stopped from the page after it was asked twice, and can be gone on with."""
+    from playwright.sync_api import expect
+
+    gated.start("First", "Second")
+    gated.says("010", "in_progress")
+    server = serve(gated.repo)
+    page = tabs.open(server.address)
+    card(page, "010", "in_progress").wait_for()
+    page.get_by_test_id("stop").click()
+    page.get_by_test_id("go-stop").click()
+    assert gated.ended() != 0
+    expect(page.get_by_test_id("run")).not_to_contain_text("Live")

@@ -1,0 +1,122 @@
+"""The board: every task by status, while the run goes on, for whoever opens it whenever."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from browser.dashboard import Dashboard
+from browser.gated import Gated, card
+from browser.going import settled
+from browser.judge import focused
+from browser.shop_run import ShopRun
+from browser.tabs import Tabs, shifted
+
+
+@pytest.fixture
+def gated(harbour: Any) -> Gated:
+    return Gated(harbour)
+
+
+def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
+    """Cards move by themselves from column to column until all is done, nothing jumps, and a late opener sees all."""
+    from playwright.sync_api import expect
+
+    gated.start("First", "Second < 1", "Third")
+    gated.says("010", "in_progress")
+    server = serve(gated.repo)
+    page = tabs.open(server.address)
+    card(page, "010", "in_progress").wait_for()
+    card(page, "030", "in_progress").wait_for()
+    expect(card(page, "020", "pending")).to_contain_text("waits for 010")
+    expect(page.get_by_test_id("run")).to_contain_text("Live")
+    expect(card(page, "010")).to_contain_text("until [ -e")
+    gated.open("010")
+    card(page, "010", "completed").wait_for()
+    card(page, "020", "in_progress").wait_for()
+    expect(page.get_by_test_id("progress")).to_contain_text("1 of 3 done")
+    gated.open("020", "030")
+    assert gated.ended() == 0
+    expect(page.get_by_test_id("progress")).to_contain_text("3 of 3 done")
+    expect(page.get_by_test_id("run")).not_to_contain_text("Live")
+    assert shifted(page) < 0.1, page.evaluate("window.__shifts")
+    late = tabs.visit(server)
+    expect(late.get_by_test_id("count-completed")).to_have_text("3")
+    assert late.get_by_test_id("live-line").inner_text()
+
+
+def test_a_card_tells_what_was_found(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """A task that was sent back says how often and what the review said; the filter finds it by name."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1])
+    expect(card(page, "040", "completed")).to_have_attribute("aria-label", re.compile("round 2, review GREEN"))
+    expect(card(page, "080")).to_contain_text("YELLOW")
+    page.get_by_test_id("filter").fill("cart")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.get_by_text("1 of 8 tasks")).to_be_visible()
+
+
+def test_the_keyboard_is_enough(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """Without a mouse: to every page, along the rows, into a task and back, the filter, the help."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1])
+    for key, name in {"g": "graph", "t": "timeline", "i": "inbox", "c": "cost", "r": "runs", "l": "library"}.items():
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.get_by_test_id(f"page-{name}").wait_for()
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.get_by_test_id("page-board").wait_for()
+    page.keyboard.press("j")
+    first = focused(page)
+    page.keyboard.press("j")
+    assert focused(page) != first
+    page.keyboard.press("k")
+    assert focused(page) == first
+    page.keyboard.press("Enter")
+    page.get_by_test_id("page-task").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_test_id("page-board").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("receipts")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.get_by_test_id("help").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("help")).to_have_count(0)
+
+
+def test_every_control_is_reached_with_tab(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """Tab goes through links and fields in their order, and what has the focus can be seen."""
+    page = tabs.visit(finished[1])
+    settled(page)
+    page.keyboard.press("Tab")
+    assert "Skip" in focused(page)
+    seen, outlined = [], 0
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        seen.append(focused(page))
+        style = "getComputedStyle(document.activeElement)"
+        outlined += page.evaluate(f"{style}.outlineStyle !== 'none' || {style}.boxShadow !== 'none'")
+    assert outlined >= 28
+    for wanted in ("Inbox", "Theme", "Filter tasks", "040"):
+        assert any(wanted in each for each in seen), (wanted, seen)
+
+
+def test_the_theme_is_chosen_and_kept(finished: tuple[ShopRun, Dashboard], tabs: Tabs):
+    """The page is dark where the system is, until somebody chooses; the choice outlives a reload."""
+    page = tabs.visit(finished[1], theme="dark")
+    shade = "getComputedStyle(document.documentElement).backgroundColor"
+    dark = page.evaluate(shade)
+    page.get_by_test_id("theme").click()
+    assert page.evaluate(shade) != dark
+    light = page.evaluate(shade)
+    page.reload()
+    page.get_by_test_id("page-board").wait_for()
+    assert page.evaluate(shade) == light
+    assert re.search("light", page.get_by_test_id("theme").get_attribute("aria-label") or "")

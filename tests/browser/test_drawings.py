@@ -1,0 +1,131 @@
+"""Where the drawings put things: layers, time and moments are pure functions of the page, asked in a real browser."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser.dashboard import Dashboard
+from browser.shop_run import ShopRun
+from browser.tabs import Tabs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Stage = tuple[ShopRun, Dashboard]
+Task = dict[str, Any]
+
+LAYOUT = """async ([tasks, grown]) => {
+  const { layout, NODE } = await import("/assets/graph_layout.js");
+  const places = (drawn) => Object.fromEntries(drawn.places);
+  const start = performance.now();
+  const first = layout(tasks);
+  const took = performance.now() - start;
+  const sizes = [first.width, first.height];
+  const paths = first.edges.every((edge) => /^M[\\d. -]+C/.test(edge.path));
+  const [again, grownBy] = [layout(tasks, first), layout(grown, first)].map(places);
+  return { places: places(first), again, grown: grownBy, sizes, took, node: NODE, edges: first.edges.length, paths };
+}"""
+SCALE = """async ([from, to, gaps, width, moments]) => {
+  const { scaleOf } = await import("/assets/timeline_scale.js");
+  const scale = scaleOf(from, to, gaps, width);
+  const ticks = scale.ticks().map((tick) => tick.x);
+  const xs = moments.map((at) => scale.x(at));
+  return { xs, back: xs.map((x) => scale.at(x)), ticks, breaks: scale.breaks.length };
+}"""
+PART = """async ([tasks, options]) => {
+  const { partOf } = await import("/assets/graph_part.js");
+  const first = partOf(tasks, options).map((task) => task.id);
+  const moved = tasks.map((task) => (task.id === first[5] ? { ...task, running: true } : task));
+  const again = partOf(moved, { ...options, shown: new Set(first) }).map((task) => task.id);
+  return { first, again };
+}"""
+MOMENTS = """async ([changes, tasks, moments]) => {
+  const { Moments } = await import("/assets/moments.js");
+  const known = new Moments(changes);
+  return moments.map((at) => known.rows(tasks, at).map((row) => [row.status, row.step, row.running]));
+}"""
+
+
+def graph_of(count: int, waves: int, seed: int) -> list[Task]:
+    """A plan of so many tasks, of which most need some of an earlier wave."""
+    chance = random.Random(seed)
+    tasks: list[Task] = []
+    for number in range(count):
+        wave = number * waves // count
+        before = [each["id"] for each in tasks if each["wave"] < wave]
+        needs = chance.sample(before, min(len(before), chance.randint(1, 3))) if before else []
+        tasks.append({"id": f"{number:04}", "wave": wave, "needs": needs, "status": "pending"})
+    return tasks
+
+
+@pytest.fixture
+def page(finished: Stage, tabs: Tabs) -> Page:
+    """A page of the real server, whose policy the modules obey."""
+    return tabs.visit(finished[1], "runs")
+
+
+@pytest.mark.parametrize(("count", "waves"), [(1, 1), (30, 6), (300, 20), (1000, 8)])
+def test_waves_are_columns_and_nothing_overlaps(page: Page, count: int, waves: int) -> None:
+    """A task stands to the right of all that it needs, no box covers another, and the same plan is drawn the same."""
+    tasks = graph_of(count, waves, seed=count)
+    extra = {"id": "9999", "wave": waves, "needs": [tasks[-1]["id"]], "status": "pending"}
+    found = page.evaluate(LAYOUT, [tasks, [*tasks, extra]])
+    places, node = found["places"], found["node"]
+    assert set(places) == {task["id"] for task in tasks} and found["paths"]
+    assert found["edges"] == sum(len(task["needs"]) for task in tasks)
+    assert all(places[need]["x"] < places[task["id"]]["x"] for task in tasks for need in task["needs"])
+    columns: dict[float, list[float]] = {}
+    for place in places.values():
+        columns.setdefault(place["x"], []).append(place["y"])
+        assert 0 <= place["y"] <= found["sizes"][1] - node["height"]
+    for own in map(sorted, columns.values()):
+        assert all(low + node["height"] <= high for low, high in itertools.pairwise(own))
+    assert set(found["again"]) == set(places) and set(found["grown"]) == {*places, "9999"}
+    assert found["took"] < 5000  # a tenth of a second alone; a hundred times that would be another algorithm
+
+
+def test_a_status_moves_nothing(page: Page) -> None:
+    """Where a task stands follows from the plan alone, so that a live update changes colours and no place."""
+    tasks = graph_of(60, 6, seed=3)
+    before = page.evaluate(LAYOUT, [tasks, tasks])["places"]
+    busy = [{**task, "status": "in_progress", "running": True} for task in tasks]
+    assert page.evaluate(LAYOUT, [busy, busy])["places"] == before
+
+
+def test_a_large_graph_shows_what_matters(page: Page) -> None:
+    """Of 2,000 tasks 300 are drawn, with all that ask or fail and their neighbours; what runs then moves nothing."""
+    tasks = graph_of(2000, 20, seed=5)
+    pressing = {"0500": "failed", "1200": "paused", "1500": "in_progress"}
+    for task in tasks:
+        task["status"] = pressing.get(task["id"], "pending")
+    found = page.evaluate(PART, [tasks, {"chosen": "1999"}])
+    assert len(found["first"]) == 300 and {*pressing, "1999"} <= set(found["first"])
+    assert {need for task in tasks if task["id"] in pressing for need in task["needs"]} <= set(found["first"])
+    assert found["again"] == found["first"]
+    assert page.evaluate(PART, [tasks[:40], {}])["first"] == [task["id"] for task in tasks[:40]]
+
+
+def test_time_runs_to_the_right_and_a_long_gap_is_folded(page: Page) -> None:
+    """Later is never further left, every place leads back to its moment, and a night takes no more room than a mark."""
+    start, night = 1_800_000_000, {"from": 1_800_000_600, "to": 1_800_040_000}
+    moments = [start + step for step in (0, 1, 300, 599, 40_001, 40_300, 40_600)]
+    found = page.evaluate(SCALE, [start, start + 40_600, [night], 1000, moments])
+    assert found["xs"] == sorted(found["xs"]) and found["xs"][0] == 0 and abs(found["xs"][-1] - 1000) < 0.01
+    assert all(abs(back - at) < 0.01 for back, at in zip(found["back"], moments, strict=True))
+    assert found["breaks"] == 1 and found["xs"][4] - found["xs"][3] < 60
+    assert found["ticks"] == sorted(found["ticks"]) and len(found["ticks"]) >= 4
+
+
+def test_a_moment_is_the_last_change_before_it(page: Page) -> None:
+    """Before its first change a task was pending; a later change in the journal's order never shows too early."""
+    changes = [[10, "1", "in_progress", "writes"], [30, "1", "completed", ""], [20, "2", "paused", "asks"]]
+    tasks = [{"id": "1", "status": "completed"}, {"id": "2", "status": "completed"}]
+    found = page.evaluate(MOMENTS, [changes, tasks, [5, 10, 25, 30]])
+    assert found[0] == [["pending", "", False], ["pending", "", False]]
+    assert found[1][0] == ["in_progress", "writes", True]
+    assert found[2] == [["in_progress", "writes", True], ["paused", "asks", False]]
+    assert found[3][0] == ["completed", "", False]

@@ -1,0 +1,138 @@
+"""A run to look at: its graph, its timeline, its replay, its report, all runs, what they cost, what the crew has."""
+
+from __future__ import annotations
+
+import re
+
+from browser.dashboard import Dashboard
+from browser.going import go
+from browser.shop_run import ShopRun
+from browser.tabs import Tabs
+
+Stage = tuple[ShopRun, Dashboard]
+
+
+def test_the_graph_shows_who_waits_for_whom(finished: Stage, tabs: Tabs):
+    """Every task is a node, the critical path is marked, arrows move the focus, and a list says the same."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "graph")
+    nodes = page.locator("svg [data-task]")
+    expect(nodes).to_have_count(8)
+    expect(page.get_by_text("critical path of 4")).to_be_visible()
+    expect(page.locator("svg .node.is-critical")).to_have_count(4)
+    expect(page.locator("svg path.edge.is-critical")).to_have_count(3)
+    cart = page.locator("svg [data-task='040']")
+    assert "needs 1, 2" in (cart.get_attribute("aria-label") or "")
+    cart.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.dataset.task") == "060"
+    before = page.locator("svg.graph-sheet > g").last.get_attribute("transform")
+    page.get_by_role("button", name="Zoom in").click()
+    assert page.locator("svg.graph-sheet > g").last.get_attribute("transform") != before
+    page.get_by_role("button", name="As a list").click()
+    expect(page.get_by_role("row")).to_have_count(9)
+    page.get_by_role("link", name="4 Cart").click()
+    page.get_by_test_id("page-task").wait_for()
+
+
+def test_the_timeline_shows_who_worked_when(finished: Stage, tabs: Tabs):
+    """Each task has a lane with its work, its review, its checks and its merge; questions and returns are marked."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "timeline")
+    expect(page.locator("svg.lane")).to_have_count(9)  # the run itself has one too
+    for kind in ("work", "review", "check", "merge"):
+        assert page.locator(f"svg.lane .kind-{kind}").count() >= 8, kind
+    for kind in ("question", "answered", "sent_back", "conflict"):
+        assert page.locator(f"svg.lane .mark-{kind}").count() >= 1, kind
+    page.get_by_role("button", name="As a table").click()
+    expect(page.get_by_role("table")).to_contain_text("How is half a cent rounded")
+
+
+def test_a_finished_run_is_replayed(finished: Stage, tabs: Tabs):
+    """The slider shows the board of any moment: nothing done at the beginning, everything at the end; it plays too."""
+    from playwright.sync_api import expect
+
+    run, server = finished
+    page = tabs.visit(server, f"runs/{run.id}/board")
+    slider = page.get_by_label("Moment of the run")
+    slider.wait_for()
+    done = page.locator(".moment-column.status-completed .moment-count")
+    expect(done).to_have_text("8")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(done).to_have_text("0")
+    counts = []
+    for place in (300, 600, 1000):
+        slider.fill(str(place))
+        counts.append(int(done.inner_text()))
+    assert counts == sorted(counts) and counts[-1] == 8 and counts[0] < 8
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="To the next change").click()
+    expect(page.locator(".moment-column.status-in_progress .moment-card").first).to_be_visible()
+    page.get_by_role("button", name="Play the run").click()
+    page.get_by_role("button", name="Pause the replay").wait_for()
+    expect(done).not_to_have_text("0")
+
+
+def test_a_run_has_its_report(finished: Stage, tabs: Tabs):
+    """The page of a run tells its tasks by outcome, its speed-up, its estimate, its questions and its settings."""
+    from playwright.sync_api import expect
+
+    run, server = finished
+    page = tabs.visit(server, f"runs/{run.id}")
+    body = page.get_by_test_id("page-run")
+    for text in ("Against serial", "Of estimate", "How is half a cent rounded", "By executor", "max concurrency"):
+        expect(body).to_contain_text(text)
+
+
+def test_all_runs_are_listed(finished: Stage, tabs: Tabs):
+    """The history has one row for each run, with speed-up and estimate, and can be sorted; a row leads to its run."""
+    from playwright.sync_api import expect
+
+    run, server = finished
+    page = tabs.visit(server, "runs")
+    row = page.get_by_role("row").nth(1)
+    expect(row).to_contain_text(run.id)
+    expect(row).to_contain_text(re.compile(r"faster|as fast|slower"))
+    page.get_by_role("button", name="Cost").click()
+    row.get_by_role("link").first.click()
+    page.get_by_test_id("page-run").wait_for()
+
+
+def test_cost_is_told_by_agent_executor_and_run(finished: Stage, tabs: Tabs):
+    """What was spent is summed up by agent, executor and run, in money and in tokens."""
+    from playwright.sync_api import expect
+
+    run, server = finished
+    page = tabs.visit(server, "cost")
+    for label, name in {"By agent": "implementer", "By executor": "judge", "By run": run.id}.items():
+        expect(page.get_by_role("region", name=label)).to_contain_text(name)
+    expect(page.locator(".tile").first).to_contain_text("$")
+
+
+def test_the_library_lists_agents_sinks_and_repositories(finished: Stage, tabs: Tabs):
+    """Agents are listed with what plays them; where there is no sink, the command that adds one is."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "library")
+    body = page.get_by_test_id("page-library")
+    expect(body).to_contain_text("quality-control")
+    expect(body).to_contain_text("sow sinks install")
+    page.get_by_label("Filter the library").fill("quality-control")
+    expect(body.locator("article")).to_have_count(1)
+
+
+def test_links_lead_from_page_to_page(finished: Stage, tabs: Tabs):
+    """Back and forward of the browser work, and the title says where one is."""
+    page = tabs.visit(finished[1])
+    go(page, "graph")
+    assert page.title().startswith("Graph")
+    go(page, "task/040")
+    page.go_back()
+    page.get_by_test_id("page-graph").wait_for()
+    page.go_back()
+    page.get_by_test_id("page-board").wait_for()
+    page.go_forward()
+    page.get_by_test_id("page-graph").wait_for()

@@ -1,0 +1,60 @@
+"""The tools of these tests themselves: what is missing is named, and what a page does wrong is noticed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from browser.tabs import Tabs, shifted
+
+TESTS = Path(__file__).parent.parent
+BAD = """<body><script>
+console.error('a word');
+fetch('http://example.org/').catch(() => 0);
+setTimeout(() => { throw new Error('a slip'); });
+</script>"""
+JUMPS = """<body><p style="height:200px">one</p><p style="height:200px">two</p><script>
+const tall = Object.assign(document.createElement('div'), {style: 'height:300px'});
+setTimeout(() => document.body.prepend(tall), 100);
+</script>"""
+
+
+def install(path: Path) -> subprocess.CompletedProcess[str]:
+    """Ask for the browser where only these programs are."""
+    surroundings = {"PATH": str(path), "PYTHONPATH": str(TESTS)}
+    words = [sys.executable, "-m", "browser.install"]
+    return subprocess.run(words, env=surroundings, capture_output=True, text=True)
+
+
+def test_a_missing_browser_is_named(tmp_path: Path):
+    """Without chromium and without a way to fetch it the set-up fails, and says what to install."""
+    done = install(tmp_path)
+    assert (done.returncode, done.stderr.count("apt-get install chromium")) == (1, 1)
+
+
+def test_a_failed_download_is_named(tmp_path: Path):
+    """When the package manager cannot fetch it, that is said by name."""
+    (tmp_path / "apt-get").write_text("#!/bin/sh\necho no network >&2\nexit 100\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    done = install(tmp_path)
+    wanted = "could not fetch chromium: no network" if os.geteuid() == 0 else "apt-get install chromium"
+    assert done.returncode == 1 and wanted in done.stderr
+
+
+def test_what_a_page_does_wrong_is_noticed(tabs: Tabs):
+    """A word on the console, a request to elsewhere and an error that nobody catches are each a complaint."""
+    page = tabs.open(f"data:text/html,{BAD}")
+    page.wait_for_timeout(500)
+    said = "\n".join(tabs.complaints())
+    for text in ("console error: a word", "a request to example.org", "page error: a slip"):
+        assert text in said
+    tabs.allow("a word", "example.org", "a slip", "ERR_NAME_NOT_RESOLVED")
+
+
+def test_what_jumps_is_noticed(tabs: Tabs):
+    """A page that pushes its content down has shifted."""
+    page = tabs.open(f"data:text/html,{JUMPS}")
+    page.wait_for_timeout(500)
+    assert shifted(page) > 0.1

@@ -1,0 +1,86 @@
+"""One task's page: what was asked, said, changed, shown, found and spent; its words grow while the worker speaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browser.dashboard import Dashboard
+from browser.gated import Gated, done
+from browser.going import go
+from browser.shop_run import ShopRun
+from browser.tabs import Tabs
+
+Stage = tuple[ShopRun, Dashboard]
+
+
+@pytest.fixture
+def gated(harbour: Any) -> Gated:
+    return Gated(harbour)
+
+
+def test_a_task_tells_its_whole_story(finished: Stage, tabs: Tabs):
+    """Description, criteria, words of each round, changes, evidence, findings, notes, log and cost are there."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "task/040")
+    body = page.get_by_test_id("page-task")
+    for text in ("Cart", "Articles and how many of each", "a cart never holds less than one", "$"):
+        expect(body).to_contain_text(text)
+    told = {
+        "transcript": "less than one must be refused",
+        "changes": "cannot buy",
+        "evidence": "python3 -m unittest -q tests.test_cart",
+        "reviews": "Cart.add takes -1 of an article",
+    }
+    for tab, text in told.items():
+        body.get_by_role("link", name=tab, exact=False).or_(body.get_by_role("tab", name=tab)).first.click()
+        if tab == "transcript":
+            body.get_by_role("button", name="Round 2, resume").click()
+        expect(body).to_contain_text(text)
+    go(page, "task/010/log")
+    expect(body).to_contain_text("Wrote prices with their test")
+    go(page, "task/050/notes")
+    expect(body).to_contain_text("How is half a cent rounded")
+    expect(body).to_contain_text("Up: half a cent")
+
+
+def test_each_round_has_its_own_changes(finished: Stage, tabs: Tabs):
+    """The diff of the first round lacks what the second added."""
+    from playwright.sync_api import expect
+
+    page = tabs.visit(finished[1], "task/040/diff")
+    pane = page.get_by_test_id("diff")
+    expect(pane).to_contain_text("cannot buy")
+    pane.get_by_role("button", name="Round 1").click()
+    expect(pane).not_to_contain_text("cannot buy")
+    expect(pane).to_contain_text("class Cart")
+
+
+def test_the_transcript_grows_while_the_worker_speaks(gated: Gated, serve: Any, tabs: Tabs):
+    """What a worker says is in the page a moment later, without a reload."""
+    from playwright.sync_api import expect
+
+    later = [{"say": "At first this"}, gated.waiting("010"), {"say": "And then that"}, gated.waiting("end"), *done()]
+    gated.work("{task}", t010=[later])
+    gated.start("First")
+    gated.says("010", "in_progress")
+    server = serve(gated.repo)
+    page = tabs.visit(server, "task/010/transcript")
+    pane = page.get_by_test_id("transcript")
+    expect(pane).to_contain_text("At first this")
+    expect(pane).to_contain_text("following")
+    assert "And then that" not in pane.inner_text()
+    gated.open("010")
+    expect(pane).to_contain_text("And then that")
+    gated.open("end")
+    assert gated.ended() == 0
+    expect(page.get_by_test_id("page-task")).to_contain_text("Done")
+
+
+def test_an_unknown_task_says_so(finished: Stage, tabs: Tabs):
+    """The address of a task that does not exist shows an error and a way out, not an empty page."""
+    tabs.allow("status of 404")
+    page = tabs.visit(finished[1], "task/999")
+    page.get_by_test_id("problem").wait_for()

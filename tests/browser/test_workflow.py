@@ -1,0 +1,48 @@
+"""A workflow in the page: its crew, its graph, its notes, and an agent's question that a person answers there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser.crew_run import CrewRun
+from browser.going import go
+from browser.judge import violations
+from browser.tabs import Tabs
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Iterator[CrewRun]:
+    found = CrewRun(tmp_path / "crew")
+    yield found
+    found.close()
+
+
+def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
+    """Agents, needs and notes are shown; a question is answered in the inbox; going on, the crew completes its work."""
+    from playwright.sync_api import expect
+
+    server = serve(crew.repo)
+    page = tabs.visit(server, "workflow")
+    body = page.get_by_test_id("page-workflow")
+    expect(body).to_contain_text("api")
+    crew.start()
+    expect(page.get_by_test_id("inbox-count")).to_contain_text("1", timeout=60_000)
+    expect(body).to_contain_text("Which colour?")
+    assert violations(page) == []
+    assert crew.process and crew.process.wait(timeout=60) == 4
+    expect(body).to_contain_text("Names are short")
+    go(page, "inbox")
+    page.get_by_test_id("text-answer").fill("Blue")
+    page.get_by_test_id("go-answer").click()
+    page.get_by_test_id("outcome").wait_for()
+    crew.start()
+    assert crew.process.wait(timeout=60) == 0
+    go(page, "workflow")
+    expect(body).to_contain_text("session complete")
+    expect(body).to_contain_text("gate clear")
+    go(page, "board")
+    expect(page.get_by_test_id("card-api")).to_be_visible()

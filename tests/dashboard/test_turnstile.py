@@ -1,0 +1,90 @@
+"""Large documents: one at a time, the same for all who wait, and never older than the question."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from sow.dashboard import reply
+from sow.dashboard.reply import Reply
+from sow.dashboard.turnstile import Turnstile
+from sow.errors import SowError
+
+PATIENCE = 30
+
+
+class Maker:
+    """Makes numbered documents, each only when it is allowed to."""
+
+    def __init__(self) -> None:
+        self.began = threading.Semaphore(0)
+        self.may = threading.Semaphore(0)
+        self.made = 0
+        self.at_once = 0
+        self.wrong: SowError | None = None
+
+    def __call__(self) -> Reply:
+        self.made += 1
+        self.at_once += 1
+        assert self.at_once == 1
+        number = self.made
+        self.began.release()
+        assert self.may.acquire(timeout=PATIENCE)
+        self.at_once -= 1
+        if self.wrong:
+            raise self.wrong
+        return reply.document({"number": number})
+
+
+def waiting(stile: Turnstile, name: str, make: Maker, count: int, pool: ThreadPoolExecutor) -> list[Future[Reply]]:
+    return [pool.submit(stile.reply, name, make) for _ in range(count)]
+
+
+def bodies(futures: list[Future[Reply]]) -> set[bytes]:
+    return {each.result(PATIENCE).body for each in futures}
+
+
+def test_who_waits_shares():
+    """Ten who ask while a document is made get the next one, which is made once."""
+    stile, make = Turnstile(), Maker()
+    with ThreadPoolExecutor(12) as pool:
+        first = waiting(stile, "state", make, 1, pool)
+        assert make.began.acquire(timeout=PATIENCE)
+        late = waiting(stile, "state", make, 10, pool)
+        give_up = time.monotonic() + PATIENCE
+        # One of the ten is to make it, and waits for its turn; the others wait for that one.
+        while "state" not in stile.waiting or len(stile.waiting["state"].done._cond._waiters) < 9:  # type: ignore[attr-defined]
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
+        make.may.release(2)
+        assert bodies(first) == {b'{"number":1}'}
+        assert bodies(late) == {b'{"number":2}'}
+    assert make.made == 2
+    assert stile.waiting == {}
+
+
+def test_names_are_not_mixed():
+    """Documents of other names are made for themselves, and still one at a time."""
+    stile, make = Turnstile(), Maker()
+    make.may.release(10)
+    with ThreadPoolExecutor(5) as pool:
+        asked = [each for name in "abcde" for each in waiting(stile, name, make, 1, pool)]
+        assert len(bodies(asked)) == 5
+
+
+def test_an_error_is_told_to_all():
+    """Who waits for a document that cannot be made is told why, and the next question is asked anew."""
+    stile, make = Turnstile(), Maker()
+    make.wrong = SowError("no", "yes")
+    with ThreadPoolExecutor(5) as pool:
+        asked = waiting(stile, "a", make, 5, pool)
+        make.may.release(5)
+        for each in asked:
+            with pytest.raises(SowError, match="no"):
+                each.result(PATIENCE)
+    make.wrong = None
+    make.may.release(1)
+    assert stile.reply("a", make).status == 200

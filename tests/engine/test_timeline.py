@@ -1,0 +1,195 @@
+"""The timeline of a run: spans, marks, gaps and changes of status, from a journal that may hold anything."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.domain.entry import Entry
+from sow.engine.timeline import Timeline, document
+
+START = 1_790_000_000
+WORKER = {"role": "implementer", "executor": "hand", "kind": "spawn"}
+JUDGE = {"role": "quality-control", "executor": "judge", "kind": "review"}
+
+
+def entry(t: float, event: str, *, call: float = 0.0, **facts: Any) -> dict[str, Any]:
+    """An entry so many seconds into a call, which began so many seconds after the first."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START + call + t))
+    return {"at": at, "event": event, "t": t, **facts}
+
+
+def begin(call: float = 0.0, status: str = "pending", **facts: Any) -> dict[str, Any]:
+    tasks = [{"id": ident, "number": ident[1], "name": f"Part {ident}", "status": status} for ident in ("010", "020")]
+    return entry(0, "run_started", call=call, tasks=tasks, **facts)
+
+
+def drawn(*entries: dict[str, Any], live: bool = False) -> dict[str, Any]:
+    return document(entries, run="r", live=live, now=START + 100)
+
+
+def spans(shown: dict[str, Any], *kinds: str) -> list[tuple[Any, ...]]:
+    """Task, kind, begin, end (in seconds from the start) and outcome of each span."""
+    found = [each for each in shown["spans"] if not kinds or each["kind"] in kinds]
+    ends = [None if each["to"] is None else round(each["to"] - START, 3) for each in found]
+    return [
+        (each["task"], each["kind"], round(each["from"] - START, 3), end, each["outcome"])
+        for each, end in zip(found, ends, strict=True)
+    ]
+
+
+def test_a_task_from_its_work_to_its_merge():
+    """Work, checks, the review with its verdict and the merge are spans, and every change of status is told."""
+    shown = drawn(
+        begin(),
+        entry(1, "task_started", task="010"),
+        entry(2, "turn_started", task="010", **WORKER),
+        entry(5, "turn_ended", task="010", **WORKER, outcome="done", status="needs_review"),
+        entry(8, "check", task="010", command="make test", passed=True, seconds=2),
+        entry(9, "turn_started", task="010", **JUDGE),
+        entry(12, "turn_ended", task="010", **JUDGE, outcome="done"),
+        entry(12.5, "reviewed", task="010", verdict="GREEN", by="quality-control"),
+        entry(13, "merged", task="010", commit="a" * 40),
+        entry(14, "task_ended", task="010", status="completed", seconds=13),
+        entry(15, "run_ended", status="ended"),
+    )
+    assert spans(shown) == [
+        ("010", "work", 2, 5, "done"),
+        ("010", "check", 6, 8, "passed"),
+        ("010", "review", 9, 12, "GREEN"),
+        ("010", "merge", 12.5, 13, "merged"),
+    ]
+    assert [(each[1], each[2]) for each in shown["changes"] if each[1] == "010" and not each[3]] == [
+        ("010", "pending"), ("010", "in_progress"), ("010", "needs_review"), ("010", "needs_review"),
+        ("010", "completed"),
+    ]  # fmt: skip
+    assert [(each["kind"], each["task"]) for each in shown["marks"]] == [("ended", None)]
+    assert (shown["from"], shown["to"], shown["now"]) == (START, START + 15, None)
+    assert shown["lanes"][1] == {"id": "020", "name": "Part 020", "plan_id": "2"}
+
+
+def test_a_question_is_a_wait_until_its_answer():
+    """The time in which a person was asked is a span of its own, across two calls of the run."""
+    asked = [
+        begin(),
+        entry(1, "task_started", task="010"),
+        entry(3, "question", task="010", number=1, text="Which colour?"),
+        entry(4, "task_ended", task="010", status="paused"),
+        entry(5, "run_ended", status="waiting"),
+    ]
+    assert spans(drawn(*asked)) == [("010", "wait", 3, None, "")]
+    answered = [*asked, begin(60, "in_progress", recovered=True), entry(1, "answered", call=60, task="010", number=1)]
+    shown = drawn(*answered)
+    assert spans(shown) == [("010", "wait", 3, 60, "answered")]
+    assert shown["spans"][0]["role"] == "person"
+    assert shown["gaps"] == [{"from": START + 5, "to": START + 60}]
+    assert [each["kind"] for each in shown["marks"]] == ["question", "ended", "recovered", "answered"]
+
+
+def test_what_a_killed_call_left_open_is_cut_off():
+    """The end of a turn that is not in the journal is the last word of its call; in a live run it is open."""
+    begun = [begin(), entry(1, "turn_started", task="010", **WORKER), entry(4, "step", task="010", text="thinks")]
+    assert spans(drawn(*begun)) == [("010", "work", 1, 4, "cut off")]
+    assert spans(drawn(*begun, live=True)) == [("010", "work", 1, None, "")]
+    assert drawn(*begun, live=True)["now"] == START + 100
+    again = [*begun, begin(30), entry(1, "turn_started", call=30, task="010", **WORKER)]
+    assert spans(drawn(*again, live=True)) == [("010", "work", 1, 4, "cut off"), ("010", "work", 31, None, "")]
+
+
+def test_limits_and_queues_are_waits():
+    """An executor's limit and a stand-still are spans of the whole run; a queue is one of its task."""
+    shown = drawn(
+        begin(),
+        entry(1, "limit", executor="hand", until=START + 30, reason="usage limit"),
+        entry(2, "waiting", reason="a limit", until=START + 30),
+        entry(30, "task_started", task="010"),
+        entry(31, "step", task="010", text="waits for the merge queue"),
+        entry(35, "conflict", task="010", paths=["a.txt"]),
+        entry(36, "sent_back", task="010", reason="it could not be merged"),
+    )
+    assert spans(shown, "limit", "wait") == [
+        (None, "limit", 1, 30, ""),
+        (None, "wait", 2, 30, ""),
+        ("010", "wait", 31, 35, ""),
+    ]
+    assert [each["kind"] for each in shown["marks"]] == ["limit", "conflict", "sent_back"]
+
+
+def test_seconds_are_told_to_the_millisecond():
+    """A call's own clock places its entries; that of the wall may be set back without anything moving backwards."""
+    late = {"at": "2020-01-01T00:00:00Z", "event": "turn_ended", "t": 3.25, "task": "010", **WORKER}
+    shown = drawn(begin(), entry(1.5, "turn_started", task="010", **WORKER), late)
+    ((_, _, first, last, _),) = spans(shown)
+    assert last - first == pytest.approx(1.75, abs=0.01)
+
+
+def test_a_large_run_tells_only_of_changes():
+    """Where there are more tasks than anybody replays step by step, steps without a change of status are left out."""
+    told = [begin(), entry(1, "task_started", task="010"), entry(2, "step", task="010", text="thinks")]
+    assert len(drawn(*told)["changes"]) == 4
+    assert len(document(told, run="r", live=False, most=1)["changes"]) == 3
+
+
+EVENTS = (
+    "run_started", "task_started", "task_ended", "turn_started", "turn_ended", "step", "check", "reviewed", "merged",
+    "conflict", "sent_back", "question", "answered", "limit", "breaker", "budget", "waiting", "run_ended",
+    "verification", "unknown",
+)  # fmt: skip
+odd = st.one_of(
+    st.none(), st.booleans(), st.integers(-5, 10**20), st.floats(), st.text(max_size=5), st.lists(st.none())
+)
+fields = {
+    "task": st.one_of(st.sampled_from(["010", "020", "api_agent", "project", "", "../x"]), odd),
+    "role": st.one_of(st.sampled_from(["implementer", "quality-control", "integrator"]), odd),
+    "executor": st.one_of(st.sampled_from(["hand", "judge"]), odd),
+    "kind": st.one_of(st.sampled_from(["spawn", "review", "resume"]), odd),
+    "status": st.one_of(st.sampled_from(["completed", "paused", "asking", "waiting", "verified"]), odd),
+    "text": st.one_of(st.sampled_from(["waits for the merge queue", "reads"]), odd),
+    "seconds": odd,
+    "until": odd,
+    "tasks": st.one_of(st.just([{"id": "010"}, {"id": "020", "status": "paused"}]), odd),
+    "passed": odd,
+}
+entries = st.lists(
+    st.fixed_dictionaries(
+        {
+            "event": st.sampled_from(EVENTS),
+            "t": st.one_of(st.floats(0, 100), odd),
+            "at": st.just("2026-09-21T14:33:20Z"),
+        },
+        optional=fields,
+    ),
+    max_size=30,
+)
+
+
+@given(entries, st.data())
+def test_told_in_parts_is_told_as_a_whole(told: list[dict[str, Any]], data: st.DataObject):
+    """However a journal is read in pieces, what the pieces add up to is the timeline of the whole; nothing is odd."""
+    cut = data.draw(st.integers(0, len(told)))
+    line, found, marks, gaps = Timeline(), {}, [], []
+    for part in (told[:cut], told[cut:]):
+        for each in part:
+            gain = line.take(Entry(each))
+            found |= {span["id"]: span for span in gain.spans}
+            marks += gain.marks
+            gaps += gain.gaps
+    whole = document(told, run="r", live=True, now=0.0)
+    assert whole["spans"] == list(found.values())
+    assert (whole["marks"], whole["gaps"]) == (marks, gaps)
+    assert all(span["to"] is None or span["from"] <= span["to"] for span in whole["spans"])
+    times = [change[0] for change in whole["changes"]]
+    assert times == sorted(times)
+    open_turns = [(each["task"], each["role"], each["executor"]) for each in whole["spans"] if _is_open_turn(each)]
+    assert len(open_turns) == len(set(open_turns))
+    before = document(told[:cut], run="r", live=True)["spans"]
+    ids = {span["id"] for span in whole["spans"]}
+    assert {span["id"] for span in before} <= ids
+
+
+def _is_open_turn(span: dict[str, Any]) -> bool:
+    return span["to"] is None and span["kind"] != "wait"

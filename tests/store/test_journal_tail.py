@@ -1,0 +1,65 @@
+"""A journal that is followed by its bytes: each entry once, from any place, however it was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sow.store.journal_tail import JournalTail
+
+
+def lines(count: int) -> list[bytes]:
+    return [json.dumps({"event": "step", "n": number, "text": "ä€😀"}).encode() + b"\n" for number in range(count)]
+
+
+@given(cuts=st.lists(st.integers(0, 400), max_size=8).map(sorted), start=st.integers(-450, 450))
+def test_every_entry_comes_once(tmp_path_factory, cuts: list[int], start: int):
+    """Whatever pieces a journal is written in, its entries come once and in order, each with where its line ends."""
+    path = tmp_path_factory.mktemp("tail") / "journal.jsonl"
+    whole = b"".join(lines(6))
+    path.write_bytes(b"")
+    tail, found, done = JournalTail(str(path)), [], 0
+    for cut in [*cuts, len(whole)]:
+        with path.open("ab") as file:
+            file.write(whole[done : max(cut, done)])
+        done = max(cut, done)
+        found += tail.take_placed() or []
+    assert [entry["n"] for _, entry in found] == list(range(6))
+    assert all(whole[:end].endswith(b"\n") and whole[:end].count(b"\n") == entry["n"] + 1 for end, entry in found)
+    assert tail.place == len(whole)
+    place = start if start >= 0 else max(len(whole) + start, 0)
+    late = JournalTail(str(path), start).take() or []
+    assert [entry["n"] for entry in late] == [entry["n"] for end, entry in found if _begin(whole, end) >= place]
+
+
+def _begin(whole: bytes, end: int) -> int:
+    return whole[: end - 1].rfind(b"\n") + 1
+
+
+def test_a_torn_line_waits_and_a_lost_one_costs_itself(tmp_path: Path):
+    """Half a line is no entry yet; a line that is none at all is passed over."""
+    path = tmp_path / "journal.jsonl"
+    first, second, third = lines(3)
+    path.write_bytes(first + second[:20])
+    tail = JournalTail(str(path))
+    assert [entry["n"] for entry in tail.take() or []] == [0]
+    assert tail.place == len(first)
+    with path.open("ab") as file:
+        file.write(second[20:] + b"{not json\n[1]\n\n" + third)
+    assert [entry["n"] for entry in tail.take() or []] == [1, 2]
+
+
+def test_a_replaced_journal_is_read_anew(tmp_path: Path):
+    """A journal that was removed is told as such, and another in its place is read from its beginning."""
+    path = tmp_path / "journal.jsonl"
+    tail = JournalTail(str(path))
+    assert tail.take() is None
+    path.write_bytes(b"".join(lines(3)))
+    assert (len(tail.take() or []), tail.begun) == (3, 1)
+    path.write_bytes(lines(1)[0])
+    assert (len(tail.take() or []), tail.begun) == (1, 2)
+    path.unlink()
+    assert tail.take() is None

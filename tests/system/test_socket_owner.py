@@ -1,0 +1,98 @@
+"""Which process is at the other end of a connection: found by both tables, and also where it hides its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from sow.system import socket_owner
+from sow.system.census import badge
+
+Ends = tuple[tuple[str, int], tuple[str, int]]
+
+# A process that keeps its files from all others of its user: nobody but root sees what it has open.
+HIDING = """
+import ctypes, encodings.ascii, encodings.idna, json, os, socket, sys
+from sow.system import census, socket_owner
+census.wear(sys.argv[1])
+if not os.geteuid():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+listener = socket.create_server(("127.0.0.1", 0))
+ready, told = os.pipe(), os.pipe()
+child = os.fork()
+if not child:
+    os.close(told[1])  # it ends with its parent at the latest
+    line = socket.create_connection(listener.getsockname())
+    ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+    os.write(ready[1], b"x")
+    os.read(told[0], 1)
+    os._exit(0)
+served, client = listener.accept()
+os.read(ready[0], 1)
+row = socket_owner._row(client, served.getsockname())
+found = socket_owner._holders(row[1], row[0])
+said = socket_owner.refusal(client, served.getsockname())
+os.write(told[1], b"x")
+os.waitpid(child, 0)
+print(json.dumps({"child": child, "found": sorted(found), "said": said}))
+"""
+
+
+@contextmanager
+def connection(family: socket.AddressFamily = socket.AF_INET, address: str = "127.0.0.1") -> Iterator[Ends]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(family) as line:
+        line.connect((address, listener.getsockname()[1]))
+        served, client = listener.accept()
+        with served:
+            yield client, served.getsockname()
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_the_other_end_is_found(family: socket.AddressFamily):
+    """Whatever way the client writes the address, it is found with its user and its process."""
+    with connection(family, "127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1") as ends:
+        found = socket_owner._row(*ends)
+        assert found is not None
+        assert found[0] == os.getuid()
+        assert os.getpid() in socket_owner._holders(found[1], found[0])
+        assert socket_owner.refusal(*ends) == ""
+    assert socket_owner._row(*ends) is None
+    assert socket_owner.refusal(*ends) == socket_owner.NOBODY_SEEN
+
+
+def test_everybody_who_has_it_open_counts():
+    """A connection that an agent shares with its parent is the agent's: one mark is enough."""
+    with connection() as ends:
+        found = socket_owner._row(*ends)
+        assert found is not None
+        pipe = os.pipe()
+        child = os.fork()
+        if not child:
+            os.read(pipe[0], 1)
+            os._exit(0)
+        assert {os.getpid(), child} <= socket_owner._holders(found[1], found[0])
+        os.write(pipe[1], b"x")
+        os.waitpid(child, 0)
+        os.close(pipe[0])
+        os.close(pipe[1])
+
+
+@pytest.mark.parametrize("name", ["python", badge("010")])
+def test_one_that_hides_its_files(name: str):
+    """A process that lets nobody look is among those who could have sent it; one below a live turn is an agent's."""
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    words = [sys.executable, "-c", HIDING, name]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["child"] in told["found"]
+    assert told["said"] == ("" if name == "python" else "an agent sent it")
