@@ -301,13 +301,14 @@ def test_many_installations_at_once(here: Repo, remote: Remote) -> None:
             [SOW, "sinks", "install", remote.url, "api", "--name", f"sink-{number // 2}", "--ref", "v1"],
             cwd=here.root,
             env=here.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         for number in range(8)
     ]
-    codes = [each.wait(timeout=300) for each in calls]
-    assert sorted(codes) == [0, 0, 0, 0, 2, 2, 2, 2]
+    said = [each.communicate(timeout=300)[0] for each in calls]
+    assert sorted(each.returncode for each in calls) == [0, 0, 0, 0, 2, 2, 2, 2], said
     assert sorted(index(here)) == [f"sink-{number}" for number in range(4)]
     assert {name for name, each in index(here).items() if not each["digest"]} == set()
 

@@ -27,10 +27,18 @@ def _make_folders(disk: PrivateDisk, folder: str) -> None:
         return
     _make_folders(disk, os.path.dirname(folder))
     try:
-        disk.make_folder(folder)
+        _make_folder(disk, folder)
         sync_folder(disk, os.path.dirname(folder))
     except OSError as error:
         raise failure("make", folder, error) from None
+
+
+def _make_folder(disk: PrivateDisk, folder: str) -> None:
+    try:
+        disk.make_folder(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):  # else another call of sow was quicker
+            raise
 
 
 def keep_copy(path: str) -> str:
