@@ -20,7 +20,9 @@ def main() -> int:
         times = best_times(cases, rounds)
         first, bare_start = spawning.first_instruction(Path(folder), rounds)
         share, megabytes = spawning.listening(Path(folder))
-        rows = [*run_rows(Path(folder)), *library_rows(Path(folder)), *dashboard_rows(Path(folder), rounds)]
+        # Each part has a folder of its own, so that no two can want the same name.
+        runs, library, dashboard = (Path(tempfile.mkdtemp(dir=folder)) for _ in range(3))
+        rows = [*run_rows(runs), *library_rows(library), *dashboard_rows(dashboard, rounds)]
     readings = plans.reading(min(rounds, 3))
     print(f"Best of {rounds}, interleaved; the ratio is to bare Python with the same synced writes.\n")
     print(f"{'command':<34} {'ms':>7} {'bare':>7} {'ratio':>6} {'limit':>6}")
