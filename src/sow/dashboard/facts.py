@@ -12,7 +12,7 @@ from sow.dashboard.picture import Picture
 from sow.dashboard.run_pages import RunPages
 from sow.dashboard.watch import Watch
 from sow.errors import SowError
-from sow.store import runs
+from sow.store import runs, state
 from sow.system import redaction
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FRESH = 5.0  # seconds; that nobody works on a task any more changes no file
 MINUTE = 60.0
+REMEMBERED = 64 << 10  # characters of state files: each is read once, and rows are made of it
 
 
 class Facts:
@@ -36,6 +37,7 @@ class Facts:
     __slots__ = ("costs", "environment", "home", "kept", "needles", "pages", "person", "read_only", "watch")
 
     def __init__(self, home: Home, environment: Mapping[str, str], *, read_only: bool, person: str) -> None:
+        state.CHECKED.most = REMEMBERED
         self.home = home
         self.environment = dict(environment)
         self.read_only = read_only

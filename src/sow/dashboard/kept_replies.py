@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sow.dashboard.reply import Reply
 
 MOST = 32
-MOST_BYTES = 16 << 20
+MOST_BYTES = 4 << 20  # packed, as every browser takes them, the report of 10,000 tasks is below one
 
 
 class KeptReplies:

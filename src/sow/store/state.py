@@ -23,10 +23,11 @@ MOST_REMEMBERED = 2 << 20  # characters of text
 class Checked:
     """Documents that were checked lately, by their text itself, so that none is ever out of date."""
 
-    __slots__ = ("documents", "size")
+    __slots__ = ("documents", "most", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
         self.documents: dict[tuple[str, Validate], dict[str, Any]] = {}
+        self.most = most  # characters of text; a document takes ten times as much
         self.size = 0
 
     def get(self, text: str, validate: Validate) -> dict[str, Any] | None:
@@ -39,7 +40,7 @@ class Checked:
         if (text, validate) not in self.documents:
             self.size += len(text)
         self.documents[text, validate] = {key: _copy(each) for key, each in data.items()}
-        while self.size > MOST_REMEMBERED:
+        while self.size > self.most:
             oldest = next(iter(self.documents))
             self.size -= len(oldest[0])
             del self.documents[oldest]
