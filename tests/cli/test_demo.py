@@ -142,7 +142,8 @@ class Browser:
         self.cookie = headers["Set-Cookie"].split(";")[0]
         self.feed = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
         self.feed.request("GET", "/api/feed", headers={"Cookie": self.cookie})
-        assert self.feed.getresponse().status == 200
+        self.heard = self.feed.getresponse()  # whoever lets go of the reply hangs up
+        assert self.heard.status == 200
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
@@ -161,6 +162,7 @@ class Browser:
         return found
 
     def close(self) -> None:
+        self.heard.close()
         self.feed.close()
 
 
