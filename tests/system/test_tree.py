@@ -165,3 +165,15 @@ def test_a_look_is_as_new_as_it_has_to_be() -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path) -> None:
+    """A program whose command is killed would do its next step: no order of dying leaves time for that."""
+    told = tmp_path / "told"
+    parent = subprocess.Popen(["sh", "-c", f"sleep 1000; echo on > {told}"])
+    between = [subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    child = int(wait_for(lambda: children.read_text()))
+    tree.end([child, *(each.pid for each in between), parent.pid])
+    assert [each.wait(60) for each in (parent, *between)] == [-signal.SIGKILL] * 301
+    assert not told.exists()

@@ -15,7 +15,7 @@ from sow.system import census as censuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from sow.system.census import Census, Process
 
@@ -167,10 +167,15 @@ def signal_one(pid: int, number: int, *, group: bool = False) -> None:
         return
 
 
-def end(pids: set[int]) -> None:
-    """Kill these processes for good."""
-    for pid in pids:
-        signal_one(pid, signal.SIGKILL)
+def end(pids: Collection[int]) -> None:
+    """Kill these processes for good.
+
+    All are stopped before the first of them dies: an agent whose command was killed a moment before it would go on
+    with its next step, and could hand in.
+    """
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            signal_one(pid, number)
 
 
 def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = None, *, since: int = 0) -> int:
