@@ -13,13 +13,14 @@ from sow.errors import InvalidFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 64
 MAX_INT = 1 << 63
 MAX_MARKERS = 500  # each of these can open a level: fewer of them cannot overflow the parser's stack
+SHORT = 64  # characters
+MOST_WRITTEN = 4096
 MARKERS = ("-", "?", " :", "\t:", "\n:")
 
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./ -")
@@ -27,12 +28,13 @@ RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 ESCAPES |= {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
 ESCAPES |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
+WRITTEN: dict[str, str] = {}  # short strings as they stand in a file
 
 
 def scalar(value: object) -> str:
     """One value on one line; a string that any YAML could take for something else is quoted."""
     if isinstance(value, str):
-        return value if _is_plain(value) else f'"{value.translate(ESCAPES)}"'
+        return _text(value)
     if value is None:
         return "null"
     if value is True or value is False:
@@ -46,6 +48,18 @@ def scalar(value: object) -> str:
     raise TypeError(f"{type(value).__name__} has no place in a state file")
 
 
+def _text(text: str) -> str:
+    """A string on one line. Short ones, such as keys and states, come again and again: they are looked at once."""
+    known = WRITTEN.get(text)
+    if known is None:
+        known = text if _is_plain(text) else f'"{text.translate(ESCAPES)}"'
+        if len(text) <= SHORT:
+            if len(WRITTEN) >= MOST_WRITTEN:
+                WRITTEN.clear()
+            WRITTEN[text] = known
+    return known
+
+
 def _is_plain(text: str) -> bool:
     return bool(
         text and text[0].isalpha() and PLAIN.issuperset(text) and text[-1] != " " and text.lower() not in RESERVED
@@ -54,33 +68,38 @@ def _is_plain(text: str) -> bool:
 
 def dump(data: dict[str, Any]) -> str:
     """The document as our files have it: block style, one entry a line."""
-    return "".join(_mapping(data, ""))
+    lines: list[str] = []
+    _mapping(data, "", lines)
+    return "".join(lines)
 
 
-def _mapping(data: dict[str, Any], pad: str) -> Iterator[str]:
+def _mapping(data: dict[str, Any], pad: str, lines: list[str]) -> None:
     if len(pad) > 2 * MAX_DEPTH:
         raise TypeError(f"more than {MAX_DEPTH} levels have no place in a state file")
     for key, value in data.items():
-        if value and isinstance(value, dict):
-            yield f"{pad}{scalar(key)}:\n"
-            yield from _mapping(value, pad + "  ")
+        name = scalar(key)
+        if type(value) is str:  # most are
+            lines.append(f"{pad}{name}: {_text(value)}\n")
+        elif value and isinstance(value, dict):
+            lines.append(f"{pad}{name}:\n")
+            _mapping(value, pad + "  ", lines)
         elif value and isinstance(value, list):
-            yield f"{pad}{scalar(key)}:\n"
-            yield from _sequence(value, pad + "  ")
+            lines.append(f"{pad}{name}:\n")
+            _sequence(value, pad + "  ", lines)
         else:
-            yield f"{pad}{scalar(key)}: {_leaf(value)}\n"
+            lines.append(f"{pad}{name}: {_leaf(value)}\n")
 
 
-def _sequence(items: list[Any], pad: str) -> Iterator[str]:
+def _sequence(items: list[Any], pad: str, lines: list[str]) -> None:
     for item in items:
         if item and isinstance(item, dict):
-            first, *rest = _mapping(item, pad + "  ")
-            yield f"{pad}- {first.lstrip(' ')}"
-            yield from rest
+            first = len(lines)
+            _mapping(item, pad + "  ", lines)
+            lines[first] = f"{pad}- {lines[first].lstrip(' ')}"
         elif item and isinstance(item, list):
             raise TypeError("a list in a list has no place in a state file")
         else:
-            yield f"{pad}- {_leaf(item)}\n"
+            lines.append(f"{pad}- {_leaf(item)}\n")
 
 
 def _leaf(value: object) -> str:
