@@ -10,7 +10,7 @@ from conftest import Repo
 from sow.store import desk as desks
 from sow.store import home as homes
 from sow.store import project as projects
-from sow.store.seen import FRESH, STEP, Seen
+from sow.store.seen import FRESH, NOT_YET, REST, STEP, Seen
 from sow.store.snapshot import Snapshot
 
 
@@ -116,3 +116,33 @@ def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None
         desk.save(loaded, loaded["task"], project["project_id"])
         turn.over = first.over = second.over = min(time.monotonic(), first.over)
         assert turn.edits() == []
+
+
+def test_where_a_look_takes_long_a_turn_waits_for_those_who_go_on(task_repo: Repo) -> None:
+    """One look serves all who are over, so it is left for later; not for ever, and not where nobody goes on."""
+    seen, project, path = opened(task_repo)
+    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
+    first.over = time.monotonic()
+    seen.scanned, seen.cost = first.over, 3600 / REST
+    assert seen.can_wait(first)
+    seen.cost = 0.0
+    assert not seen.can_wait(first)  # it is time
+    seen.cost = 3600 / REST
+    seen.scanned -= FRESH  # one look that took long says nothing about the next
+    assert not seen.can_wait(first)
+    seen.scanned = second.over = first.over
+    assert not seen.can_wait(first)  # nobody goes on
+    with open(path, "a") as file:
+        file.write("# by hand\n")
+    first.over = second.over = time.monotonic()
+    third = Snapshot(seen.home, project, seen)
+    assert third.over == NOT_YET
+    assert [edit.path for edit in first.edits()] == [path]
+    assert not seen.can_wait(second)  # that look serves this one, too
+
+
+def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:
+    """Waiting is measured by it."""
+    seen, project, _ = opened(task_repo)
+    seen.scan(project)
+    assert 0 < seen.cost < 60

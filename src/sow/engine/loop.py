@@ -120,7 +120,7 @@ class Loop:
                     moved = self._step() + self._start()
                     self._look_around()
                     self.tick(time.monotonic())
-                    pause = SHORTEST if moved else min(pause * 1.5, LONGEST)
+                    pause = 0.0 if moved else max(SHORTEST, min(pause * 1.5, LONGEST))
                     if interrupts.sleep(pause):
                         pause = SHORTEST  # a turn that is over takes two steps
                 return self._code()
@@ -187,16 +187,13 @@ class Loop:
         return started
 
     def _step(self) -> int:
-        """One step of every job; returns how many ended."""
+        """One step of every job; returns how many ended, or wait for the others' next one only."""
         return sum(self._advance(ident) for ident in list(self.running))
 
     def _advance(self, ident: str, *, first: bool = False) -> bool:
         steps = self.running[ident]
         try:
-            if first:
-                next(steps)
-            else:
-                steps.send(self._word(ident))
+            return bool(next(steps) if first else steps.send(self._word(ident)))
         except StopIteration as end:
             self._ended(ident, end.value)
             return True
@@ -204,7 +201,6 @@ class Loop:
             self.watch_home()  # on another branch nothing is asked, and nothing written
             self._broke(ident, problem)
             return True
-        return False
 
     def _word(self, ident: str) -> str:
         """`interrupt` to each job once for every Ctrl-C; the second one does not wait."""

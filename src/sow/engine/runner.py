@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from sow.engine.steps import drive
+from sow.engine.steps import SOON, drive
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
 from sow.system import boundary, process
@@ -121,7 +121,7 @@ class SupervisedRunner:
         try:
             yield from self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
             if self.among_others:
-                yield  # the others may have ended, too: one look at what is left of their families serves all
+                yield SOON  # the others may have ended, too: one look at what is left of their families serves all
         finally:
             code = self.code = child.close()
             self.gone = child.gone

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-    Steps = Generator[None, str, T]
+    Steps = Generator[Any, str, T]  # yields SOON, or nothing
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SOON = True  # what a step yields that waits for nothing but a step of the others
 SHORTEST = 0.005
 LONGEST = 0.1
 BELL = 4096
@@ -83,11 +84,11 @@ def drive(steps: Steps[T]) -> T:
     with Interrupts(patient=False) as interrupts:
         pause = SHORTEST
         try:
-            next(steps)
+            soon = next(steps)
             while True:
-                interrupts.sleep(pause)
+                interrupts.sleep(0 if soon else pause)
                 pause = min(pause * 1.5, LONGEST)
-                steps.send(interrupts.take())
+                soon = steps.send(interrupts.take())
         except StopIteration as end:
             result: T = end.value
             return result

@@ -6,11 +6,10 @@ import os
 import time
 
 from sow.agents import briefing
-from sow.domain.command_line import is_plain
-from sow.engine.evidence import Watch
 from sow.engine.own_command import sow_path
 from sow.engine.recovery import strike
 from sow.engine.runner import SupervisedRunner
+from sow.engine.steps import SOON
 from sow.engine.transcript import files_of, write_down
 from sow.errors import SowError
 from sow.executors import adapter as adapters
@@ -21,7 +20,7 @@ from sow.executors.settings import program
 from sow.executors.story import Story
 from sow.store import bounds, sessions
 from sow.store.litter import Litter
-from sow.system import clock, git, identity, redaction
+from sow.system import clock, identity, redaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from sow.config import ExecutorConfig
     from sow.domain.shapes import Session, SessionTurn
     from sow.engine.crew import Crew
+    from sow.engine.evidence import Watch
     from sow.engine.steps import Steps
     from sow.executors.adapter import Adapter
     from sow.executors.story import Event
@@ -167,6 +167,10 @@ class Seat:
     def _tests(self) -> list[str]:
         """The task's own commands, which its worker may run as the run does; a judge is shown what came of them."""
         found = [] if self.agent.judges else self.desk.commands()
+        if not found:
+            return []
+        from sow.domain.command_line import is_plain  # here and below, because the start of a worker should not wait
+
         return [each for each in dict.fromkeys(found) if is_plain(each)]
 
     def open_session(self, kind: str) -> Record:
@@ -218,7 +222,7 @@ class Seat:
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
         if self.snapshot is not None:
-            self.snapshot.over = runner.gone
+            yield from self._wait_to_look(self.snapshot, runner.gone)
         self.denied += story.denied
         if self.reported:
             outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
@@ -251,9 +255,22 @@ class Seat:
         home = self.crew.home
         self.reported, self.busy_since = "", 0.0
         told = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
-        self.watch = None if told else Watch(home, folder, self.desk.id)
+        self.watch = None if told else self._watch(folder)
         with home.lock():
             self.snapshot = self.desk.snapshot(self.crew.seen)
+
+    def _watch(self, folder: str) -> Watch:
+        from sow.engine.evidence import Watch
+
+        return Watch(self.crew.home, folder, self.desk.id)
+
+    def _wait_to_look(self, snapshot: Snapshot, gone: float) -> Steps[None]:
+        """Leave the others the time to be over as well, where one look at all state for each turn would be too much."""
+        snapshot.over = gone
+        soon = SOON  # those who have ended already take this very step, too
+        while snapshot.seen.can_wait(snapshot):
+            yield soon
+            soon = False
 
     def _runner(self, record: Record, turn: SessionTurn) -> SupervisedRunner:
         return SupervisedRunner(
@@ -294,6 +311,8 @@ class Seat:
         """Who the user is to git, for a CLI that hides the user's git settings from its tools."""
         if not self.adapter.capabilities.hides_git_identity:
             return {}
+        from sow.system import git
+
         found = {}
         for field in ("name", "email"):
             value = git.run(["config", "--get", f"user.{field}"], cwd=self.crew.home.root, check=False).strip()

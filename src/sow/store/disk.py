@@ -193,7 +193,8 @@ def _make_folder(disk: Disk, folder: str) -> bool:
     try:
         disk.make_folder(folder)
     except FileExistsError:
-        refuse_link(folder)
+        if refuse_link(folder).st_nlink > 2:  # there are folders in it; not every file system counts them
+            return False
         with os.scandir(folder) as entries:
             return next(entries, None) is None
     return True
@@ -207,15 +208,16 @@ def is_folder(path: str) -> bool:
         return False
 
 
-def refuse_link(folder: str) -> None:
-    """Refuse a folder that is a link or no folder: we would write outside our root."""
+def refuse_link(folder: str) -> os.stat_result:
+    """Refuse a folder that is a link or no folder: we would write outside our root; returns its facts."""
     try:
-        mode = os.lstat(folder).st_mode
+        facts = os.lstat(folder)
     except OSError as error:
         raise failure("reach", folder, error) from None
-    if not stat.S_ISDIR(mode):
-        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a folder"
+    if not stat.S_ISDIR(facts.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(facts.st_mode) else "not a folder"
         raise InvalidFile(f"{folder} is {kind}", "sow writes only to real folders: remove it and run 'sow init'")
+    return facts
 
 
 def _temporary(path: str) -> str:

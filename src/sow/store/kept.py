@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
     """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
     try:
-        replace_file(home.disk, f"{home.kept(project_id)}/{name}.yaml", text, durable=False)
+        replace_file(home.disk, f"{home.kept(project_id)}/{file_name(name)}", text, durable=False)
     except SowError:
         return
 
@@ -79,12 +79,17 @@ def folder(home: Home, project_id: str) -> str:
 
 
 def names(home: Home, project_id: str) -> set[str]:
-    """The names of all copies of a project."""
+    """The files of all copies of a project."""
     try:
         return set(os.listdir(folder(home, project_id)))
     except FileNotFoundError:
         return set()
 
 
+def file_name(name: str) -> str:
+    """The file of a copy."""
+    return f"{name}.yaml"
+
+
 def _path(home: Home, project_id: str, name: str) -> str:
-    return f"{folder(home, project_id)}/{name}.yaml"
+    return f"{folder(home, project_id)}/{file_name(name)}"

@@ -16,27 +16,38 @@ from sow.store.member_desk import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
 
     Stamp = tuple[int, int, int, int]
 
+    class Turn(Protocol):
+        """One that has begun, and will look once more at its end."""
+
+        over: float
+
+
 UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
 NO_COPY = (0, 0)
 SECOND = 1_000_000_000
 FRESH = 1.0  # seconds
+NOT_YET = float("inf")
+REST = 20  # times as long as a scan takes: so small is the part of the time that scans may take
 STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second change would leave the same stamp
 
 
 class File:
     """One state file: whose it is, the name of its kept copy, and its task or agent."""
 
-    __slots__ = ("name", "owner", "place", "task")
+    __slots__ = ("copy", "name", "owner", "place", "task")
 
     def __init__(self, owner: str, name: str, task: str, place: int) -> None:
         self.place = place  # in the order in which edits are judged
         self.owner = owner  # the project or the workflow
         self.name = name
+        self.copy = kept.file_name(name)
         self.task = task  # nothing for the state of the project or the workflow itself
 
 
@@ -61,7 +72,7 @@ UNKNOWN = Look(None, None, NO_COPY, sure=False)
 class Seen:
     """What the turns of one process know of the state files of a project and a workflow; to be asked under the lock."""
 
-    __slots__ = ("changes", "files", "folders", "home", "looks", "scanned", "turns")
+    __slots__ = ("changes", "cost", "files", "folders", "home", "looks", "scanned", "turns")
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -70,9 +81,10 @@ class Seen:
         self.looks: dict[str, Look] = {}
         self.changes: list[str] = []  # the path of every look that was new, in order
         self.scanned = float("-inf")
-        self.turns: WeakSet[object] = WeakSet()  # those that have begun, and will look once more at their end
+        self.cost = 0.0  # seconds that the last scan took
+        self.turns: WeakSet[Turn] = WeakSet()
 
-    def begin(self, turn: object, project: ProjectState | None) -> dict[str, Look]:
+    def begin(self, turn: Turn, project: ProjectState | None) -> dict[str, Look]:
         """What a turn finds; not looked at again where that was done just now.
 
         While others go on, what changes is found at their end. So is what somebody changes by hand in the moment
@@ -83,7 +95,16 @@ class Seen:
         self.turns.add(turn)
         return self.looks
 
-    def scan(self, project: ProjectState | None, after: float = float("inf")) -> dict[str, Look]:
+    def can_wait(self, turn: Turn) -> bool:
+        """Whether a turn that is over should leave its scan for later: others go on, and will be over soon, too.
+
+        With a thousand tasks a scan takes some milliseconds, and it serves all who were over before it.
+        """
+        if self.scanned > turn.over or time.monotonic() > self.scanned + min(REST * self.cost, FRESH):
+            return False
+        return any(each.over == NOT_YET for each in self.turns)
+
+    def scan(self, project: ProjectState | None, after: float = NOT_YET) -> dict[str, Look]:
         """Every state file as it is now; the very same look as the last time where nothing was written since.
 
         One scan serves all turns that were over before it: with `after`, one that began later than that is good enough.
@@ -101,6 +122,7 @@ class Seen:
         if found:
             self.looks = {**self.looks, **found}
             self.changes += found
+        self.cost = time.monotonic() - self.scanned
         return self.looks
 
     def _copies(self) -> dict[str, set[str]]:
@@ -110,11 +132,12 @@ class Seen:
 
     def _suspects(self, copies: dict[str, set[str]]) -> list[str]:
         """The files that may be others than at the last look: one call to the system for each of them."""
-        found, looks, lstat = [], self.looks, os.lstat
+        found, looks, lstat, access = [], self.looks, os.lstat, os.access
         for path, file in self.files.items():
             known = looks.get(path, UNKNOWN)
-            if known.stamp is None and not _is_there(path):  # quicker than the error of the other call
-                if known.copy != NO_COPY or f"{file.name}.yaml" in copies[file.owner]:
+            # Whether something is there, be it a link to nothing: quicker than the error of the other call.
+            if known.stamp is None and not access(path, os.F_OK, follow_symlinks=False):
+                if known.copy != NO_COPY or file.copy in copies[file.owner]:
                     found.append(path)
                 continue
             try:
@@ -180,11 +203,6 @@ class Seen:
             return None
         except SowError:
             return UNREADABLE
-
-
-def _is_there(path: str) -> bool:
-    """Whether there is something, be it a link to nothing."""
-    return os.access(path, os.F_OK, follow_symlinks=False)
 
 
 def _stamp(path: str) -> Stamp | None:

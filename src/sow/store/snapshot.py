@@ -8,7 +8,7 @@ from sow.errors import SowError
 from sow.store import kept
 from sow.store import project as projects
 from sow.store.disk import make_folders
-from sow.store.seen import UNKNOWN, UNREADABLE, Look, Seen
+from sow.store.seen import NOT_YET, UNKNOWN, UNREADABLE, Look, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Snapshot:
         self.seen = seen or Seen(home)
         self.looks = self.seen.begin(self, self.project)
         self.changes = len(self.seen.changes)
-        self.over = float("inf")  # since when nobody of this turn can have written anything; now, where nobody says
+        self.over = NOT_YET  # since when nobody of this turn can have written anything; now, where nobody says
 
     def edits(self) -> list[Edit]:
         """What was edited by hand since: the project's own state first, and a task's notes before its state."""
