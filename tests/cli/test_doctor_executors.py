@@ -110,6 +110,14 @@ def test_a_missing_program_is_a_warning(repo: Any):
     assert executors(repo)["mine"]["path"] is None
 
 
+def test_a_missing_command_for_notifications_is_a_warning(repo: Any):
+    """A run would find that out when nobody looks; one that is there is said to be."""
+    configure(repo, "notify:\n  command: [no-such-program, sow]\n")
+    assert "⚠ notify.command: no-such-program not found on PATH\n    a run goes on" in repo.ok("doctor").out
+    configure(repo, "notify:\n  command: [sh, -c, 'exit 0']\n")
+    assert "✓ The command for notifications is there" in repo.ok("doctor").out
+
+
 def test_flags_that_are_gone_are_told(repo: Any):
     """A CLI whose help lacks a flag that we use is a warning that names the flag."""
     install(repo, "claude", usual("3.0.0", without="--session-id"))

@@ -32,6 +32,9 @@ LINES = {
     ),
     "agent api_agent: note_001 is resolved by user": entry("resolved", task="api_agent", note="note_001", by="user"),
     "agent api_agent: verification failed (round 2)": entry("verification", task="api_agent", round=2, result="failed"),
+    "agent db_agent: verification passed by db_verifier (round 1)": entry(
+        "verification", task="db_agent", round=1, result="passed", by="db_verifier"
+    ),
     "the design 0123456789ab is approved (--yes)": entry("approved", digest="0123456789abcdef", how="--yes"),
     "agent api_agent: its session is archived: session_x.json": entry(
         "archived", task="api_agent", file="agents/api_agent/completion_drive/session_x.json"

@@ -45,7 +45,7 @@ def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
     result = run(flow)
     assert result.code == 0, result
     assert "agent first: started, implementer on script" in result.out
-    assert "agent second: verification passed (round 1)" in result.out
+    assert "agent second: verification passed by second_verifier (round 1)" in result.out
     assert "Workflow user_management (implement_user_management): completed, gate clear" in result.out
     assert result.out.endswith("Next: sow workflow archive\n")
     again = run(flow)
@@ -220,4 +220,4 @@ def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow
     flow.repo.ok("workflow", "set", "status", "working", "--agent", "second")
     result = run(flow)
     assert result.code == 0, result
-    assert "agent first: verification passed (round 2)" in result.out
+    assert "agent first: verification passed by first_verifier (round 2)" in result.out

@@ -32,7 +32,7 @@ def check(context: Context) -> list[Finding]:
     if config is None:
         return findings
     known = roles(context, config).names()
-    findings += [*_types(config, known), *_bindings(config), *_notify(config, context), *oddities(config, known)]
+    findings += [*_types(config, known), *_bindings(config), *notify(config, context), *oddities(config, known)]
     return findings + list(_binaries(config, known, context))
 
 
@@ -81,7 +81,7 @@ def _bindings(config: Config) -> list[Finding]:
     return found or [_finding("ok", "All bindings reference defined executors")]
 
 
-def _notify(config: Config, context: Context) -> list[Finding]:
+def notify(config: Config, context: Context) -> list[Finding]:
     """The command of the user's own that tells what happens, where there is one."""
     try:
         words = config.notify_command()

@@ -7,7 +7,7 @@ from typing import Any
 from sow import config as configs
 from sow.cli.agent_preview import SESSIONS
 from sow.cli.agent_view import roles
-from sow.cli.config_check import Finding, oddities, problems, read
+from sow.cli.config_check import Finding, notify, oddities, problems, read
 from sow.cli.context import Context
 from sow.config import Config, ExecutorConfig
 from sow.errors import SowError
@@ -32,7 +32,7 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
     state = "are valid" if config.exists else "do not exist, so the defaults are in effect"
     findings = wrong or [{"state": "ok", "what": f"your settings at {configs.shown(config.path)} {state}", "hint": ""}]
     executors = _facts(config, known, context)
-    return [*findings, *(_finding(each) for each in executors)], executors
+    return [*findings, *notify(config, context), *(_finding(each) for each in executors)], executors
 
 
 def _facts(config: Config, known: list[str], context: Context) -> list[dict[str, Any]]:

@@ -145,7 +145,7 @@ def _resolved(entry: Entry, scene: Scene) -> str:
 
 
 def _verification(entry: Entry, scene: Scene) -> str:
-    by = f" by {entry.text('verifier')}" if entry.text("verifier") else ""
+    by = f" by {entry.text('by')}" if entry.text("by") else ""
     return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
 
 

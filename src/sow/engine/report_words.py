@@ -100,7 +100,8 @@ def _estimate(estimate: Facts) -> str:
     if not estimate["tasks"]:
         return ""
     took, thought = duration(estimate["active_minutes"]), duration(estimate["estimated_minutes"])
-    return f"{plural(estimate['tasks'], 'task')} took {took}, thought to take {thought} (× {estimate['factor']})"
+    factor = f"× {estimate['factor']}" if estimate["factor"] else "less than × 0.01"
+    return f"{plural(estimate['tasks'], 'task')} took {took}, thought to take {thought} ({factor})"
 
 
 def _turns(total: Facts) -> str:
