@@ -222,7 +222,7 @@ class Seat:
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
         if self.snapshot is not None:
-            yield from self._wait_to_look(self.snapshot, runner.gone)
+            self.snapshot.over = runner.gone
         self.denied += story.denied
         if self.reported:
             outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
@@ -230,6 +230,8 @@ class Seat:
         if outcome.text:
             record.keep(turn["number"], "txt", f"{outcome.text}\n")
         write_down(record, turn, outcome, story, runner)
+        if self.snapshot is not None:
+            yield from self._wait_to_look(self.snapshot)
         return outcome
 
     def _run(
@@ -264,9 +266,8 @@ class Seat:
 
         return Watch(self.crew.home, folder, self.desk.id)
 
-    def _wait_to_look(self, snapshot: Snapshot, gone: float) -> Steps[None]:
+    def _wait_to_look(self, snapshot: Snapshot) -> Steps[None]:
         """Leave the others the time to be over as well, where one look at all state for each turn would be too much."""
-        snapshot.over = gone
         soon = SOON  # those who have ended already take this very step, too
         while snapshot.seen.can_wait(snapshot):
             yield soon
