@@ -155,7 +155,7 @@ def test_left_overs_on_another_branch(repo: Repo) -> None:
     repo.ok("project", "save")
     assert repo.git("status", "--porcelain") == ""
     repo.git("switch", "-q", "-c", "feat/other", "main")
-    assert len(list(repo.project.rglob(".new-*.tmp/state.yaml"))) == 1
+    assert len(list(repo.project.rglob(".new.*.tmp/state.yaml"))) == 1
     repo.ok("project", "new", "Other")
     assert repo.ok("task", "list", "--json").json["tasks"] == []
 

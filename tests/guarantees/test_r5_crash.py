@@ -89,6 +89,20 @@ def test_killed_while_it_sends_work_back(stage: Stage) -> None:
     assert len(stage.said["010"]) == 1
 
 
+def test_killed_before_the_copy_of_a_state_is_kept(rough_stage: Stage) -> None:
+    """A task that was sent back and whose copy is older stays sent back: its worker's next call knows of it."""
+    said = rough_stage.after("/010/feedback/001.md")[0]
+    chosen = next(number for number, step in enumerate(rough_stage.steps, 1) if number > said and "/.010.yaml." in step)
+    visit(rough_stage, [chosen])
+
+
+def test_killed_while_a_desk_is_made(stage: Stage) -> None:
+    """Half a desk is gone after the next run."""
+    made = [number for number, step in enumerate(stage.steps, 1) if "/.new." in step and step.endswith("state.yaml")]
+    visit(stage, [made[0] + 1])
+    assert list(stage.scene.repo.project.rglob(".new.*")) == []
+
+
 def test_killed_while_it_keeps_what_a_check_said(tmp_path: Path) -> None:
     """A worker reads what its failed check said, wherever around the evidence the run was killed."""
     (tmp_path / "source").mkdir()

@@ -9,7 +9,7 @@ from sow.engine.repository import Repository
 from sow.engine.ship import Isolation, Ship
 from sow.engine.worktrees import Worktrees
 from sow.store import desk as desks
-from sow.store import runs
+from sow.store import runs, unfinished
 from sow.store.repair import load_or_repair
 from sow.system import clock
 
@@ -94,6 +94,9 @@ def board_ship(
 
 def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
     """End what earlier checks and turns left running, on every task that nobody works on."""
+    with home.lock():
+        for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
+            unfinished.sweep(folder)
     left = sweep_left(f"{home.sow}/local/runs")
     said = [f"an earlier check was cut off; {left} of its processes were ended"] if left else []
     for desk in desks.desks(home, project):

@@ -26,8 +26,8 @@ def recover(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str
     """Put every session of a task in order, for one who has its claim; returns what there is to say about it."""
     records = sessions.records(desk)
     said = [said for record in records for said in _recover(record, environment)]
-    if isinstance(desk, Desk) and any(map(_is_open, records)):  # a workflow's state is looked at whenever it is opened
-        said += settle.after_crash(desk)
+    if isinstance(desk, Desk):  # a workflow's state is looked at whenever it is opened
+        said += settle.after_crash(desk, at_work=any(map(_is_open, records)))
     return said
 
 

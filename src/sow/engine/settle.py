@@ -8,6 +8,7 @@ from sow.errors import SowError
 from sow.store import aside, kept, log, notes, task_acts
 from sow.store import project as projects
 from sow.store.at_work import is_at_work
+from sow.store.repair import keep_newer
 from sow.store.snapshot import Edit
 from sow.system import clock
 
@@ -33,13 +34,18 @@ def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
     return remarks
 
 
-def after_crash(desk: Desk) -> list[str]:
+def after_crash(desk: Desk, *, at_work: bool) -> list[str]:
     """The same where nobody saw the end of a turn: its task's state must be the last copy, or is taken back to it.
 
-    A change of our own that was cut off before its copy was kept is taken back, too, and simply made again.
+    A change of our own that was cut off before its copy was kept is taken back, too, and simply made again; where no
+    worker was at work, it stays and is kept.
     """
     with desk.home.lock():
-        good = kept.recall(desk.home, projects.load_anywhere(desk.home)["project_id"], desk.id)
+        project_id = projects.load_anywhere(desk.home)["project_id"]
+        if not at_work:
+            keep_newer(desk, project_id)
+            return []
+        good = kept.recall(desk.home, project_id, desk.id)
         now = _text(desk)
         if good is None or now is None or now == good:
             return []

@@ -59,6 +59,23 @@ def load_for(desk: Desk, project_id: str, actor: Actor) -> tuple[TaskState, list
     return {**loaded, "task": task}, [*said, told]  # type: ignore[typeddict-item]
 
 
+def keep_newer(desk: Desk, project_id: str) -> None:
+    """Keep a copy of a state that is newer than its copy: who wrote it was killed in between; under the lock.
+
+    To be called where nobody was at work: else the next call of a worker would take the older one for the good one.
+    """
+    try:
+        text = kept.recall(desk.home, project_id, desk.id)
+        now = desk.home.read(desk.state_path)
+        if text is None or text == now:
+            return
+        good = state.parse(text, f"the last good copy of {desk.id}", validate)
+        if desk.load()["revision"] > good["revision"]:
+            kept.keep(desk.home, project_id, desk.id, now)
+    except (FileNotFoundError, SowError):  # nothing to compare; whoever needs it says what is wrong, and repairs it
+        return
+
+
 def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | None:
     """The kept copy, if it is one that this sow can read."""
     try:

@@ -122,7 +122,7 @@ def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     """Write the desk in a folder aside, then give it its name."""
     home = desk.home
     parent = home.folder("project", "phases", desk.phase, "tasks")
-    aside = Desk(home, desk.phase, f".new-{os.urandom(4).hex()}.tmp")
+    aside = Desk(home, desk.phase, f".new.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
     state.check({**loaded}, f"task {task['id']}", validate)
     text = state.render(home, desk.state_path, {**loaded}, validate)

@@ -1,10 +1,10 @@
-"""Files that somebody who was killed was about to put in place: nobody will, and no commit should hold them."""
+"""What somebody who was killed was about to put in place: nobody will, and no commit should hold it."""
 
 from __future__ import annotations
 
 import os
 
-from sow.store.disk import remove_quietly
+from sow.store.disk import remove_quietly, remove_tree_quietly
 from sow.system.peer import is_alive
 
 HEX = frozenset("0123456789abcdef")
@@ -13,21 +13,16 @@ OTHERS = ("task_output", "set_aside")  # what lies there is not written by us
 
 def sweep(folder: str) -> int:
     """Remove what interrupted writes left below a folder; returns how many there were. To be called under the lock."""
-    left = [
-        f"{place}/{name}"
-        for place, folders, names in os.walk(folder)
-        for name in _own(folders, names)
-        if _is_dead(name)
-    ]
-    for path in left:
+    files, trees = [], []
+    for place, folders, names in os.walk(folder):
+        files += [f"{place}/{name}" for name in names if _is_dead(name)]
+        trees += [f"{place}/{name}" for name in folders if _is_dead(name)]
+        folders[:] = [name for name in folders if name not in OTHERS and not _is_dead(name)]
+    for path in files:
         remove_quietly(path)
-    return len(left)
-
-
-def _own(folders: list[str], names: list[str]) -> list[str]:
-    """The names in a folder; what belongs to agents is not gone into."""
-    folders[:] = [name for name in folders if name not in OTHERS]
-    return names
+    for path in trees:
+        remove_tree_quietly(path)
+    return len(files) + len(trees)
 
 
 def _is_dead(name: str) -> bool:
