@@ -146,3 +146,14 @@ def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:
     seen, project, _ = opened(task_repo)
     seen.scan(project)
     assert 0 < seen.cost < 60
+
+
+def test_a_phase_that_is_gone_is_an_edit(task_repo: Repo) -> None:
+    """With the folder of all its desks every one of them is found to be gone, and found again when it is back."""
+    seen, project, path = opened(task_repo)
+    turn = Snapshot(seen.home, project, seen)
+    folder = os.path.dirname(os.path.dirname(path))
+    os.rename(folder, f"{seen.home.root}/elsewhere")
+    assert [edit.now for edit in turn.edits() if edit.path == path] == [None]
+    os.rename(f"{seen.home.root}/elsewhere", folder)
+    assert turn.edits() == []

@@ -58,8 +58,7 @@ class HomeGuard:
         if desk is None:
             return None
         with self.home.lock():
-            aside = restoring.take_edit_back(desk, self.project["project_id"])
-            back = restoring.bring_task_back(desk, self.project["project_id"])
+            aside, back = restoring.mend(desk, self.project["project_id"])
         return {"aside": aside} if aside else {} if back else None
 
     def _check(self, running: Iterable[str]) -> list[str]:

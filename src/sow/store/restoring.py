@@ -36,27 +36,34 @@ def refuse_elsewhere(home: Home, branch: str) -> None:
         )
 
 
-def take_edit_back(desk: Desk, project_id: str) -> str:
-    """Put a state that was edited by hand aside, and its last copy in its place; returns where it is, under the lock.
+def mend(desk: Desk, project_id: str) -> tuple[str, bool]:
+    """Set a task right on which nobody works, under the lock.
 
-    It is as old as its copy and differs from it: nobody writes so through sow.
+    Returns where its state is now if that was edited by hand, and whether something was missing or set back.
     """
     good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
-    if good is None or now is None or now == good or _in_conflict(now) or _revision(now) != _revision(good):
-        return ""
-    where = aside.keep(desk.home, desk.id, now)
-    desk.home.replace(desk.state_path, good)
-    return where
+    where = ""
+    if good is not None and now is not None and _is_edited(now, good):
+        where = aside.keep(desk.home, desk.id, now)
+        desk.home.replace(desk.state_path, good)
+        now = good
+    back = _bring_back(desk.home, desk.state_path, good, now)
+    return where, _bring_rest_back(desk, project_id) or back
 
 
 def bring_task_back(desk: Desk, project_id: str) -> bool:
     """Restore what is missing of a task, or older than its last copy: state, notes, description; under the lock."""
-    home = desk.home
-    found = bring_back(home, project_id, desk.id, desk.state_path)
-    timeless = {kept.of_notes(desk.id): desk.notes_path, kept.of_description(desk.id): desk.description_path}
-    for name, path in timeless.items():  # these have no revision: they can only be missing
+    back = bring_back(desk.home, project_id, desk.id, desk.state_path)
+    return _bring_rest_back(desk, project_id) or back
+
+
+def _bring_rest_back(desk: Desk, project_id: str) -> bool:
+    """The same for what has no revision: it can only be missing."""
+    found = False
+    rest = {kept.of_notes(desk.id): desk.notes_path, kept.of_description(desk.id): desk.description_path}
+    for name, path in rest.items():
         if not os.path.lexists(path):
-            found = bring_back(home, project_id, name, path) or found
+            found = _bring_back(desk.home, path, kept.recall(desk.home, project_id, name), None) or found
     return found
 
 
@@ -108,7 +115,10 @@ def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
 
 def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False) -> bool:
     """Restore a file that is missing, older than its copy, or with `edited` different and no newer; under the lock."""
-    good, now = kept.recall(home, project_id, name), _read(home, path)
+    return _bring_back(home, path, kept.recall(home, project_id, name), _read(home, path), edited=edited)
+
+
+def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, edited: bool = False) -> bool:
     if good is None or now == good or not _is_behind(now, good, edited=edited):
         return False
     make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # it may be gone as a whole
@@ -124,6 +134,11 @@ def _is_behind(text: str | None, good: str, *, edited: bool) -> bool:
     if text is None:
         return True
     return not _in_conflict(text) and _revision(text) < _revision(good) + edited
+
+
+def _is_edited(text: str, good: str) -> bool:
+    """Whether it is as old as its copy and differs from it: nobody writes so through sow."""
+    return text != good and not _in_conflict(text) and _revision(text) == _revision(good)
 
 
 def _in_conflict(text: str) -> bool:

@@ -12,6 +12,7 @@ from sow.store import kept
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import list_folder
+from sow.store.kept import NO_COPY
 from sow.store.member_desk import FOLDER
 
 TYPE_CHECKING = False
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 
 UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
-NO_COPY = (0, 0)
 SECOND = 1_000_000_000
 FRESH = 1.0  # seconds
 NOT_YET = float("inf")
@@ -39,11 +39,13 @@ STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second 
 
 
 class File:
-    """One state file: whose it is, the name of its kept copy, and its task or agent."""
+    """One state file: where and whose it is, the name of its kept copy, and its task or agent."""
 
-    __slots__ = ("copy", "name", "owner", "place", "task")
+    __slots__ = ("copy", "inside", "name", "owner", "path", "place", "task")
 
-    def __init__(self, owner: str, name: str, task: str, place: int) -> None:
+    def __init__(self, path: str, inside: str, owner: str, name: str, task: str, place: int) -> None:
+        self.path = path
+        self.inside = inside  # the path from its shelf on
         self.place = place  # in the order in which edits are judged
         self.owner = owner  # the project or the workflow
         self.name = name
@@ -57,7 +59,7 @@ class Look:
     __slots__ = ("copy", "is_kept", "stamp", "sure", "text")
 
     def __init__(
-        self, stamp: Stamp | None, text: str | None, copy: tuple[int, int], *, sure: bool, is_kept: bool = False
+        self, stamp: Stamp | None, text: str | None, copy: tuple[int, int, int], *, sure: bool, is_kept: bool = False
     ) -> None:
         self.stamp = stamp
         self.text = text
@@ -72,12 +74,14 @@ UNKNOWN = Look(None, None, NO_COPY, sure=False)
 class Seen:
     """What the turns of one process know of the state files of a project and a workflow; to be asked under the lock."""
 
-    __slots__ = ("changes", "cost", "files", "folders", "home", "looks", "scanned", "turns")
+    __slots__ = ("changes", "copies", "cost", "files", "folders", "home", "looks", "scanned", "shelves", "turns")
 
     def __init__(self, home: Home) -> None:
         self.home = home
         self.files: dict[str, File] = {}  # by path; a desk that is gone stays
-        self.folders: dict[str, Stamp | None] = {}
+        self.shelves: dict[str, list[File]] = {}  # the same by the folder that many of them share
+        self.copies: dict[str, set[str]] = {}  # the names of the copies that are kept for each owner
+        self.folders: dict[str, Stamp | None] = {}  # as they were when their names were read
         self.looks: dict[str, Look] = {}
         self.changes: list[str] = []  # the path of every look that was new, in order
         self.scanned = float("-inf")
@@ -114,57 +118,80 @@ class Seen:
         self.scanned = time.monotonic()
         if project is not None:
             owner = project["project_id"]
-            self._learn(projects.path(self.home), owner, "project", "")
+            self._learn(self.home.project, projects.path(self.home), owner, "project", "")
             for phase in project["phases"]:
                 self._list(owner, phase["name"])
         self._list_workflow()
-        found = {path: look for path in self._suspects(self._copies()) if (look := self.look(path))}
+        for each in {file.owner for file in self.files.values()}:
+            self._list_copies(each)
+        found = {path: look for path in self._suspects() if (look := self.look(path))}
         if found:
             self.looks = {**self.looks, **found}
             self.changes += found
         self.cost = time.monotonic() - self.scanned
         return self.looks
 
-    def _copies(self) -> dict[str, set[str]]:
-        """The names of the copies that are kept for each owner."""
-        owners = {file.owner for file in self.files.values()}
-        return {owner: kept.names(self.home, owner) for owner in owners}
-
-    def _suspects(self, copies: dict[str, set[str]]) -> list[str]:
+    def _suspects(self) -> list[str]:
         """The files that may be others than at the last look: one call to the system for each of them."""
-        found, looks, lstat, access = [], self.looks, os.lstat, os.access
-        for path, file in self.files.items():
-            known = looks.get(path, UNKNOWN)
-            # Whether something is there, be it a link to nothing: quicker than the error of the other call.
-            if known.stamp is None and not access(path, os.F_OK, follow_symlinks=False):
-                if known.copy != NO_COPY or file.copy in copies[file.owner]:
-                    found.append(path)
+        found: list[str] = []
+        for folder, files in self.shelves.items():
+            try:
+                shelf = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                found += [file.path for file in files]
                 continue
             try:
-                facts = lstat(path)
-            except OSError:
-                found.append(path)
-                continue
-            stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
-            if not known.sure or known.stamp != stamp:
-                found.append(path)
+                found += self._changed(files, shelf)
+            finally:
+                os.close(shelf)
         return found
 
-    def _learn(self, path: str, owner: str, name: str, task: str) -> None:
+    def _changed(self, files: list[File], shelf: int) -> list[str]:
+        """Those files of a shelf that are not for sure the ones of the last look; this is where a scan's time goes."""
+        found, looks, lstat, access, there = [], self.looks, os.lstat, os.access, os.F_OK
+        for file in files:
+            known = looks.get(file.path, UNKNOWN)
+            before = known.stamp
+            # Whether something is there, be it a link to nothing: quicker than the error of the other call.
+            if before is None and not access(file.inside, there, dir_fd=shelf, follow_symlinks=False):
+                if known.copy != NO_COPY or file.copy in self.copies[file.owner]:
+                    found.append(file.path)
+                continue
+            try:
+                now = lstat(file.inside, dir_fd=shelf)
+            except OSError:
+                found.append(file.path)
+                continue
+            if not known.sure or before != (now.st_ino, now.st_mtime_ns, now.st_ctime_ns, now.st_size):
+                found.append(file.path)
+        return found
+
+    def _learn(self, shelf: str, path: str, owner: str, name: str, task: str) -> None:
         if path not in self.files:
-            self.files[path] = File(owner, name, task, len(self.files))
+            self.files[path] = File(path, path.removeprefix(f"{shelf}/"), owner, name, task, len(self.files))
+            self.shelves.setdefault(shelf, []).append(self.files[path])
+
+    def _is_new(self, folder: str) -> bool:
+        """Whether names may have come or gone in a folder since the last time."""
+        stamp = _stamp(folder)
+        if stamp is not None and self.folders.get(folder) == stamp:
+            return False
+        self.folders[folder] = stamp if stamp and _is_settled(stamp) else None
+        return True
+
+    def _list_copies(self, owner: str) -> None:
+        if self._is_new(kept.folder(self.home, owner)):
+            self.copies[owner] = kept.names(self.home, owner)
 
     def _list(self, owner: str, phase: str) -> None:
         """Learn of the desks of a phase, a task's notes before its state, if one came or went."""
         folder = f"{self.home.project}/phases/{phase}/tasks"
-        stamp = _stamp(folder)
-        if stamp is not None and self.folders.get(phase) == stamp:
+        if not self._is_new(folder):
             return
         for ident in sorted((name for name in list_folder(folder) if is_task_id(name)), key=int):
             desk = Desk(self.home, phase, ident)
-            self._learn(desk.notes_path, owner, kept.of_notes(ident), ident)
-            self._learn(desk.state_path, owner, ident, ident)
-        self.folders[phase] = stamp if stamp and _is_settled(stamp) else None
+            self._learn(folder, desk.notes_path, owner, kept.of_notes(ident), ident)
+            self._learn(folder, desk.state_path, owner, ident, ident)
 
     def _list_workflow(self) -> None:
         """Learn of the state of a workflow, and of the notes of its agents, as far as it can be read."""
@@ -178,9 +205,10 @@ class Seen:
         except SowError:
             return
         owner = loaded["workflow"]["id"]
-        self._learn(folder.state_path, owner, COPY, "")
+        shelf = f"{self.home.root}/{FOLDER}"
+        self._learn(shelf, folder.state_path, owner, COPY, "")
         for desk in folder.desks(loaded):
-            self._learn(desk.notes_path, owner, kept.of_notes(desk.id), desk.id)
+            self._learn(shelf, desk.notes_path, owner, kept.of_notes(desk.id), desk.id)
 
     def look(self, path: str) -> Look | None:
         """A new look at a file, or nothing where it would be the last one again."""
