@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ from sow.domain import graph
 TASKS = 1000
 SLOTS = 8
 OVERHEAD = 3.0  # times the same programs and the same durable writes
-SAMPLE = 2000  # writes, before the run and after it: disks are not equally fast all the time
+SAMPLE = 250  # tasks, before the run and after it: disks are not equally fast all the time
+EACH = 9  # durable writes of a task, as many as a run makes for one
+FILES = 3  # that they go to
 UNIT = 6  # seconds that a sleeping task of length one takes
 LATE = 1.05  # times the lower bound
 WRITERS = 100
@@ -195,8 +198,21 @@ def _writes(root: Path) -> int:
 
 
 def _durable(scratch: Path) -> float:
-    """Seconds for one durable replacement with nothing but os, on the average of many."""
-    code = f"{SYNCED}\nimport time\nstart = time.perf_counter()\nfor n in range({SAMPLE}): replace(n % 100)\n"
-    words = [PYTHON, "-c", f"{code}print(time.perf_counter() - start)"]
-    done = subprocess.run(words, cwd=scratch, capture_output=True, text=True, check=True)
-    return float(done.stdout) / SAMPLE
+    """Seconds for one durable replacement with nothing but os, on the average of many.
+
+    Each task has a new folder for them, as in a run. Some disks are slow with files in new folders after much was
+    removed; one old folder would not feel that, and the same writes would be two different things.
+    """
+    ground = Path(tempfile.mkdtemp(dir=scratch))
+    for task in range(SAMPLE):
+        (ground / str(task)).mkdir()
+    code = f"""{SYNCED}
+import time
+start = time.perf_counter()
+for task in range({SAMPLE}):
+    os.chdir(f"{ground}/{{task}}")
+    for n in range({EACH}): replace(n % {FILES})
+print(time.perf_counter() - start)
+"""
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout) / (SAMPLE * EACH)
