@@ -116,7 +116,7 @@ LINES = """\
 01:27  task 2 (020) Task 2: merged as 0123456789
 01:28  task 2 (020) Task 2: completed GREEN after 1m 28s, $0.50
 1:01:40  task 1 (010) Task 1: failed after 1h 2m
-1:01:41  the run is ended after 1h 2m: 1 completed, 1 failed, 1 blocked
+1:01:41  the run has ended after 1h 2m: 1 completed, 1 failed, 1 blocked
 """
 
 

@@ -144,7 +144,7 @@ def test_plain_lines_tell_the_story(harbour: Harbour) -> None:
         "GREEN by quality-control",
         "merged as ",
         "completed GREEN",
-        "the run is ended",
+        "the run has ended",
     ):
         assert words in out, words
 

@@ -194,7 +194,7 @@ def test_a_real_run_is_watched_to_its_end(harbour):
     told, _ = run.communicate(timeout=LONG)
     assert (code, wrong) == (0, "")
     assert said == told.decode()
-    assert "the run is ended" in said
+    assert "the run has ended" in said
 
 
 def test_a_stream_for_programs(repo, tale):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST = 240
 LONGEST_FEEDBACK = 160
+ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
 # What stays on a terminal when the live view has gone on.
 LASTING = frozenset(
     {
@@ -194,7 +195,8 @@ def _run_ended(entry: Entry, scene: Scene) -> str:
     counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
     seconds = entry.number("seconds")
     after = f" after {span(seconds)}" if seconds is not None else ""
-    return f"the run is {entry.text('status') or 'over'}{after}: {', '.join(counts) or 'no task was completed'}"
+    how = ENDS.get(entry.text("status"), "is over")
+    return f"the run {how}{after}: {', '.join(counts) or 'no task was completed'}"
 
 
 WORDS: dict[str, Words] = {

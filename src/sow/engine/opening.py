@@ -98,7 +98,7 @@ def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, st
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             unfinished.sweep(folder)
     left = sweep_left(f"{home.sow}/local/runs")
-    said = [f"an earlier check was cut off; {left} of its processes were ended"] if left else []
+    said = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
     for desk in desks.desks(home, project):
         if is_needed(desk) and not home.holder(desk.id):
             with home.claim(f"task-{desk.id}", purpose="recovery"):

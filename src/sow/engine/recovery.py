@@ -72,7 +72,7 @@ def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
     record.save()
     if not unfinished:
         return []
-    swept = f"; {left} of its processes were ended" if left else ""
+    swept = f"; processes of it that had to be ended: {left}" if left else ""
     return [f"an earlier turn on {record.desk.title} was cut off{swept}"]
 
 
