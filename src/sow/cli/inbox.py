@@ -150,5 +150,6 @@ COMMANDS = (
         approve,
         "Accept the work on a task that needs review",
         arguments=(Argument("task", "The task's id", completes="tasks"),),
+        details="Work that lies in a worktree of a run is merged by the next 'sow run', which then completes the task.",
     ),
 )

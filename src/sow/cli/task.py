@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
-from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES, PRIORITIES, TASK
+from sow.domain.task import DEFAULT_AGENT, ENDED_STATUSES, PRIORITIES, TASK, is_approved
 from sow.errors import SowError
 from sow.store import task_acts
 from sow.system.terminal import err, harmless_line, out
@@ -80,6 +80,11 @@ def tell(done: task_acts.Changed, field: str = "status") -> None:
     """Say what the task is now, and what had to be repaired on the way."""
     for remark in done.remarks:
         err(f"warning: {harmless_line(remark)}")
+    if field == "status" and done.task["status"] == "needs_review" and is_approved(done.task):
+        out(
+            f"task {done.task['id']} is approved; its work is in a worktree: 'sow run' merges it, and completes the task"
+        )
+        return
     value = done.task[field]  # type: ignore[literal-required]
     shown = ", ".join(value) or "nothing" if isinstance(value, list) else value
     number = f" (question {done.task['question']['number']})" if field == "status" and "question" in done.task else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sow.domain.task import is_approved
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +16,7 @@ Item = dict[str, "Any"]
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
     """Questions, proposals, reviews and failures, ranked by how many tasks each holds up."""
-    asking = [task for task in tasks if task["status"] in ("paused", "needs_review", "failed") or "question" in task]
+    asking = [task for task in tasks if _asks(task)]
     held = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
     waiting = [_of_task(task, held[task["id"]]) for task in asking]
     waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
@@ -22,6 +24,13 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
         item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
     ]
     return ranked(waiting)
+
+
+def _asks(task: Task) -> bool:
+    """Whether it waits for a person; what is approved waits for a run, which merges it."""
+    if task["status"] == "needs_review" and is_approved(task):
+        return False
+    return task["status"] in ("paused", "needs_review", "failed") or "question" in task
 
 
 def ranked(waiting: Iterable[Item]) -> list[Item]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sow.domain import verdict
 from sow.domain.finding import same_again
+from sow.domain.task import is_approved
 from sow.domain.wording import similar
 
 TYPE_CHECKING = False
@@ -120,6 +121,8 @@ def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> S
     work = _collected(task) if isolated else None
     if isolated and work is None:
         return "collect", "what the worker left is not in git yet"
+    if is_approved(task):
+        return _accepted(task, "a person has approved it", isolated=isolated)
     missing = missing_checks(task, isolated=isolated)
     if missing:
         return "check", f"not run yet: {missing[0]['command']}"
@@ -131,9 +134,13 @@ def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> S
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
     if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
         return _rejected(task, reviews, retries, why="the review is RED")
+    return _accepted(task, "it is checked and reviewed", isolated=isolated)
+
+
+def _accepted(task: Task, why: str, *, isolated: bool) -> Stage:
     if not isolated:
-        return "done", "it is checked and reviewed"
-    return ("merge", "it is checked and reviewed") if all(_at_merge(task).values()) else _unmergeable(task)
+        return "done", why
+    return ("merge", why) if all(_at_merge(task).values()) else _unmergeable(task)
 
 
 def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> Stage:

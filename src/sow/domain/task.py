@@ -90,6 +90,16 @@ def gate(task: Task, unresolved: Iterable[str]) -> None:
         )
 
 
+def is_approved(task: Task) -> bool:
+    """Whether somebody has approved the present iteration; in a run the work may still have to be merged."""
+    return "approval" in task and task["approval"]["iteration"] == task["iteration"]
+
+
+def approve_apart(task: Task, *, actor: Actor, now: str) -> Task:
+    """The task with an approval, still handed in: its work is not where the project is, and a run brings it there."""
+    return {**task, "approval": {"by": actor.name, "at": now, "iteration": task["iteration"]}, "updated_at": now}
+
+
 def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tuple[Task, str]:
     """The task after the move, and the move's name; the given task is not changed."""
     event = TASK.move(f"task {task['id']}", task["status"], to)

@@ -1,6 +1,8 @@
-"""Tasks in progress that nobody works on, as after a crash, a limit or Ctrl-C; each with the door to go on by."""
+"""Tasks that nobody goes on with, as after a crash, a limit, Ctrl-C or an approval; each with the door to go on by."""
 
 from __future__ import annotations
+
+from sow.domain.task import is_approved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +40,15 @@ def _run(home: Home) -> tuple[str, list[str], bool]:
 
 
 def _is_idle(desk: Desk, task: Task) -> bool:
-    return task["status"] == "in_progress" and "session_id" in task and not desk.home.holder(task["id"])
+    begun = task["status"] == "in_progress" or (task["status"] == "needs_review" and is_approved(task))
+    return begun and "session_id" in task and not desk.home.holder(task["id"])
 
 
 def _door(desk: Desk, task: Task) -> str:
+    if is_approved(task) and "source" in task:  # its run has ended: another one merges it
+        import shlex
+
+        return f"sow run {shlex.quote(task['source']['plan'])}"
     from sow.engine.work import door  # here, because it is seldom needed
 
     return door(desk, task)

@@ -164,6 +164,7 @@ class TaskJob:
         isolation = self.ship.isolation
         if isolation is None:
             return
+        isolation.take_over(self.id)
         base = isolation.base_of(self.id)
         found = isolation.worktrees.collect(self.id, task["iteration"], run_acts.commit_message(task), base)
         self.remarks += found.remarks

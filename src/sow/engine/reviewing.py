@@ -118,6 +118,11 @@ class Reviewing:
         asked = prompt(task, **facts, remarks=remarks, nonce=nonce)
         seat = Seat(self.ship.crew(self.tell), self.desk, self.agent, self.executor, cwd=cwd, judging=True)
         seat.check()
+        with self.desk.home.claim(f"task-{self.desk.id}", purpose=f"{self.agent.name} reviews task {self.desk.id}"):
+            return (yield from self._judge(seat, asked, nonce))
+
+    def _judge(self, seat: Seat, asked: str, nonce: str) -> Steps[Heard]:
+        """The reviewer's turn, and a second one; nobody else decides on the task meanwhile."""
         record = seat.open_session("review")
         outcome = yield from self._turn(seat, record, "review", self._with_words(asked))
         if outcome.kind != "done":

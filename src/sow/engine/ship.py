@@ -58,6 +58,11 @@ class Isolation:
         self.worktrees = worktrees
         self.integration = integration
 
+    def take_over(self, task: str) -> None:
+        """Let work that an earlier run left in a task's worktree be on this run's branch."""
+        if not self.worktrees.has_branch(task):
+            self.worktrees.prepare(task, self.integration.head)
+
     def base_of(self, task: str) -> str:
         """The commit from which a task's work differs: where its branch and the integration branch parted."""
         words = ("merge-base", self.worktrees.branch(task), self.integration.head)

@@ -48,6 +48,10 @@ class Worktrees:
         """The branch of a task in this run."""
         return f"sow/task/{self.run}/{_name(task)}"
 
+    def has_branch(self, task: str) -> bool:
+        """Whether this run has begun with a task."""
+        return bool(self.repository.find(self._ref(task)))
+
     def _ref(self, task: str) -> str:
         return f"refs/heads/{self.branch(task)}"
 

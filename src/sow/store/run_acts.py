@@ -150,6 +150,8 @@ def complete(desk: Desk, project: ProjectState, *, seconds: float) -> Task:
             if (task["status"], step) in (("pending", "in_progress"), ("in_progress", "needs_review")):
                 task, _ = rules.move(task, step, actor=RUNNER, now=now)
         moved, _ = rules.move(task, "completed", actor=RUNNER, now=now)
+        if rules.is_approved(task):  # a person's word is the one that counts
+            moved["approval"] = task["approval"]
         return {**moved, "result": task.get("result", "GREEN"), "duration": round(task.get("duration", 0) + seconds, 3)}
 
     return _change(desk, project, change)

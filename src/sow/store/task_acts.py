@@ -195,6 +195,8 @@ def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
         home.refuse_claimed(task)
     if event in ("submit", "approve"):
         rules.gate(before, notes.unresolved(opened.desk))
+    if event == "approve" and _lies_apart(home, before):
+        changed = rules.approve_apart(before, actor=actor, now=now)
     if event == "start":
         _may_start(opened)
     if event == "ask":
@@ -209,6 +211,12 @@ def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
     elif reason and event in ("start", "submit", "fail"):
         _log(opened.desk, ids.agent_id(before["assigned_agent"], before["iteration"]), event, reason, now)
     return changed
+
+
+def _lies_apart(home: Home, task: Task) -> bool:
+    """Whether the work is in a worktree or on a branch of a run, from where only a run brings it in."""
+    collected = "work" in task and task["work"]["iteration"] == task["iteration"]
+    return collected or os.path.lexists(f"{home.sow}/local/worktrees/{task['id']}")
 
 
 def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain import phase as phases
 from sow.domain.ids import agent_id
-from sow.domain.task import may_start
+from sow.domain.task import is_approved, may_start
 from sow.errors import SowError
 from sow.store import feedback, log, notes
 from sow.store.task_acts import statuses_of
@@ -58,6 +58,8 @@ def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
     if task["status"] == "in_progress" and gated:
         return f"resolve or escalate the open notes: sow note list --task {ident}"
     move = f"sow task set --id {ident} status"
+    if task["status"] == "needs_review" and is_approved(task):
+        return "it is approved: let a run merge it (sow run)"
     return {
         "pending": f"start: {move} in_progress",
         "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
