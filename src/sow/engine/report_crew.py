@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.member import is_dropped
 from sow.store.workflow import WorkflowFolder
 
 TYPE_CHECKING = False
@@ -36,7 +37,10 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
 
 def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
     """Every agent in the words of a task, by its name."""
-    return {name: _task(member) for name, member in workflow["members"].items()}
+    return {
+        name: _task(member) if not is_dropped(name, workflow) else {**_task(member), "status": "abandoned"}
+        for name, member in workflow["members"].items()
+    }
 
 
 def status_of(word: str) -> str:
