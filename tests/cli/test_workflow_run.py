@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
+from looking import facts_of, fresh
 from workers import wait_for
 from workflow_repo import Flow
 
@@ -161,6 +162,34 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
     assert report["next"] == []
     assert "first" not in asking.state["members"]
     assert "cannot be answered any more" in repo.sow("answer", gone, "Yes").err
+
+
+def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
+    """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
+    facts = facts_of(repo)
+    assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == ("waiting", "sow workflow run")
+    before = repo.ok("runs", "show", "--json").json
+    assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
+    repo.ok("workflow", "archive", "--yes")
+    (run_,) = repo.ok("runs", "list", "--json").json["runs"]
+    assert (run_["status"], run_["waiting"], run_["ended_at"]) == ("ended", 0, before["run"]["ended_at"])
+    after = repo.ok("runs", "show", "--json").json
+    assert {each["id"]: each["outcome"] for each in after["tasks"]} == {
+        "first": "abandoned",
+        "second": "abandoned",
+        "third": "completed",
+    }
+    assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
+    assert "the workflow of this run is not here" in after["remarks"][0]
+    assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
+    assert "waits for somebody" not in repo.ok("runs", "report", "--format", "html").out
+    (shown,) = facts.runs()["runs"]
+    assert (shown["status"], shown["waiting"]) == ("ended", 0)
+    assert (fresh(facts)["run"]["status"], fresh(facts)["run"]["go_on"]) == ("ended", "")
+    facts.close()
+    assert repo.ok("inbox", "--json").json["items"] == []
+    repo.ok("workflow", "new", "next")
+    assert repo.ok("runs", "show", "--json").json["next"] == []
 
 
 def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:
