@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from flows import Flow, begun, result
+from flows import ADA, Flow, begun, result
 
+from sow.domain.crew_plan import Member, WorkflowPlan
 from sow.store import workflow_acts, workflow_design, workflow_questions
 
 AGENT = {"SOW_TASK": "database_agent", "SOW_AGENT": "implementer"}
@@ -158,6 +160,24 @@ def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: 
     assert kinds["approval"]["do"] == "sow workflow approve"
     repo.ok("answer", "w1", "Use less memory")
     assert flow.member()["status"] == "working"
+
+
+def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: Flow):
+    """Approved away, it is in no inbox, whether its question was withdrawn yet or not; nor can that be answered."""
+    for _ in range(3):
+        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
+    design: Any = {"digest": "0" * 64, "sections": {"api_agent": "1" * 64}}
+    workflow_design.checked(flow.home, **design, passed=True, by="sow")
+    assert {each["kind"] for each in repo.ok("inbox", "--json").json["items"]} == {"failed", "approval"}
+    workflow_design.approve(flow.home, **design, actor=ADA, how="test")
+    assert repo.ok("inbox", "--json").json["items"] == []
+    assert "question w1 of agent database_agent cannot be answered any more" in repo.sow("answer", "w1", "Again").err
+    plan = WorkflowPlan()
+    plan.digest = design["digest"]
+    plan.members.append(Member("api_agent", task_id="user_endpoints_1727539284", verifier="api_verifier"))
+    workflow_design.replan(flow.home, plan, [])
+    assert "question" not in flow.member() and flow.member()["status"] == "failed"
+    assert repo.ok("inbox", "--json").json["items"] == []
 
 
 def test_status_without_a_project_mentions_the_workflow(bare_repo: Repo, alone: Flow):

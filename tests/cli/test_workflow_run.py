@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
+from looking import facts_of, fresh
 from workers import wait_for
 from workflow_repo import Flow
 
@@ -84,6 +85,111 @@ def test_a_design_that_nobody_verified_or_approved_waits(repo: Repo, tmp_path: P
     assert not (made.orchestration / "agents/first/task_output/first.txt").exists()
     assert run(made, "--yes").code == 0
     assert made.state["approval"]["how"] == "--yes"
+
+
+ASKS = [
+    {"sow": ["note", "add", "--description", "Unique?", "--context", "c", "--category", "requirements"]},
+    {"sow": ["note", "escalate", "1", "--reason", "not mine"]},
+    {"stand": "blocked"},
+    {"say": "I wait"},
+]
+
+
+@pytest.fixture
+def asking(repo: Repo, tmp_path: Path) -> Flow:
+    """Three agents of which two ask, and a run that waits for the answers."""
+    made = (
+        Flow(repo, tmp_path)
+        .begin()
+        .crew({"first": [], "second": [], "third": []}, groups=[["first", "second", "third"]])
+    )
+    turns = {name: [ASKS, work(name)] for name in ("first", "second")}
+    verifiers = {f"{name}_verifier": PASS for name in ("first", "second", "third")}
+    made.scripted({**turns, "third": [work("third")], **verifiers, "workflow_architect": [[{"say": "You decide."}]]})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert run(made).code == 4
+    assert sorted(asked(repo).values()) == ["w1", "w2"]
+    return made
+
+
+def asked(repo: Repo) -> dict[str, str]:
+    return {each["agent"]: each["number"] for each in repo.ok("inbox", "--json").json["items"]}
+
+
+def drop(flow: Flow, *left: str) -> None:
+    """Let a design without the others be verified and approved."""
+    flow.crew({name: [] for name in left}, groups=[list(left)])
+    flow.repo.ok("workflow", "verify", "--no-agent")
+    assert "first" in asked(flow.repo), "nobody has said yes to it"
+    flow.repo.ok("workflow", "approve")
+
+
+def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None:
+    """With the approval its question leaves the inbox, its log says so, and a late answer hears why; others ask on."""
+    gone, other = asked(repo)["first"], asked(repo)["second"]
+    drop(asking, "second", "third")
+    assert asked(repo) == {"second": other}
+    (entry,) = repo.ok("log", "--list", "--json", "--task", "first").json["entries"]
+    assert (entry["agent"], entry["action"]) == ("workflow_executor", "withdraw")
+    assert f"question {gone}: note_001: Unique?" in entry["text"] and "not in the design any more" in entry["text"]
+    late = repo.sow("answer", gone, "Yes")
+    assert late.code == 2 and f"question {gone} of agent first cannot be answered any more. Withdrawn" in late.err, late
+    assert f"the open questions are: {other}" in late.err
+    assert f"{gone} first" not in repo.ok("workflow", "status").out
+    assert f"sow answer {other} " in repo.ok("workflow", "status").out
+    repo.ok("answer", other, "Yes")
+    assert f"question {other} of agent second is answered already, by ada" in repo.sow("answer", other, "No").err
+
+
+def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> None:
+    """Its journal has the withdrawal and the agent's end once, and its report waits for nobody."""
+    gone = asked(repo)["first"]
+    drop(asking, "second", "third")
+    shown = {each["id"]: each["outcome"] for each in repo.ok("runs", "show", "--json").json["tasks"]}
+    assert (shown["first"], shown["second"]) == ("abandoned", "waiting")
+    assert f"agent first: question {gone} is withdrawn" in run(asking).out
+    again = run(asking, "--json").out
+    assert "withdrawn" not in again and '"abandoned"' not in again
+    asking.crew({"third": []})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert run(asking).code == 0
+    report = repo.ok("runs", "show", "--json").json
+    assert {each["id"]: each["outcome"] for each in report["tasks"]} == {
+        "first": "abandoned",
+        "second": "abandoned",
+        "third": "completed",
+    }
+    assert report["next"] == []
+    assert "first" not in asking.state["members"]
+    assert "cannot be answered any more" in repo.sow("answer", gone, "Yes").err
+
+
+def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
+    """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
+    facts = facts_of(repo)
+    assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == ("waiting", "sow workflow run")
+    before = repo.ok("runs", "show", "--json").json
+    assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
+    repo.ok("workflow", "archive", "--yes")
+    (run_,) = repo.ok("runs", "list", "--json").json["runs"]
+    assert (run_["status"], run_["waiting"], run_["ended_at"]) == ("ended", 0, before["run"]["ended_at"])
+    after = repo.ok("runs", "show", "--json").json
+    assert {each["id"]: each["outcome"] for each in after["tasks"]} == {
+        "first": "abandoned",
+        "second": "abandoned",
+        "third": "completed",
+    }
+    assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
+    assert "the workflow of this run is not here" in after["remarks"][0]
+    assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
+    assert "waits for somebody" not in repo.ok("runs", "report", "--format", "html").out
+    (shown,) = facts.runs()["runs"]
+    assert (shown["status"], shown["waiting"]) == ("ended", 0)
+    assert (fresh(facts)["run"]["status"], fresh(facts)["run"]["go_on"]) == ("ended", "")
+    facts.close()
+    assert repo.ok("inbox", "--json").json["items"] == []
+    repo.ok("workflow", "new", "next")
+    assert repo.ok("runs", "show", "--json").json["next"] == []
 
 
 def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:

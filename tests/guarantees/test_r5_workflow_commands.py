@@ -90,7 +90,7 @@ COMMANDS = {
     "verify": Command("workflow verify --no-agent --yes", designed),
     "approve": Command("workflow approve", verified),
     "archive": Command("workflow archive", crew(ended), "there is no workflow"),
-    "answer": Command("answer w1 blue", crew(asking), "no open question"),
+    "answer": Command("answer w1 blue", crew(asking), "is answered already"),
     "set": Command("workflow set status completion_drive_review", crew(at_work), "completion_drive_review", **AGENT),
     "retry": Command(f"workflow set status working --agent {DATA}", crew(failed), "working and not failed"),
     "escalate": Command("note escalate 1 --reason mine", crew(at_work), "escalated", **AGENT),

@@ -260,6 +260,36 @@ def test_a_remote_that_is_gone_is_said_and_hurts_no_other(here: Repo, remote: Re
     assert (here.root / ".sow/sinks/api/rest.md").is_file()
 
 
+def test_a_ref_that_is_not_there_is_no_unreachable_source(here: Repo, remote: Remote) -> None:
+    """The source is said to lack it, near refs are named, and the sink goes on to follow what it followed."""
+    here.ok("sinks", "install", remote.url, "api", "--ref", "v1")
+    remote.repo.git("branch", "old-style")
+    before = here.snapshot()
+    told = here.sow("sinks", "update", "api", "--ref", "v11")
+    assert (told.code, "unreachable" in told.out) == (1, False), told
+    assert "api: no_ref" in told.out
+    assert f"error: {remote.url} has no branch or tag 'v11'" in told.err
+    assert (
+        f"hint: give one that it has, such as v1, old-style, main; all of them: git ls-remote {remote.url}" in told.err
+    )
+    (known,) = here.sow("sinks", "update", "api", "--ref", "v11", "--json").json["sinks"]
+    assert (known["status"], known["source"]["ref"]) == ("no_ref", "v1")
+    assert here.snapshot() == before
+
+
+def test_a_followed_branch_that_was_deleted_is_said(here: Repo, remote: Remote) -> None:
+    """`update --check` tells that the source has lost the ref, and where it has none at all, no other is named."""
+    remote.repo.git("branch", "draft")
+    here.ok("sinks", "install", remote.url, "api", "--ref", "draft")
+    remote.repo.git("branch", "-D", "draft")
+    (known,) = here.sow("sinks", "update", "--check", "--json").json["sinks"]
+    assert (known["status"], known["problem"]) == ("no_ref", f"{remote.url} has no branch or tag 'draft'")
+    for ref in ("heads/main", "tags/v1"):
+        remote.repo.git("update-ref", "-d", f"refs/{ref}")
+    bare = here.sow("sinks", "update")
+    assert (bare.code, f"hint: see what it has: git ls-remote {remote.url}" in bare.err) == (1, True), bare
+
+
 def test_a_worker_installs_nothing(task_repo: Repo, remote: Remote) -> None:
     """Sinks are the orchestrator's and the person's: a worker reads them, and may not add or change any."""
     task_repo.ok("sinks", "install", remote.url, "api")

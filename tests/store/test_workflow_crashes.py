@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from flows import ADA, Flow, begun, deaths, itself, result
+from flows import ADA, TIME, Flow, begun, deaths, itself, result
 
 from sow.domain import escalation
+from sow.domain.shapes import RunSettings
 from sow.errors import SowError
-from sow.store import archival, member_notes, workflow_acts, workflow_archive, workflow_questions
+from sow.store import archival, member_notes, runs, workflow_acts, workflow_archive, workflow_questions
 from sow.store.home import Home
 
 NAME = "database_agent"
+OTHER = "00000000-0000-4000-8000-000000000000"  # another project
 
 
 def started(flow: Flow) -> None:
@@ -266,6 +268,46 @@ def test_a_whole_workflow_is_put_away_whatever_happens(repo: Repo):
         )
         assert sorted(path.name for path in (flow.root / "orchestration").iterdir()) == ["archive"]
     assert workflow_archive.archived(flow.home) == ["user_management", "user_management-2"]
+
+
+def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
+    """Dying before each change, the same call ends the open run once, and touches no other one."""
+    flow = begun(repo)
+    asked(flow)
+    workflow = flow.folder.workflow()
+    settings: RunSettings = {
+        "max_concurrency": 1,
+        "schedule": "ready",
+        "isolation": "none",
+        "review": "on",
+        "retries": 0,
+    }
+    names = list(workflow["members"])
+    for ident, owner in (("1", workflow["id"]), ("2", OTHER)):
+        folder = runs.create(
+            flow.home,
+            {
+                "id": ident,
+                "project_id": owner,
+                "name": "it",
+                "branch": "feat/auth",
+                "base": "0" * 40,
+                "status": "waiting",
+                "started_at": TIME,
+                "plans": [],
+                "tasks": names,
+                "settings": settings,
+            },
+        )
+        folder.write("task_ended", task=NAME, t=7.5, status="paused")
+    assert list(deaths(flow, away))
+    own, other = runs.listed(flow.home)
+    assert (own.run["status"], other.run["status"]) == ("ended", "waiting")
+    assert [(each["task"], each["status"], each["t"]) for each in own.journal()] == [
+        (NAME, "paused", 7.5),
+        *((name, "abandoned", 7.5) for name in names),
+    ]
+    assert len(list(other.journal())) == 1
 
 
 def away(home: Home) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crews import PERSON_, Script, Stage, Turn, design, good, member, plan_text
+from crews import PERSON_, Script, Stage, Turn, design, good, member, plan_text, write_design
 
 from sow.agents.registry import AgentRegistry
 from sow.domain import contract_block
@@ -252,6 +252,31 @@ def test_nobody_is_dropped_from_the_plan_without_a_word(stage: Stage) -> None:
     stage.approve()
     assert stage.run(good) == 0
     assert set(stage.statuses()) == {"data", "page"}
+
+
+def test_an_agent_that_is_dropped_while_it_asks_is_told_as_gone(stage: Stage) -> None:
+    """Approved away during the run, its question is withdrawn in the journal, and nobody waits for it."""
+    design(stage.home(), [member("data"), member("api")], [["data", "api"]])
+
+    def script(turn: Turn) -> str | Outcome:
+        if turn.role == "design-verifier":
+            return "Quality Control: GREEN"
+        if turn.role == "workflow-architect" and "question" not in stage.members()["data"]:
+            return turn.decide("user")
+        if turn.role == "workflow-architect":
+            write_design(stage.home(), [member("api")])
+            return turn.decide("answer")
+        if turn.name == "data" or (turn.name == "api" and turn.kind == "spawn"):
+            turn.escalate("Which colour?")
+            turn.set("blocked")
+            return "blocked"
+        return good(turn)
+
+    assert stage.run(script, at_once=1, yes=True) == 0
+    (told,) = stage.told("answered")
+    assert (told["task"], told["number"], told["withdrawn"]) == ("data", "w1", True)
+    assert [each["status"] for each in stage.told("task_ended") if each["task"] == "data"] == ["paused", "abandoned"]
+    assert set(stage.statuses()) == {"api"}
 
 
 def test_a_change_can_be_approved_while_the_others_go_on(stage: Stage) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sow.knowledge.polling import Polled
 
 COLOURS = {polling.NEW: "yellow", keepers.UPDATED: "green", keepers.EDITED: "yellow", keepers.FAILED: "red",
-           polling.UNREACHABLE: "red", polling.FOREIGN: "red", polling.MISSING: "yellow"}  # fmt: skip
+           polling.MISSING: "yellow", **dict.fromkeys(polling.BAD, "red")}  # fmt: skip
 SHORT = 10
 BAD = (*polling.BAD, keepers.FAILED, keepers.EDITED)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 MOST_LINES = 20  # of one question
+LONGEST = 10  # digits of a number
 YES = ("y", "yes", "approve", "approved", "ok")
 ALWAYS = "leave --always out"
 NO = ("n", "no", "reject", "rejected")
@@ -115,7 +116,20 @@ def _find(home: Home, question: str) -> Item:
         if each["task"] and each["task"] == digits:
             return each
     numbers = ", ".join(str(each["number"] or each["task"]) for each in found) or "none"
-    raise SowError(f"there is no open question {question!r}", f"the open questions are: {numbers}; see 'sow inbox'")
+    why = _why_closed(home, digits) or f"there is no open question {question!r}"
+    raise SowError(why, f"the open questions are: {numbers}; see 'sow inbox'")
+
+
+def _why_closed(home: Home, number: str) -> str:
+    """Why an agent's question is not open any more; nothing where that is not known."""
+    digits = number[1:]
+    if number[:1] != "w" or not (digits.isascii() and digits.isdigit() and len(digits) < LONGEST):
+        return ""
+    from sow.store import workflow_questions
+    from sow.store.workflow import WorkflowFolder
+
+    folder = WorkflowFolder(home)
+    return workflow_questions.why_closed(folder.workflow(), int(digits)) if folder.exists() else ""
 
 
 def _is_asked(each: Item) -> bool:

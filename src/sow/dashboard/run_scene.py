@@ -75,6 +75,7 @@ class RunScene:
         run, scene = self.folder.run, self.scene
         plans = [each["path"] for each in run["plans"]]
         left = scene.left(now) if self.live else None
+        over = run["status"] == "ended" and report_crew.is_gone(self.folder.home, run)
         moment = now if self.live else self.timeline.moment
         return {
             "id": run["id"],
@@ -92,7 +93,7 @@ class RunScene:
             "slots": scene.slots,
             "stops": list(scene.stops.values()) if self.live else [],
             "pauses": dict(scene.pauses) if self.live else {},
-            "go_on": report_next.again(plans),
+            "go_on": report_next.again(plans) if not over else "",
         }
 
 

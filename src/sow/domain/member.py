@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.crew_plan import Member
-    from sow.domain.shapes import MemberState, Note, VerificationResults
+    from sow.domain.shapes import MemberState, Note, VerificationResults, Workflow
 
 # A doer works and says so; verifying, failing and ending belong to the Executor and the verifier.
 DOER_MOVES = frozenset({"review", "block", "submit", "rework"})
@@ -43,6 +43,13 @@ def fresh(task_id: str, *, kind: str, agent: str, verifier: str) -> MemberState:
         "outputs": [],
         "read": {},
     }
+
+
+def is_dropped(name: str, workflow: Workflow) -> bool:
+    """Whether an agent has begun, and the approved design is without it; an architect comes when it is asked."""
+    member, word = workflow["members"][name], workflow.get("approval")
+    begun = member["status"] != WORKFLOW_AGENT.start and member["kind"] != "solution_architect"
+    return begun and word is not None and name not in word["sections"]
 
 
 def waits_for(needed: Iterable[str], statuses: Mapping[str, str]) -> list[str]:

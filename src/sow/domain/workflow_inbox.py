@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.inbox import Item, held_up, item
+from sow.domain.member import is_dropped
 from sow.domain.workflow_agent import DONE
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ def items(workflow: Workflow) -> list[Item]:
     """The questions of its agents, those that failed, and a design that waits for approval."""
     members = workflow["members"]
     waits = {name: each["dependencies"] for name, each in members.items() if each["status"] not in DONE}
-    asking = [name for name, each in members.items() if _asks(each)]
+    asking = [name for name, each in members.items() if _asks(each) and not is_dropped(name, workflow)]
     held = held_up(members, waits, asking)
     found = [_of_agent(name, members[name], held[name]) for name in asking]
     return [*found, *_approval(workflow, len(waits))]

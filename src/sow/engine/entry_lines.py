@@ -119,6 +119,8 @@ def how_to_answer(task: str, number: str) -> str:
 
 
 def _answered(entry: Entry, scene: Scene) -> str:
+    if entry.data.get("withdrawn") is True:
+        return f"question {entry.word('number')} is withdrawn"
     origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
     return f"question {entry.word('number')} is answered{origin}"
 

@@ -15,17 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from sow.domain.shapes import Run
     from sow.store.home import Home
     from sow.store.runs import RunFolder
 
     Document = dict[str, Any]
+
+# Nothing can be done about such a run: a command would meet the workflow that is here now.
+GONE = (
+    "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
+)
 
 
 def facts(home: Home, folder: RunFolder) -> Document:
     """All that is known of a run; what cannot be read is said among its remarks, and is no obstacle."""
     run = folder.run
     history, remarks = _history(folder)
-    states, more = _states(home, run["project_id"])
+    states, more = _states(home, run)
     remarks += more
     live = runs.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
@@ -44,7 +50,7 @@ def facts(home: Home, folder: RunFolder) -> Document:
         "limits": history.limits,
         "stops": history.stops,
         "remarks": remarks,
-        "next": report_next.steps(known, rows),
+        "next": report_next.steps(known, rows) if GONE not in remarks else [],
     }
 
 
@@ -100,9 +106,12 @@ def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
     return history, [] if history.calls else ["it has no journal: times, checks and reviews are known only in part"]
 
 
-def _states(home: Home, project_id: str) -> tuple[dict[str, Document], list[str]]:
+def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
     """The present states of the tasks, or of the crew; none where the project is gone, or another is there."""
+    project_id = run["project_id"]
     try:
+        if report_crew.is_gone(home, run):
+            return {}, [GONE]
         crew = report_crew.states(home, project_id)
         if crew is not None:
             return crew, []

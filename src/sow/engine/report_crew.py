@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from sow.domain.member import is_dropped
+from sow.errors import SowError
 from sow.store.workflow import WorkflowFolder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.shapes import MemberState, Workflow
+    from sow.domain.shapes import MemberState, Run, Workflow
     from sow.store.home import Home
 
 # The words of an agent's own lifecycle as a task has them; the others are the same.
@@ -36,7 +38,10 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
 
 def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
     """Every agent in the words of a task, by its name."""
-    return {name: _task(member) for name, member in workflow["members"].items()}
+    return {
+        name: _task(member) if not is_dropped(name, workflow) else {**_task(member), "status": "abandoned"}
+        for name, member in workflow["members"].items()
+    }
 
 
 def status_of(word: str) -> str:
@@ -58,6 +63,17 @@ def _task(member: MemberState) -> dict[str, Any]:
     if asks:
         task["question"] = {"number": f"w{member['question']['number']}", "text": member["question"]["text"]}
     return task
+
+
+def is_gone(home: Home, run: Run) -> bool:
+    """Whether a run is one of a workflow that is not here: put away, or on another branch."""
+    if not is_crew([each["path"] for each in run["plans"]]):
+        return False
+    folder = WorkflowFolder(home)
+    try:
+        return not folder.exists() or folder.workflow()["id"] != run["project_id"]
+    except SowError:  # it is here, and broken
+        return False
 
 
 def is_crew(plans: list[str]) -> bool:

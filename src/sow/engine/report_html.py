@@ -101,7 +101,7 @@ def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
         return "running", LOOKS["running"]
     if counts["failed"]:
         return "something failed", LOOKS["failed"]
-    if counts["waiting"] or run["exit"] == 4:
+    if counts["waiting"] or (run["exit"] == 4 and run["status"] != "ended"):
         return "waits for somebody", LOOKS["waiting"]
     if counts["total"] and counts["completed"] + counts["abandoned"] == counts["total"]:
         return "all done", LOOKS["completed"]

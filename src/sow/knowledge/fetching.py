@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain import source as sources
+from sow.domain.branch_name import is_branch_name
 from sow.errors import Failed, SowError
 from sow.knowledge import tree_listing
 from sow.knowledge.tree_listing import LINK, MODULE
@@ -25,6 +26,8 @@ LOCKED = ("could not read Username", "could not read Password", "terminal prompt
 ABSENT = ("does not appear to be a git repository", "does not exist", "not found", "No such file or directory")
 WHOLE = "* -filter -ident -working-tree-encoding -text\n"  # no program is run on a file, and none is changed
 
+MOST_REFS, LONGEST_REF = 1000, 100  # of those that are looked at for a hint
+NAMED = 6
 PARTS = "git -c uploadpack.allowFilter=true upload-pack"  # a repository on this machine sends single folders, too
 
 
@@ -40,13 +43,14 @@ class Limits:
 
 
 class Found:
-    """The commit that a ref is at its remote now, or why nobody can say."""
+    """The commit that a ref is at its remote now, or why nobody can say; `reached` tells whether the remote spoke."""
 
-    __slots__ = ("commit", "problem")
+    __slots__ = ("commit", "problem", "reached")
 
-    def __init__(self, commit: str = "", problem: SowError | None = None) -> None:
+    def __init__(self, commit: str = "", problem: SowError | None = None, *, reached: bool = True) -> None:
         self.commit = commit
         self.problem = problem
+        self.reached = reached
 
 
 def resolve(url: str, ref: str, *, seconds: float) -> str:
@@ -62,6 +66,8 @@ def resolve_all(wanted: Sequence[tuple[str, str]], *, seconds: float) -> list[Fo
     asked = [(url, ref) for url, ref in dict.fromkeys(wanted) if not sources.is_commit(ref)]
     answers = remote.run_all([Ask(["ls-remote", "--", url, *_patterns(ref)]) for url, ref in asked], timeout=seconds)
     known = {each: _found(*each, answer, seconds) for each, answer in zip(asked, answers, strict=True)}
+    absent = [(url, ref) for (url, ref), found in known.items() if found.reached and found.problem and ref]
+    known |= dict(zip(absent, _without(absent, seconds), strict=True))
     return [Found(ref) if sources.is_commit(ref) else known[url, ref] for url, ref in wanted]
 
 
@@ -71,13 +77,37 @@ def _patterns(ref: str) -> list[str]:
 
 def _found(url: str, ref: str, answer: Answer, seconds: float) -> Found:
     if answer.code or answer.stopped:
-        return Found(problem=_problem(url, answer, seconds))
+        return Found(problem=_problem(url, answer, seconds), reached=False)
     refs = {name: commit for commit, _, name in (line.partition("\t") for line in answer.out.splitlines())}
     commit = next((refs[each] for each in _patterns(ref) if each in refs), "")
     if sources.is_commit(commit):
         return Found(commit)
+    return Found(problem=_absent(url, ref, ""))
+
+
+def _absent(url: str, ref: str, some: str) -> SowError:
     what = f"no branch or tag {ref!r}" if ref else "no commit"
-    return Found(problem=SowError(f"{url} has {what}", f"see what it has: git ls-remote {url}"))
+    return SowError(f"{url} has {what}", f"{some or 'see what it has'}: git ls-remote {url}")
+
+
+def _without(absent: Sequence[tuple[str, str]], seconds: float) -> list[Found]:
+    """What is said of refs that their remotes do not have: each remote is asked once more, for those that it has."""
+    asks = [Ask(["ls-remote", "--heads", "--tags", "--refs", "--", url]) for url, _ in absent]
+    answers = remote.run_all(asks, timeout=seconds)
+    return [
+        Found(problem=_absent(url, ref, _some(ref, answer))) for (url, ref), answer in zip(absent, answers, strict=True)
+    ]
+
+
+def _some(ref: str, answer: Answer) -> str:
+    """A few branches and tags of a remote, the most similar first; nothing where it does not tell."""
+    import difflib
+
+    lines = () if answer.code or answer.stopped else answer.out.splitlines()[:MOST_REFS]
+    names = [line.partition("\t")[2].removeprefix("refs/heads/").removeprefix("refs/tags/") for line in lines]
+    names = list(dict.fromkeys(each for each in names if len(each) <= LONGEST_REF and is_branch_name(each)))
+    near = difflib.get_close_matches(ref[:LONGEST_REF], names, n=NAMED, cutoff=0.0)
+    return f"give one that it has, such as {', '.join(near)}; all of them" if near else ""
 
 
 def _problem(url: str, answer: Answer, seconds: float) -> SowError:

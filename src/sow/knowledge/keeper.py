@@ -185,7 +185,8 @@ class Keeper:
         stale = polled.status in (polling.NEW, polling.MISSING) or (moved and bool(polled.commit))
         edited = polled.status in (polling.CURRENT, polling.PINNED) and self.is_edited(entry)
         if not stale and not (edited and force):
-            return Renewed(entry, EDITED if edited else polled.status, problem=polled.problem)
+            stays = known if polled.problem else entry  # nothing is followed that is not there
+            return Renewed(stays, EDITED if edited else polled.status, problem=polled.problem)
         with Scratch(self.home) as scratch:
             made, remarks = self.fetch(scratch, entry["source"], polled.commit)
             whole = self._finished(self.by_hand(entry), made, polled.commit)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-CURRENT, NEW, PINNED, MISSING, FOREIGN, UNREACHABLE, LINKED = (
-    "current", "new", "pinned", "missing", "foreign", "unreachable", "linked",
+CURRENT, NEW, PINNED, MISSING, FOREIGN, UNREACHABLE, NO_REF, LINKED = (
+    "current", "new", "pinned", "missing", "foreign", "unreachable", "no_ref", "linked",
 )  # fmt: skip
-BAD = (FOREIGN, UNREACHABLE)
+BAD = (FOREIGN, UNREACHABLE, NO_REF)
 
 
 class Polled:
@@ -63,7 +63,7 @@ def _early(entry: Any, mine: list[Any], folder: str) -> Polled | None:
 
 def _judged(entry: Any, found: fetching.Found, folder: str) -> Polled:
     if found.problem:
-        return Polled(entry, UNREACHABLE, problem=found.problem)
+        return Polled(entry, NO_REF if found.reached else UNREACHABLE, problem=found.problem)
     if not os.path.isdir(f"{folder}/{entry['name']}"):
         return Polled(entry, MISSING, commit=found.commit)
     if found.commit != entry.get("pin"):

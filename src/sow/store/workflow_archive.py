@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store import kept, unfinished
+from sow.store import kept, unfinished, workflow_runs
 from sow.store.archival import free_name
 from sow.store.disk import failure, list_folder, sync_folder
 from sow.store.workflow import COPY, VIEW_COPY, WorkflowFolder
@@ -24,7 +24,7 @@ def put_away(home: Home, name: str = "", *, force: bool = False) -> str:
     """Move the workflow into archive/, and say where it is; one that has not ended only with `force`.
 
     A name that is given must be free; without one it is the workflow's, with a number behind it where that is taken.
-    The state moves last, so that a call that was cut off can be made again.
+    Its runs end first, and the state moves last, so that a call that was cut off can be made again.
     """
     with home.lock():
         finish(home)
@@ -37,6 +37,7 @@ def put_away(home: Home, name: str = "", *, force: bool = False) -> str:
             )
         if name and os.path.lexists(f"{folder.archive_folder}/{name}"):
             raise SowError(f"there is an archive {name} already", "give another name, or none")
+        workflow_runs.end(home, workflow)
         unfinished.sweep(folder.path)
         aside = folder.make_folder(ARCHIVE, f".{name or workflow['name']}.tmp")
         # Without its copies nothing that has been moved is taken for lost, and brought back, after a crash.

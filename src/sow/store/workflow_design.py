@@ -13,6 +13,7 @@ from sow.store import kept, workflow_archive
 from sow.store.schema import VERSION
 from sow.store.workflow import COPY, WorkflowFolder
 from sow.store.workflow_opened import Opened
+from sow.store.workflow_questions import DROPPED, withdraw
 from sow.system import clock, identity
 
 TYPE_CHECKING = False
@@ -93,7 +94,8 @@ def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Acto
 def replan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only: Sequence[str] | None = None) -> None:
     """Take the crew from the plan: new agents are pending, known ones keep what they have done.
 
-    With `only`, the sections of other agents stay as they are. Who is in no plan any more goes, unless it has begun.
+    With `only`, the sections of other agents stay as they are. Who is in no plan any more goes, unless it has begun;
+    and once a person has approved that, nobody is asked what such an agent wanted to know.
     """
     with home.lock():
         opened = Opened(home)
@@ -109,6 +111,9 @@ def replan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only:
         word = workflow.get("approval", {}).get("sections", {})  # without a new one nobody is dropped
         left = {name: each for name, each in before.items() if name not in crew and (name in word or _stays(each))}
         workflow["members"] = {**crew, **left}
+        for name in left:
+            if member.is_dropped(name, workflow):
+                withdraw(opened, name, DROPPED)
         workflow["task_id"] = plan.task_id or workflow["task_id"]
         workflow["plan_digest"] = plan.digest
         for name in crew:

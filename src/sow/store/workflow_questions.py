@@ -9,7 +9,7 @@ from sow.domain import text as texts
 from sow.domain.actor import ORCHESTRATOR, PERSON, Actor
 from sow.domain.crew_plan import ARCHITECT
 from sow.errors import SowError
-from sow.store import archival, notes
+from sow.store import archival, log, notes
 from sow.store.workflow_opened import Changed, Opened
 from sow.system import clock
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sow.domain.escalation import Decision
-    from sow.domain.shapes import AnsweredMember, Escalation, MemberState, Note
+    from sow.domain.shapes import AnsweredMember, Escalation, MemberState, Note, Workflow
     from sow.store.home import Home
 
 MOST_ANSWER = 100_000
 WITHDRAWN = "Withdrawn: nobody waits for this work any more."
+DROPPED = "Withdrawn: the agent is not in the design any more."
+EXECUTOR = "workflow_executor"
 ACTORS = {
     "user": Actor(kind=PERSON, name="user"),
-    "workflow_executor": Actor(kind=ORCHESTRATOR, name="workflow_executor"),
+    EXECUTOR: Actor(kind=ORCHESTRATOR, name=EXECUTOR),
 }
 
 
@@ -149,12 +151,55 @@ def answer(home: Home, number: int, text: str, *, actor: Actor) -> Changed:
 
 def _asking(opened: Opened, number: int) -> str:
     """The agent that asks the question of this number."""
-    crew = opened.workflow["members"]
-    waiting = {member["question"]["number"]: name for name, member in crew.items() if "question" in member}
+    workflow = opened.workflow
+    crew = workflow["members"]
+    waiting = {
+        member["question"]["number"]: name
+        for name, member in crew.items()
+        if "question" in member and not rules.is_dropped(name, workflow)
+    }
     if number in waiting:
         return waiting[number]
     known = ", ".join(f"w{each}" for each in sorted(waiting)) or "none"
-    raise SowError(f"there is no open question w{number}", f"the open questions are: {known}; see 'sow inbox'")
+    why = why_closed(workflow, number) or f"there is no open question w{number}"
+    raise SowError(why, f"the open questions are: {known}; see 'sow inbox'")
+
+
+def why_closed(workflow: Workflow, number: int) -> str:
+    """Why a question that was asked once cannot be answered any more; nothing for one that nobody ever asked."""
+    for each in workflow.get("answers", []):
+        if each["number"] == number and each["answered_by"] == EXECUTOR:
+            return f"question w{number} of agent {each['member']} cannot be answered any more. {each['answer']}"
+        if each["number"] == number:
+            return f"question w{number} of agent {each['member']} is answered already, by {each['answered_by']}"
+    for name, member in workflow["members"].items():
+        if "question" in member and member["question"]["number"] == number and rules.is_dropped(name, workflow):
+            return f"question w{number} of agent {name} cannot be answered any more. {DROPPED}"
+    return ""
+
+
+def withdraw(opened: Opened, name: str, why: str) -> None:
+    """Take back what an agent asks and nobody needs to know any more; the caller saves.
+
+    The history has it, by which a late answer is told why it comes too late, and so has the log on the agent's desk.
+    """
+    member: MemberState = {**opened.member(name)}
+    question = member.pop("question", None)
+    if question is None:
+        return
+    now = clock.now()
+    closed: AnsweredMember = {
+        **question,
+        "member": name,
+        "answer": why,
+        "answered_at": now,
+        "answered_by": EXECUTOR,
+    }
+    opened.workflow["answers"] = [*opened.workflow.get("answers", []), closed]
+    opened.workflow["members"][name] = member
+    entry = {"timestamp": now, "agent": EXECUTOR, "action": "withdraw", "result": "info", "files": []}
+    text = f"question w{question['number']}: {question['text']}\n{why}"
+    log.append(opened.home, opened.desk(name).log_path, {**entry, "text": text})  # type: ignore[typeddict-item]
 
 
 def assign(
@@ -196,8 +241,9 @@ def dismiss(home: Home, name: str) -> list[str]:
 
 def _let_go(opened: Opened, name: str, *, reason: str) -> None:
     """Close what an agent left open, and archive its session: no note of it keeps the workflow from its end."""
+    withdraw(opened, name, WITHDRAWN)
     desk = opened.desk(name)
     left = [each for each in opened.notes(name) if each["status"] != "resolved"]
     if left:
-        notes.replace(desk, [_resolved(each, WITHDRAWN, "workflow_executor") for each in left], desk.owner)
+        notes.replace(desk, [_resolved(each, WITHDRAWN, EXECUTOR) for each in left], desk.owner)
     opened.remarks += archival.archive(desk, reason=reason)

@@ -8,6 +8,7 @@ from sow.engine.loop import DONE, STOPPED, WAITS
 from sow.errors import SowError
 from sow.store import workflow_acts, workflow_questions
 from sow.system import clock
+from sow.workflows.run import LEFT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,13 +42,23 @@ def _complete(deck: Deck) -> list[str]:
         if member["kind"] == ARCHITECT and member["status"] == "pending":
             continue  # nobody ever asked it
         if name not in doers and member["status"] not in VERIFIED:
-            said += workflow_questions.dismiss(deck.home, name)
+            said += _dismiss(deck, name)
             continue
         remarks = workflow_acts.complete_member(deck.home, name).remarks
         said += [each for each in remarks if "not archived" in each]
         for each in remarks:
             deck.ship.tell("archived", task=name, file=each[:500])
     workflow_acts.set_progress(deck.home, "completed")
+    return said
+
+
+def _dismiss(deck: Deck, name: str) -> list[str]:
+    """Let an agent go; the journal says so, unless it did when the agent's question was withdrawn."""
+    answers = deck.workflow().get("answers", [])
+    told = any(each["member"] == name and each["answered_by"] == workflow_questions.EXECUTOR for each in answers)
+    said = workflow_questions.dismiss(deck.home, name)
+    if not told:
+        deck.ship.tell("task_ended", task=name, **LEFT, reason=workflow_questions.WITHDRAWN)
     return said
 
 

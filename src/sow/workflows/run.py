@@ -6,6 +6,7 @@ import os
 
 from sow.domain import graph
 from sow.domain.decide import Board, Job
+from sow.domain.member import is_dropped
 from sow.domain.workflow_agent import DONE
 from sow.engine.loop import Loop
 from sow.store import restoring, workflow_acts, workflow_design, workflow_questions
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # A stage as the board knows it; where somebody works, the job waits to be started.
 BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
 SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
+
+LEFT = {"status": "abandoned", "result": None, "retry_count": 0}  # who is in the crew no more
 
 
 class CrewLoop(Loop):
@@ -134,6 +137,7 @@ class CrewLoop(Loop):
         if set(self.deck.doers()) == set(known) and all(members[name]["status"] in DONE for name in done):
             return
         self.board = self.make_board()
+        self.tell_answers()
         for pool in self.ship.folder.run.get("pools", ()):
             self._rest(pool["executor"], pool["until"])
 
@@ -150,10 +154,22 @@ class CrewLoop(Loop):
         found = (each["answered_by"] for each in given if f"w{each['number']}" == number and each["member"] == ident)
         return next(found, None)
 
+    def tell_answers(self) -> None:
+        """What was withdrawn is in the journal too, with the end of an agent that the design has no more."""
+        for ident, number in list(self.asked):
+            if self.who_answered(ident, number) == workflow_questions.EXECUTOR:
+                self.ship.tell(
+                    "answered", task=ident, number=number, origin=workflow_questions.EXECUTOR, withdrawn=True
+                )
+                workflow = self.deck.workflow()
+                if ident not in workflow["members"] or is_dropped(ident, workflow):
+                    self.ship.tell("task_ended", task=ident, **LEFT, reason=workflow_questions.DROPPED)
+        super().tell_answers()
+
     def end_facts(self, ident: str) -> dict[str, Any]:
         state = self.deck.workflow()["members"].get(ident)
         if state is None or ident not in self.deck.doers():
-            return {"status": "abandoned", "result": None, "retry_count": 0}
+            return dict(LEFT)
         status = "paused" if "question" in state and state["status"] != "failed" else state["status"]
         result = state.get("result", {}).get("result")
         return {"status": SETTLED.get(status, status), "result": result, "retry_count": state["rounds"]}
