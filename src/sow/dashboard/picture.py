@@ -87,6 +87,12 @@ class Picture:
         for ident in self.web.around(change.tasks):
             self.shown.pop(ident, None)
 
+    def distrust(self) -> None:
+        """Let the next look read everything again: the last one was broken off halfway."""
+        self.cache.distrust()
+        self.stamps = self.crew.stamps = None
+        self.shelf.stamps, self.shown = {}, {}
+
     def _look_crew(self, change: Change) -> None:
         before = self.crew.glance
         if self.crew.look():
