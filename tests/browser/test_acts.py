@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from browser.gated import Gated, card, done
 from browser.shop_run import settings
@@ -108,6 +109,28 @@ def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: 
     second.get_by_test_id("go-abandon").click()
     tabs.allow("status of 409", "status of 422")
     assert repo.task("010")["status"] == "in_progress"
+
+
+@pytest.mark.parametrize("route", ["inbox", "task/010"])
+def test_a_task_is_abandoned(repo: Any, serve: Any, tabs: Tabs, route: str):
+    """In the inbox and on its own page a task is given up: its file has the reason, and the board a column for it."""
+    from playwright.sync_api import expect
+
+    repo.ok("task", "create", "--name", "Never", "--agent", "implementer")
+    for status in ("in_progress", "failed"):
+        repo.ok("task", "set", "--id", "010", "status", status)
+    server = serve(repo)
+    watching = tabs.visit(server)
+    card(watching, "010", "failed").wait_for()
+    page = tabs.visit(server, route)
+    do(page, "abandon", "Nobody <wants> it")
+    card(watching, "010", "abandoned").wait_for()
+    expect(watching.get_by_test_id("count-failed")).to_have_text("0")
+    state = yaml.safe_load(repo.state("010"))["task"]
+    assert (state["status"], state["abandoned_reason"]) == ("abandoned", "Nobody <wants> it")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    page.goto(server.at("board"))
+    card(page, "010", "abandoned").wait_for()
 
 
 def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):
