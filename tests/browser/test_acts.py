@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from browser.gated import Gated, card, done
-from browser.shop_run import settings
-from browser.tabs import Tabs
+from browser.shop_run import WAITS, settings
+from browser.tabs import Tabs, shifted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -60,6 +60,32 @@ def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
     assert gated.ended() == 0
     prompt = gated.repo.root / ".sow/local/sessions/010/1/turn-002.prompt"
     assert "Green, like the <grass>" in prompt.read_text()
+
+
+def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
+    """While a run goes on and asks more, the first question stays where it is, with what is being typed into it."""
+    from playwright.sync_api import expect
+
+    asks = {f"t0{n}0": [[gated.waiting(f"0{n}0"), {"ask": ASK}], done()] for n in (2, 3)}
+    gated.work("{task}", t010=[[{"ask": ASK}], done()], **asks)
+    gated.start("First", "Second", "Third", "Fourth")
+    gated.says("010", "paused")
+    page = tabs.visit(serve(gated.repo), "inbox")
+    field = page.get_by_test_id("ask-1").get_by_test_id("text-answer")
+    field.fill("Gre")
+    place = field.bounding_box()
+    for number, task in enumerate(("020", "030"), 2):
+        gated.open(task)
+        expect(page.get_by_test_id(f"ask-{number}")).to_contain_text(ASK)
+    gated.open("040")
+    gated.says("040", "completed")
+    expect(page.get_by_test_id("inbox-count")).to_contain_text("3")
+    assert (field.bounding_box(), field.input_value()) == (place, "Gre")
+    assert shifted(page) < 0.1, page.evaluate("window.__shifts")
+    for number in (1, 2, 3):
+        gated.repo.ok("answer", str(number), "Green")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    assert gated.ended() in (0, WAITS)
 
 
 def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
