@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from browser.gated import Gated, card, done
-from browser.shop_run import settings
-from browser.tabs import Tabs
+from browser.shop_run import WAITS, settings
+from browser.tabs import Tabs, shifted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -61,6 +62,32 @@ def test_an_answer_lets_the_run_go_on(gated: Gated, serve: Any, tabs: Tabs):
     assert "Green, like the <grass>" in prompt.read_text()
 
 
+def test_the_inbox_does_not_jump(gated: Gated, serve: Any, tabs: Tabs):
+    """While a run goes on and asks more, the first question stays where it is, with what is being typed into it."""
+    from playwright.sync_api import expect
+
+    asks = {f"t0{n}0": [[gated.waiting(f"0{n}0"), {"ask": ASK}], done()] for n in (2, 3)}
+    gated.work("{task}", t010=[[{"ask": ASK}], done()], **asks)
+    gated.start("First", "Second", "Third", "Fourth")
+    gated.says("010", "paused")
+    page = tabs.visit(serve(gated.repo), "inbox")
+    field = page.get_by_test_id("ask-1").get_by_test_id("text-answer")
+    field.fill("Gre")
+    place = field.bounding_box()
+    for number, task in enumerate(("020", "030"), 2):
+        gated.open(task)
+        expect(page.get_by_test_id(f"ask-{number}")).to_contain_text(ASK)
+    gated.open("040")
+    gated.says("040", "completed")
+    expect(page.get_by_test_id("inbox-count")).to_contain_text("3")
+    assert (field.bounding_box(), field.input_value()) == (place, "Gre")
+    assert shifted(page) < 0.1, page.evaluate("window.__shifts")
+    for number in (1, 2, 3):
+        gated.repo.ok("answer", str(number), "Green")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    assert gated.ended() in (0, WAITS)
+
+
 def test_work_is_approved_and_sent_back(repo: Any, serve: Any, tabs: Tabs):
     """On a task's page handed-in work is approved, or goes back with words; both are what the commands leave."""
     from playwright.sync_api import expect
@@ -108,6 +135,28 @@ def test_a_failed_task_is_tried_again_or_abandoned(repo: Any, serve: Any, tabs: 
     second.get_by_test_id("go-abandon").click()
     tabs.allow("status of 409", "status of 422")
     assert repo.task("010")["status"] == "in_progress"
+
+
+@pytest.mark.parametrize("route", ["inbox", "task/010"])
+def test_a_task_is_abandoned(repo: Any, serve: Any, tabs: Tabs, route: str):
+    """In the inbox and on its own page a task is given up: its file has the reason, and the board a column for it."""
+    from playwright.sync_api import expect
+
+    repo.ok("task", "create", "--name", "Never", "--agent", "implementer")
+    for status in ("in_progress", "failed"):
+        repo.ok("task", "set", "--id", "010", "status", status)
+    server = serve(repo)
+    watching = tabs.visit(server)
+    card(watching, "010", "failed").wait_for()
+    page = tabs.visit(server, route)
+    do(page, "abandon", "Nobody <wants> it")
+    card(watching, "010", "abandoned").wait_for()
+    expect(watching.get_by_test_id("count-failed")).to_have_text("0")
+    state = yaml.safe_load(repo.state("010"))["task"]
+    assert (state["status"], state["abandoned_reason"]) == ("abandoned", "Nobody <wants> it")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    page.goto(server.at("board"))
+    card(page, "010", "abandoned").wait_for()
 
 
 def test_the_inbox_says_why(repo: Any, serve: Any, tabs: Tabs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,6 +14,21 @@ from browser.going import settled
 from browser.judge import focused
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs, shifted
+
+# Where every card stood whenever the browser laid the page out, from the first time on.
+TRACE = """
+window.__places = [];
+const look = () => {
+  const found = [...document.querySelectorAll('.board [data-row]')].map((card) => {
+    const place = card.getBoundingClientRect();
+    return [card.dataset.testid, Math.round(place.top), Math.round(place.height)];
+  });
+  const places = JSON.stringify(found.sort((one, other) => one[1] - other[1]));
+  if (found.length && window.__places.at(-1) !== places) window.__places.push(places);
+  requestAnimationFrame(look);
+};
+requestAnimationFrame(look);
+"""
 
 
 @pytest.fixture
@@ -45,6 +61,24 @@ def test_the_board_follows_a_run(gated: Gated, serve: Any, tabs: Tabs):
     late = tabs.visit(server)
     expect(late.get_by_test_id("count-completed")).to_have_text("3")
     assert late.get_by_test_id("live-line").inner_text()
+
+
+def test_a_phone_shows_the_last_order_first(repo: Any, serve: Any, tabs: Tabs):
+    """On a phone every card stands at once where it stays, what needs the person first, however long its text is."""
+    name = "A name that is so long that a phone needs more than one line for it"
+    for number, status in enumerate(("needs_review", "failed", "paused", "in_progress", "pending"), 1):
+        repo.ok("task", "create", "--name", f"{name} {number}" if number % 2 else "Short", "--agent", "implementer")
+        for step in ("in_progress", status)[: 0 if status == "pending" else 2 if status != "in_progress" else 1]:
+            reason = ["--reason", "Which colour?"] if step == "paused" else []
+            repo.ok("task", "set", "--id", f"0{number}0", "status", step, *reason)
+    page = tabs.visit(serve(repo), phone=True)
+    page.context.add_init_script(TRACE)
+    page.reload()
+    card(page, "050", "pending").wait_for()
+    settled(page)
+    (places,) = page.evaluate("window.__places")
+    shown = [name for name, _, _ in json.loads(places)]
+    assert shown == ["card-030", "card-020", "card-040", "card-010", "card-050"]
 
 
 def test_a_card_tells_what_was_found(finished: tuple[ShopRun, Dashboard], tabs: Tabs):

@@ -6,15 +6,20 @@ import json
 import shutil
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Repo
+from journals import home_of
+from stumbling import Stumbling
 
 from browser.dashboard import free_port
 from browser.gated import Gated, card
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
+from sow.dashboard.server import Server
 
 GONE = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_CONNECTION_RESET")
 GONE += ("net::ERR_EMPTY_RESPONSE", "net::ERR_ABORTED")
@@ -23,6 +28,17 @@ GONE += ("net::ERR_EMPTY_RESPONSE", "net::ERR_ABORTED")
 @pytest.fixture
 def gated(harbour: Any) -> Gated:
     return Gated(harbour)
+
+
+@pytest.fixture
+def stumbling(task_repo: Repo) -> Iterator[tuple[Stumbling, str]]:
+    """A server of this process whose looks a test lets fail, and its address."""
+    home = home_of(task_repo)
+    server = Server(home, task_repo.environment, person="ada", port=free_port())
+    picture = server.listener.facts.watch.picture = Stumbling(home)
+    server.start()
+    yield picture, server.address
+    server.stop()
 
 
 def newest_run(root: Path) -> Path:
@@ -123,3 +139,22 @@ def test_a_port_in_use_is_no_trouble(repo: Any, serve: Any, tabs: Tabs):
         server = serve(repo, port=port)
         assert server.port != port
         tabs.open(server.address).get_by_test_id("page-board").wait_for()
+
+
+def test_a_server_that_cannot_look_says_so(stumbling: tuple[Stumbling, str], task_repo: Repo, tabs: Tabs):
+    """While sow's own looks fail the page says that it may be old, and afterwards it shows what it missed."""
+    from playwright.sync_api import expect
+
+    picture, address = stumbling
+    page = tabs.open(address)
+    card(page, "010", "in_progress").wait_for()
+    picture.broken = True
+    expect(page.get_by_test_id("old")).to_contain_text("may be old")
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    late = page.context.new_page()
+    late.goto(page.url)
+    expect(late.get_by_test_id("old")).to_be_visible()
+    picture.broken = False
+    card(page, "010", "needs_review").wait_for()
+    expect(page.get_by_test_id("old")).to_have_count(0)
+    card(late, "010", "needs_review").wait_for()

@@ -10,7 +10,7 @@ from browser.dashboard import Dashboard
 from browser.gated import Gated, done
 from browser.going import go
 from browser.shop_run import ShopRun
-from browser.tabs import Tabs
+from browser.tabs import Tabs, shifted
 
 Stage = tuple[ShopRun, Dashboard]
 
@@ -77,6 +77,27 @@ def test_the_transcript_grows_while_the_worker_speaks(gated: Gated, serve: Any, 
     gated.open("end")
     assert gated.ended() == 0
     expect(page.get_by_test_id("page-task")).to_contain_text("Done")
+
+
+@pytest.mark.parametrize("tab", ["overview", "transcript"])
+def test_the_task_page_does_not_jump(gated: Gated, serve: Any, tabs: Tabs, tab: str):
+    """While its worker speaks and hands in, nothing that one reads on a task's page is pushed away."""
+    from playwright.sync_api import expect
+
+    words = [{"say": f"Sentence {number}"} for number in range(20)]
+    gated.work("{task}", t010=[[*words, gated.waiting("010"), *words, gated.waiting("end"), *done()]])
+    gated.start("First", "Second")
+    gated.says("010", "in_progress")
+    page = tabs.visit(serve(gated.repo), f"task/010/{tab}")
+    body = page.get_by_test_id("page-task")
+    expect(body).to_contain_text("In progress")
+    gated.open("010", "020")
+    gated.says("020", "completed")
+    gated.open("end")
+    assert gated.ended() == 0
+    expect(body).to_contain_text("Done")
+    expect(page.get_by_test_id("run")).not_to_contain_text("Live")
+    assert shifted(page) < 0.1, page.evaluate("window.__shifts")
 
 
 def test_an_unknown_task_says_so(finished: Stage, tabs: Tabs):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workflow_repo import Flow
 
 from browser.crew_run import CrewRun
 from browser.going import go
@@ -46,3 +47,26 @@ def test_a_crew_is_watched_and_answered(crew: CrewRun, serve: Any, tabs: Tabs):
     expect(body).to_contain_text("gate clear")
     go(page, "board")
     expect(page.get_by_test_id("card-api")).to_be_visible()
+
+
+@pytest.mark.parametrize("route", ["workflow", "inbox"])
+def test_a_design_is_approved(repo: Any, tmp_path: Path, serve: Any, tabs: Tabs, route: str):
+    """On its own page and in the inbox a design is approved: the state has who did it, and the run is offered next."""
+    from playwright.sync_api import expect
+
+    flow = Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    repo.ok("workflow", "verify", "--no-agent")
+    assert "approval" not in flow.state
+    page = tabs.visit(serve(repo), route)
+    expect(page.get_by_test_id("inbox-count")).to_contain_text("1")
+    page.get_by_role("button", name="Approve the design").click()
+    if route == "inbox":
+        page.get_by_test_id("go-approve-workflow").click()
+        expect(page.get_by_test_id("outcome")).to_contain_text("The design is approved.")
+        go(page, "workflow")
+    body = page.get_by_test_id("page-workflow")
+    expect(body).to_contain_text("sow workflow run")
+    expect(body.get_by_role("button", name="Approve the design")).to_have_count(0)
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    assert flow.state["approval"]["by"] == "ada"
+    assert repo.ok("workflow", "status", "--json").json["next"] == "sow workflow run"

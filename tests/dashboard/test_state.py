@@ -25,7 +25,7 @@ FIELDS = {
 }  # fmt: skip
 WHOLE = {
     "version", "root", "branch", "read_only", "person", "project", "workflow", "run", "tasks", "critical", "counts",
-    "inbox", "broken", "next", "cursor",
+    "inbox", "broken", "next", "cursor", "trouble",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.dashboard.stamps import stamp
 from sow.dashboard.task_rows import CREW, of_task
+from sow.dashboard.worker_cache import WorkerCache
 from sow.domain.note import unresolved
 from sow.engine import report_crew
 from sow.errors import SowError
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 class CrewCache:
     """Read again only when the state, or the view that counts its notes, is another file."""
 
-    __slots__ = ("folder", "glance", "loaded", "notes", "stamps")
+    __slots__ = ("folder", "glance", "loaded", "notes", "stamps", "workers")
 
     def __init__(self, home: Home) -> None:
         self.folder = WorkflowFolder(home)
         self.loaded: WorkflowState | None = None
         self.glance: dict[str, Any] | None = None
         self.notes: dict[str, int] = {}
+        self.workers = WorkerCache()
         self.stamps: Any = (None, None, None)
 
     def look(self) -> bool:
@@ -56,6 +58,8 @@ class CrewCache:
         for name, task in report_crew.tasks(workflow).items():
             member = workflow["members"][name]
             known = {**task, "id": name, "updated_at": member["last_update"]}
-            row = of_task(known, phase=CREW, notes=self.notes.get(name, 0), run=run)
+            seen = {**known, "session_id": member.get("session_id")}
+            executor = self.workers.executor(self.folder.desk(name, self.loaded), seen, run)
+            row = of_task(known, phase=CREW, notes=self.notes.get(name, 0), executor=executor, run=run)
             found.append({**row, "own_status": member["status"]})
         return found

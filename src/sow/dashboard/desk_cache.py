@@ -28,6 +28,8 @@ KEPT = (
 )  # fmt: skip
 QUIET = (*ENDED_STATUSES, "pending")  # nobody writes notes on these
 
+NEVER = (0, 0, 0)  # the stamp of no file
+
 
 class Known:
     """One task: a part of its state, or what is wrong with it."""
@@ -70,6 +72,11 @@ class DeskCache:
         """Look at one task that is known; whether it changed."""
         known = self.known.get(ident)
         return known is not None and self._see(ident, known.phase)
+
+    def distrust(self) -> None:
+        """Let every file be read again by the next look; until then what was seen is shown."""
+        for known in self.known.values():
+            known.stamp = known.noted = NEVER
 
     def desk(self, ident: str) -> Desk:
         """The desk of a task that is known."""

@@ -64,6 +64,7 @@ class Facts:
             if self.kept is None or self.kept[0] != changes or now > self.kept[1] + FRESH:
                 self.kept = (changes, now, self.watch.picture.document())
             more = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
+            more["trouble"] = self.watch.trouble
             return {**self.kept[2], **more, "run": self.watch.picture.run_now()}
 
     def task(self, ident: str) -> Document:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 from sow.dashboard import guard, reply
 from sow.dashboard.asset import INDEX as INDEX_FILE
+from sow.dashboard.complaint import complain
 from sow.dashboard.connection import Patience
 from sow.dashboard.guard import SAFE, Refused
 from sow.dashboard.reply import Reply
@@ -81,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             raise
         except Exception as error:  # the edge of the server: one bad answer must not end the others
-            self.server.complain(error)
+            complain(error)
             found = reply.refusal(500, "sow itself failed", "see what 'sow ui' says in its terminal, and report it")
         if found is not None and not self.streaming:
             self._send(found)

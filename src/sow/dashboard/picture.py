@@ -11,6 +11,7 @@ from sow.dashboard.run_scene import RunScene
 from sow.dashboard.run_shelf import RunShelf
 from sow.dashboard.stamps import stamp
 from sow.dashboard.task_rows import Web, of_task
+from sow.dashboard.worker_cache import WorkerCache
 from sow.domain import advice
 from sow.domain.inbox import ranked
 from sow.engine.idle import doors
@@ -47,7 +48,7 @@ class Change:
 class Picture:
     """One checkout; not for two threads at once."""
 
-    __slots__ = ("cache", "crew", "home", "problem", "project", "run", "shelf", "shown", "stamps", "web")
+    __slots__ = ("cache", "crew", "home", "problem", "project", "run", "shelf", "shown", "stamps", "web", "workers")
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -55,6 +56,7 @@ class Picture:
         self.crew = CrewCache(home)
         self.shelf = RunShelf(home)
         self.web = Web()
+        self.workers = WorkerCache()
         self.project: ProjectState | None = None
         self.problem: SowError | None = None
         self.run: RunScene | None = None
@@ -84,6 +86,12 @@ class Picture:
             self.shown = {}
         for ident in self.web.around(change.tasks):
             self.shown.pop(ident, None)
+
+    def distrust(self) -> None:
+        """Let the next look read everything again: the last one was broken off halfway."""
+        self.cache.distrust()
+        self.stamps = self.crew.stamps = None
+        self.shelf.stamps, self.shown = {}, {}
 
     def _look_crew(self, change: Change) -> None:
         before = self.crew.glance
@@ -150,7 +158,8 @@ class Picture:
 
     def _row(self, ident: str) -> Row:
         known = self.cache.known[ident]
-        return of_task(known.task, phase=known.phase, notes=known.notes, run=self.run)
+        executor = self.workers.executor(self.cache.desk(ident), known.task, self.run)
+        return of_task(known.task, phase=known.phase, notes=known.notes, executor=executor, run=self.run)
 
     def some_rows(self, idents: set[str]) -> list[Row]:
         """The rows of some tasks or agents."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sow.engine.timeline import Gain
     from sow.store.runs import RunFolder
 
+JUDGING = ("review", "reminder")  # of a worker, who is reminded as well, an earlier turn has told
 MOST_FORECAST = 1000  # tasks; of a larger run only what its plan says is counted with
 
 
@@ -35,7 +36,7 @@ class Heard:
 class RunScene:
     """Follows one run; `live` is as of the last look."""
 
-    __slots__ = ("executors", "folder", "live", "place", "scene", "tail", "timeline")
+    __slots__ = ("at", "executors", "folder", "live", "place", "scene", "tail", "timeline")
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
@@ -43,6 +44,7 @@ class RunScene:
         self.scene = Scene(expected.minutes(folder) if len(folder.run["tasks"]) <= MOST_FORECAST else None)
         self.timeline = Timeline()
         self.executors: dict[str, str] = {}  # who worked on each task last
+        self.at = ""  # of the last entry
         self.place = 0
         self.live = False
 
@@ -65,8 +67,9 @@ class RunScene:
         entry = Entry(data)
         gain = self.timeline.take(entry)
         self.scene.take(entry, self.timeline.moment)
-        if entry.event == "turn_started" and entry.text("kind") != "review" and entry.text("executor"):
+        if entry.event == "turn_started" and entry.text("kind") not in JUDGING and entry.text("executor"):
             self.executors[entry.task] = entry.text("executor")
+        self.at = entry.at or self.at
         self.place = end
         return Heard(end, entry, line_of(self.id, entry, self.scene) if telling else None, gain)
 

@@ -11,6 +11,7 @@ from socketserver import TCPServer, ThreadingMixIn
 
 from sow.dashboard import access, asset
 from sow.dashboard.access import Access
+from sow.dashboard.complaint import complain
 from sow.dashboard.handler import Handler
 from sow.dashboard.kept_replies import KeptReplies
 from sow.dashboard.turnstile import Turnstile
@@ -102,18 +103,10 @@ class Listener(ThreadingMixIn, TCPServer):
         if self.made_facts is not None:
             self.made_facts.close()
 
-    def complain(self, error: BaseException) -> None:
-        """Say on the server's terminal what went wrong, and nowhere else."""
-        import traceback
-
-        from sow.system.terminal import err, harmless
-
-        err(harmless("".join(traceback.format_exception(error)).rstrip()))
-
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, OSError):
-            self.complain(error)
+            complain(error)
 
 
 class Server:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CREW = "workflow"  # stands where a task's phase stands
 
 
-def of_task(task: Mapping[str, Any], *, phase: str, notes: int, run: RunScene | None) -> Row:
+def of_task(task: Mapping[str, Any], *, phase: str, notes: int, executor: str | None, run: RunScene | None) -> Row:
     """One task; `wave` and `waits_for` are told by the tasks around it."""
     ident = task["id"]
     needs = list(dict.fromkeys((*task["depends_on"], *task.get("after", ()))))
@@ -28,7 +28,7 @@ def of_task(task: Mapping[str, Any], *, phase: str, notes: int, run: RunScene | 
         "plan_id": task["source"]["id"] if "source" in task else None,
         "name": task["name"],
         "agent": task["assigned_agent"],
-        "executor": run.executors.get(ident) if run else None,
+        "executor": executor,
         "phase": phase,
         "status": task["status"],
         "result": task.get("result"),

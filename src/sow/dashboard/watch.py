@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 
+from sow.dashboard.complaint import complain
 from sow.errors import SowError
 
 TYPE_CHECKING = False
@@ -22,19 +23,21 @@ WHOLE = 1.0  # seconds between two looks at everything
 SHARE = 20  # such a look takes no more than this part of the time
 CHEAP = 0.05  # seconds of a look that may be repeated at any time
 CALM = 0.5  # seconds between two words about the run as a whole, or about the inbox
+LASTING = 3.0  # seconds in which no look succeeds, until that is told
 CLOSING = 0.5  # seconds that an end may take to be told
 MOST_KEPT = 2000  # events
 MOST_ROWS = 200  # of one look: who changes more at once is looked at as a whole
 MOVING = ("elapsed", "left_seconds")  # what a page counts on by itself
 TURNS = ("run_started", "run_ended")
+TROUBLE = "sow itself failed while it looked at the files; see what 'sow ui' says in its terminal"
 
 
 class Watch:
     """Looks, and numbers what it sees; one for all who listen."""
 
     __slots__ = (
-        "bell", "boot", "changes", "cost", "dirty", "due", "events", "inbox", "is_first", "listeners", "looked",
-        "number", "picture", "said", "spoken", "thread", "urgent",
+        "bell", "boot", "changes", "complaint", "cost", "dirty", "due", "events", "failing", "inbox", "is_first",
+        "listeners", "looked", "number", "picture", "resting", "said", "spoken", "thread", "trouble", "urgent",
     )  # fmt: skip
 
     def __init__(self, picture: Picture) -> None:
@@ -55,6 +58,10 @@ class Watch:
         self.said: Any = None
         self.is_first = True
         self.urgent = False
+        self.trouble = ""  # why what is shown may be old
+        self.complaint = ""  # what was said of that last
+        self.failing = 0.0  # since when no look has succeeded
+        self.resting = 0.0  # until when there is no other look after one that failed
 
     @property
     def place(self) -> tuple[str, int]:
@@ -77,17 +84,60 @@ class Watch:
         return self.cost < CHEAP or time.monotonic() >= self.looked + 2 * self.cost
 
     def look(self, *, whole: bool = False) -> None:
-        """Look around now, and tell what is new."""
+        """Look around now, and tell what is new; after a failure of our own not at once again."""
         with self.bell:
             now = time.monotonic()
-            everything = whole or self.urgent or now >= self.due
-            change = self.picture.look(whole=everything)
-            if everything:
-                self.looked = time.monotonic()
-                self.cost = 0.0 if self.is_first else self.looked - now  # the first look reads everything
-                self.due = self.looked + max(WHOLE, SHARE * self.cost)
-            self.urgent = any(heard.entry.event in TURNS for heard in change.heard)
-            self._tell(change)
+            if now < self.resting:
+                return
+            try:
+                self._look(now, everything=whole or self.urgent or bool(self.trouble) or now >= self.due)
+            except (SowError, OSError):
+                raise
+            except Exception as error:  # a bug of ours: who looks must not end silently, and the page must hear of it
+                self._stumble(error, now)
+
+    def _look(self, now: float, *, everything: bool) -> None:
+        change = self.picture.look(whole=everything)
+        if everything:
+            self.looked = time.monotonic()
+            self.cost = 0.0 if self.is_first else self.looked - now  # the first look reads everything
+            self.due = self.looked + max(WHOLE, SHARE * self.cost)
+        self.urgent = any(heard.entry.event in TURNS for heard in change.heard)
+        self._tell(change)
+        self.failing = 0.0
+        if self.trouble:
+            self._say_trouble("")
+            self._push("stale", {})
+
+    def _stumble(self, error: Exception, begun: float) -> None:
+        """Say once what went wrong, and rest before everything is looked at anew."""
+        self.picture.distrust()
+        now = time.monotonic()
+        self.resting = now + max(WHOLE, SHARE * (now - begun))
+        self._admit(error, TROUBLE)
+
+    def _miss(self, error: Exception) -> None:
+        """Look again soon: a file may come and go while we look, and only what lasts is told."""
+        self.urgent = True
+        self.failing = self.failing or time.monotonic()
+        if time.monotonic() >= self.failing + LASTING:
+            self._admit(error, f"the files cannot be read: {error}")
+
+    def _admit(self, error: Exception, trouble: str) -> None:
+        """Say what went wrong, on the terminal and to the pages, unless it was said already."""
+        words = f"{type(error).__name__}: {error}"
+        if words != self.complaint:
+            self.complaint = words
+            complain(error)
+        if trouble != self.trouble:
+            self._say_trouble(trouble)
+
+    def _say_trouble(self, words: str) -> None:
+        """Tell the pages; in the state that they fetch it stands as well."""
+        self.trouble = words
+        self.changes += 1
+        self._push("trouble", {"text": words})
+        self.bell.notify_all()
 
     def _tell(self, change: Change) -> None:
         before = self.number
@@ -169,8 +219,8 @@ class Watch:
                     return
                 try:
                     self.look()
-                except (SowError, OSError):  # a file that comes and goes while we look: the next look sees it
-                    self.urgent = True
+                except (SowError, OSError) as error:
+                    self._miss(error)
             time.sleep(TICK)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ export function header(store, announce) {
   const strip = h("section", { class: "strip", "aria-label": "The run", "data-testid": "strip" });
   const element = h("header", { class: "head" }, banner, top, strip);
   function show() {
-    render(banner, store.live ? null : lost());
+    render(banner, store.live ? old(store) : lost());
     render(top, brand(store), nav(store), tools());
     render(strip, ...stripOf(store, announce));
     mark(store);
@@ -36,6 +36,14 @@ export function header(store, announce) {
 function lost() {
   const text = "The connection is lost. What you see is the last that came; trying again…";
   return h("div", { class: "banner", "data-testid": "lost" }, icon("warning"), text);
+}
+
+/** What the server says when it cannot look for itself. @param {import("./state.js").Store} store */
+function old(store) {
+  const { trouble } = store.state ?? {};
+  if (!trouble) return null;
+  const text = `What you see may be old: ${trouble}.`;
+  return h("div", { class: "banner", "data-testid": "old" }, icon("warning"), text);
 }
 
 /** The number of things that wait stands in the tab's title, for those who look elsewhere. @param {import("./state.js").Store} store */

@@ -7,7 +7,7 @@
 /**
  * What changed since the last update; several events are told together.
  * @typedef {object} Change
- * @property {Set<string>} kinds  of: state, task, run, inbox, line, spans, connection
+ * @property {Set<string>} kinds  of: state, task, run, inbox, trouble, line, spans, connection
  * @property {Set<string>} tasks  ids of rows that changed
  * @property {Line[]} lines  sentences that came
  * @property {{run: string, add: Row[], marks: Row[]}[]} spans  what the timeline of a run gains
@@ -68,6 +68,7 @@ export class Store {
     if (event === "task") this.changeTask(data);
     else if (event === "run") this.state = { ...this.state, run: data };
     else if (event === "inbox") this.state = { ...this.state, inbox: data.items };
+    else if (event === "trouble") this.state = { ...this.state, trouble: data.text };
     else if (event === "line") this.addLine(data);
     else if (event === "spans") this.pending.spans.push(data);
     else return;
