@@ -34,9 +34,7 @@ def test_what_a_person_approves_is_merged(harbour: Harbour) -> None:
     harbour.plan("First", "Second < 1")
     stopped_in_review(harbour)
     said = harbour.repo.ok("approve", "010")
-    assert said.out == (
-        "task 010 is approved; its work is in a worktree: 'sow run' merges it, and completes the task\n"
-    )
+    assert said.out == ("task 010 is approved; 'sow run' merges it from its worktree and completes it\n")
     assert harbour.task("010")["status"] == "needs_review"
     assert harbour.repo.ok("inbox", "--json").json["items"] == []
     assert harbour.repo.ok("status", "--json").json["idle"] == [{"task": "010", "do": "sow run plan.yaml"}]

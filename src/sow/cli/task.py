@@ -81,9 +81,7 @@ def tell(done: task_acts.Changed, field: str = "status") -> None:
     for remark in done.remarks:
         err(f"warning: {harmless_line(remark)}")
     if field == "status" and done.task["status"] == "needs_review" and is_approved(done.task):
-        out(
-            f"task {done.task['id']} is approved; its work is in a worktree: 'sow run' merges it, and completes the task"
-        )
+        out(f"task {done.task['id']} is approved; 'sow run' merges it from its worktree and completes it")
         return
     value = done.task[field]  # type: ignore[literal-required]
     shown = ", ".join(value) or "nothing" if isinstance(value, list) else value
