@@ -11,14 +11,29 @@ MADE = {
     ".sow/knowledge/adrs/README.md",
     ".sow/knowledge/designs/README.md",
 }
+OWN = {".sow/local/.gitignore"}  # of this machine alone
 
 
 def test_it_makes_the_folder_and_says_so(bare_repo: Repo):
-    """A fresh repository gets the committed files of .sow, each of them named."""
+    """A fresh repository gets the files of .sow, each of them named."""
     result = bare_repo.ok("init")
-    assert set(bare_repo.snapshot()) == MADE
-    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE
+    assert set(bare_repo.snapshot()) == MADE | OWN
+    assert {line.removeprefix("made ") for line in result.out.splitlines()} >= MADE | OWN
     assert result.err == ""
+
+
+@pytest.mark.parametrize("words", [("stash", "--include-untracked"), ("clean", "--force", "-d")])
+def test_git_takes_nothing_of_this_machine(bare_repo: Repo, words: tuple[str, ...]):
+    """What is of this machine alone stays where it is, even after git has taken the file that says so."""
+    bare_repo.ok("init")
+    mine = bare_repo.root / ".sow/local/runs/1/journal.jsonl"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("{}\n")
+    bare_repo.git("commit", "--allow-empty", "-qm", "first")
+    for _ in range(2):
+        bare_repo.git(*words)
+    assert not (bare_repo.root / ".sow/.gitignore").exists()
+    assert mine.read_text() == "{}\n"
 
 
 def test_it_can_be_repeated(bare_repo: Repo):

@@ -12,6 +12,7 @@ from sow.store.schema import VERSION
 
 ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
 IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/sinks/\n/repos/\n*.tmp\n"
+ALL = "# Written by sow init: no stash and no clean takes what is here, even where .sow/.gitignore was taken\n*\n"
 KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
 
 
@@ -25,6 +26,7 @@ def lay_out(home: Home) -> list[str]:
             made.append(f".sow/{folder}/")
     files = {
         ".gitignore": IGNORED,
+        "local/.gitignore": ALL,
         "config.yaml": yaml_text.dump({"schema_version": VERSION, "artifacts": ARTIFACTS}),
         "knowledge/adrs/README.md": f"# Decision records\n\n{KEEP}",
         "knowledge/designs/README.md": f"# Designs\n\n{KEEP}",
