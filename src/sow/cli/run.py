@@ -169,7 +169,8 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
         from sow.cli import runs_view
         from sow.engine import report
 
-        runs_view.show(report.facts(home, folder))
+        with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
+            runs_view.show(report.facts(home, folder))
     return folder.run["exit"]
 
 

@@ -174,8 +174,8 @@ COMMANDS = (
             Option("--yes", help="Agree to commands that need a shell"),
         ),
         json=True,
-        details="Exit 0 when all of it holds, 1 when an exit code is another one now. Nothing of yours is touched:\n"
-        "the commands run in the run's own worktree, and no task changes.",
+        details="Exit 0 when all of it holds, 1 when an exit code is another one now, or nothing can be repeated.\n"
+        "Nothing of yours is touched: the commands run in the run's own worktree, and no task changes.",
     ),
     Command(
         "runs stop",
