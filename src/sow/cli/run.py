@@ -111,7 +111,7 @@ def run(
     if dry_run:
         from sow.cli.run_forecast import foretell
 
-        return foretell(reading, config, settings, wanted=wanted, reviewers=reviewers, json=json)
+        return foretell(context, home, reading, config, settings, wanted=wanted, reviewers=reviewers, json=json)
     return _run(context, home, config, reading, wish, actor)
 
 
