@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,69 @@ def test_what_was_in_the_way_is_gone(waiting: Harbour):
     assert (waiting.runs()[-1]["status"], waiting.runs()[-1]["exit"]) == ("ended", 0)
     assert waiting.worktrees() == set()
     assert "has everything" in waiting.repo.ok("integrate").out
+
+
+def advised(said: str) -> list[str]:
+    """The commands that a hint names, in their order."""
+    stash, _, back = said.partition("put them away (")[2].partition("), then 'sow integrate'")
+    pop = ["git stash pop"] if "'git stash pop'" in back else []
+    restore = re.findall(r"git restore --source='stash@\{0\}\^3' -- [^\n)]+", back)
+    return [stash, f"{SOW} integrate", *pop, *restore]
+
+
+def follow(repo: Repo, said: str, cwd: Path) -> list[str]:
+    """Type what a hint says into a shell, and insist that each command works; returns them."""
+    commands = advised(said)
+    for command in commands:
+        words = ["sh", "-c", command]
+        done = subprocess.run(words, cwd=cwd, env=repo.environment, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return commands
+
+
+LINES = "".join(f"line {number}\n" for number in range(20))
+
+
+@pytest.mark.parametrize("where", [".", "deep"])
+@pytest.mark.parametrize("count", [1, 12])
+def test_changed_files_are_put_away_and_come_back(harbour: Harbour, count: int, where: str):
+    """The printed commands work in a project's first run, in every folder: the work of both is in the files at last."""
+    root = harbour.repo.root
+    names = [f"deep/it's [no] {number}.txt" for number in range(count)]
+    (root / "deep").mkdir()
+    for name in names:
+        commit(harbour.repo, name, LINES)
+    harbour.act("implementer", "for name in deep/*; do sed -i 's/line 18/line of the run/' \"$name\"; done\n")
+    harbour.plan("All of them")
+    for name in names:
+        (root / name).write_text(LINES.replace("line 1\n", "line of mine\n"))
+    (root / "notes.txt").write_text("not the run's\n")
+    assert harbour.run().code == 4
+    assert "?? .sow/" in harbour.repo.git("status", "--porcelain")
+    refusal = harbour.repo.sow("integrate")
+    commands = follow(harbour.repo, refusal.err, root / where)
+    assert commands[-1] == "git stash pop"
+    assert (":/!.sow" in commands[0]) is (count > 8)
+    for name in names:
+        text = (root / name).read_text()
+        assert "line of the run" in text
+        assert "line of mine" in text
+    assert (root / "notes.txt").read_text() == "not the run's\n"
+    assert harbour.repo.git("stash", "list") == ""
+    assert harbour.runs()[-1]["status"] == "ended"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_new_files_are_put_away_and_come_back(waiting: Harbour, ignored: bool):
+    """A file of the user's that git does not know, or ignores, is put away and back by the printed commands too."""
+    if ignored:
+        commit(waiting.repo, ".gitignore", "part_010.txt\n")
+    refusal = waiting.repo.sow("integrate")
+    commands = follow(waiting.repo, refusal.err, waiting.repo.root)
+    assert ("--all" in commands[0]) is ignored
+    assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
+    assert waiting.repo.git("show", "HEAD:part_010.txt") == "by 010\n"
+    assert waiting.runs()[-1]["status"] == "ended"
 
 
 def test_a_dry_run_moves_nothing(waiting: Harbour):

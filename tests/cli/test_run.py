@@ -35,6 +35,25 @@ def test_a_dry_run_writes_nothing(harbour: Harbour) -> None:
     assert (only["minutes"], [each["id"] for each in only["tasks"]]) == (20, ["3"])
 
 
+def test_a_dry_run_foretells_the_rest(harbour: Harbour) -> None:
+    """What is completed already is shown so, and takes no time and nobody any more."""
+    harbour.plan(*[{"estimated_time": "30m"}] * 3, {"estimated_time": "30m", "depends_on": [1]})
+    assert harbour.run("--task", "1", "--task", "2").code == 0
+    result = harbour.run("--dry-run", "--max-concurrency", "1")
+    rows = [line.split() for line in result.out.splitlines() if "Part" in line]
+    assert sorted((row[row.index("Part") + 1], row[-1]) for row in rows) == [
+        ("1", "completed"),
+        ("2", "completed"),
+        ("3", "pending"),
+        ("4", "pending"),
+    ]
+    assert "2 tasks with 1 at once: about " in result.out
+    assert "implementer: hand (works on 2)" in result.out
+    found = harbour.run("--dry-run", "--json").json
+    assert {each["id"] for each in found["tasks"]} == {"3", "4"}
+    assert harbour.run("--dry-run", "--task", "1").out.endswith("nothing of it is left to do\n")
+
+
 def test_a_dry_run_tells_the_cost_by_history(harbour: Harbour) -> None:
     """What tasks cost before is what such tasks are expected to cost, also against --max-cost."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]

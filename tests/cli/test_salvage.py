@@ -124,6 +124,27 @@ def test_only_what_is_contained_elsewhere_goes(ran: Harbour):
     assert not set(result["dropped"]) & left.keys()
 
 
+def test_after_the_project_is_gone(ran: Harbour):
+    """What a removed project's runs left is let go by the same rule; a worktree with unsaved work stays."""
+    ran.repo.ok("cleanup", "--yes")
+    run = ran.runs()[-1]["id"]
+    result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
+    assert {f"{run}/010/2", f"sow/task/{run}/010", f"sow/int/{run}"} <= set(result["dropped"])
+    assert {each["task"] for each in kept(ran.repo).values()} == {"020"}
+    assert "020" in result["kept"]
+    assert (ran.repo.root / ".sow/local/worktrees/020/part_020.txt").read_text() == "lost\n"
+
+
+def test_a_project_that_is_elsewhere_is_not_gone(ran: Harbour):
+    """On a branch without the project, what its open task has stays as it is."""
+    ran.repo.git("add", "-A")
+    ran.repo.git("commit", "-q", "-m", "All")
+    ran.repo.git("switch", "-q", "main")
+    result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
+    assert not [name for name in result["dropped"] if "/020" in name or name == "020"]
+    assert "020" in ran.worktrees()
+
+
 def name_of_either(found: dict[str, dict[str, Any]], ending: str) -> str:
     return next(name for name, each in found.items() if each["kind"] == "pin" and name.endswith(ending))
 

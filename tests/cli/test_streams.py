@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
+from harbour import Harbour
+from workers import wait_for
 
 ESCAPE = "\x1b["
 
@@ -41,6 +43,27 @@ def test_a_reader_that_goes_away(repo: Repo, command: str):
     result = shell(repo, f'"$SOW" {command} | head -1; echo "${{PIPESTATUS[0]}}"')
     *_, code = result.stdout.splitlines()
     assert (code, result.stderr) == ("0", "")
+
+
+@pytest.mark.parametrize("blocked", [0, 80])
+def test_a_failed_run_whose_reader_goes_away(harbour: Harbour, blocked: int):
+    """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
+    told, gone = harbour.folder / "told", harbour.folder / "gone"
+    bell = harbour.folder / "bell"
+    bell.write_text(f"#!/bin/sh\ntouch {told}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
+    bell.chmod(0o755)
+    harbour.configure(notify={"command": str(bell)})
+    harbour.act("implementer", "exit 3\n")
+    harbour.plan("Fails", *["Waits " + "with a long name " * 6 + "< 1"] * blocked)
+    run = harbour.start("--review", "off")
+    wait_for(told.exists)  # after the last word of the live view, and before the report
+    assert run.stdout
+    run.stdout.close()
+    gone.touch()
+    assert run.wait(300) == 1
+    assert run.stderr
+    assert "error" not in run.stderr.read().decode()
+    assert harbour.runs()[-1]["exit"] == 1
 
 
 def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):

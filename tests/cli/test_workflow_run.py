@@ -221,8 +221,9 @@ def test_two_runs_at_once_are_refused(flow: Flow) -> None:
     assert first.returncode == 130
 
 
-def test_an_interrupted_run_goes_on(flow: Flow) -> None:
-    """After a stop the same command goes on with the same session, and no try was counted."""
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_killed_run_goes_on(flow: Flow, stopped: bool) -> None:
+    """After a kill the same command goes on, and no try was counted; `sow runs stop` ends what was left before that."""
     flow.scripted(
         {
             "first": [[{"stand": "completion_drive_review"}, {"hang": True}], work("first")[:1] + work("first")[2:]],
@@ -241,8 +242,11 @@ def test_an_interrupted_run_goes_on(flow: Flow) -> None:
     wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
     first.kill()
     first.communicate(timeout=300)
+    if stopped:
+        assert "an earlier turn on agent first was cut off; processes" in flow.repo.ok("runs", "stop").out
     result = run(flow)
     assert result.code == 0, result
+    assert ("cut off" in result.err) is not stopped
     assert flow.state["members"]["first"]["tries"] == 0
 
 

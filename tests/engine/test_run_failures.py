@@ -46,6 +46,23 @@ def test_after_the_last_time_out_the_task_has_failed(harbour: Harbour) -> None:
     assert harbour.turns("010") == 2
 
 
+def test_a_failure_beats_another_branch(harbour: Harbour) -> None:
+    """A failed task is exit 1 also where the run ends because another branch was checked out; it can go on later."""
+    harbour.act("implementer-010", "exit 3\n")
+    harbour.act("implementer-020-1", "sleep 600\n")
+    harbour.plan("First", "Second")
+    run = harbour.start()
+    wait_for(lambda: harbour.has_happened("task_ended", task="010", status="failed"))
+    wait_for(lambda: harbour.turns("020"))
+    harbour.repo.git("switch", "-q", "-c", "elsewhere")
+    assert run.wait(300) == 1
+    assert (harbour.runs()[-1]["status"], harbour.runs()[-1]["exit"]) == ("waiting", 1)
+    harbour.repo.git("switch", "-q", "feat/harbour")
+    assert harbour.run().code == 1
+    assert harbour.statuses() == {"010": "failed", "020": "completed"}
+    assert len(harbour.runs()) == 1
+
+
 def test_an_error_of_the_agent_is_not_tried_again(harbour: Harbour) -> None:
     """An agent that ends badly leaves FAILED, is not asked again, blocks only its dependents, and 1 beats 4."""
     harbour.act("implementer-010", "exit 7\n")

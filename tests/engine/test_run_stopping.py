@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+from conftest import SOW
 from harbour import WORK, Harbour
 from workers import wait_for
 
@@ -127,6 +128,56 @@ def test_sow_runs_stop(harbour: Harbour) -> None:
     run.communicate(timeout=300)
     assert run.returncode == 130
     assert harbour.run().code == 0
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_sow_runs_stop_after_a_kill(harbour: Harbour, named: bool) -> None:
+    """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run goes on later."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    run.kill()
+    run.communicate(timeout=300)
+    assert harbour.alive()
+    stopped = harbour.repo.ok("runs", "stop", *([harbour.runs()[-1]["id"]] if named else []))
+    assert "an earlier turn on task 010 was cut off; processes of it that had to be ended: " in stopped.out
+    assert "is stopped\ngo on with: sow run plan.yaml\n" in stopped.out
+    assert harbour.alive() == []
+    assert "cut off" not in harbour.repo.ok("runs", "stop").out
+    assert harbour.run().code == 0
+    assert len(harbour.runs()) == 1
+
+
+def test_sow_runs_stop_after_a_kill_during_a_check(harbour: Harbour) -> None:
+    """A check that a killed run left is ended as well."""
+    harbour.plan({"test_commands": ["sleep 600"]})
+    run = harbour.start()
+    wait_for(lambda: list(harbour.repo.root.glob(".sow/local/runs/*/checks/010/*.mark")))
+    wait_for(lambda: set(harbour.alive()) - {run.pid})
+    run.kill()
+    run.communicate(timeout=300)
+    wait_for(harbour.alive)
+    assert "an earlier check was cut off; processes of it" in harbour.repo.ok("runs", "stop").out
+    assert harbour.alive() == []
+
+
+def test_sow_runs_stop_leaves_the_living_alone(harbour: Harbour) -> None:
+    """A worker whose own sow is alive goes on, although no run does."""
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    harbour.repo.ok("task", "create", "--name", "Another", "--agent", "implementer")
+    harbour.act("implementer-020", "touch begun\nuntil [ -e gate ]; do sleep 0.1; done\n")
+    words = [SOW, "agent", "spawn", "implementer", "020"]
+    call = subprocess.Popen(words, cwd=harbour.repo.root, env=harbour.repo.environment, start_new_session=True)
+    harbour.started.append(call)
+    wait_for((harbour.repo.root / "begun").exists)
+    at_work = set(harbour.alive())
+    assert harbour.repo.ok("runs", "stop").out.startswith("nothing runs here")
+    assert call.pid in at_work
+    assert at_work & set(harbour.alive()) >= {call.pid}
+    assert len(at_work & set(harbour.alive())) > 1
+    (harbour.repo.root / "gate").touch()
+    call.wait(300)
 
 
 def test_killed_in_the_middle(harbour: Harbour) -> None:

@@ -22,7 +22,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         _tolerant_streams()
         code = _dispatch(words)
-        sys.stdout.flush()
+        _deliver()
         return code
     except SowError as error:
         return _complain(error.message, error.hint, error.exit_code, debug=debug)
@@ -41,6 +41,14 @@ def main(words: list[str] | None = None) -> int:
             OUR_FAULT,
             debug=debug,
         )
+
+
+def _deliver() -> None:
+    """Send what was said; a reader that went away does not change how the command ended."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _send(sys.stdout)
 
 
 def _dispatch(words: list[str]) -> int:

@@ -46,7 +46,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
         complain("error", each)
     if errors:
         return 2
-    statuses = _statuses(home, project)
+    statuses = statuses_of(home, project)
     rows: list[tuple[str, str, str, str]] = []
     for source in sources:
         rows += _update_one(context, home, source, statuses, dry_run=dry_run)
@@ -62,7 +62,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
     return 0
 
 
-def _statuses(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
+def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
     """How each imported task stands, by its plan and its number there."""
     readable, _ = desks.load_all(home, project)
     return {

@@ -111,7 +111,7 @@ def run(
     if dry_run:
         from sow.cli.run_forecast import foretell
 
-        return foretell(reading, config, settings, wanted=wanted, reviewers=reviewers, json=json)
+        return foretell(context, home, reading, config, settings, wanted=wanted, reviewers=reviewers, json=json)
     return _run(context, home, config, reading, wish, actor)
 
 
@@ -169,7 +169,8 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
         from sow.cli import runs_view
         from sow.engine import report
 
-        runs_view.show(report.facts(home, folder))
+        with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
+            runs_view.show(report.facts(home, folder))
     return folder.run["exit"]
 
 

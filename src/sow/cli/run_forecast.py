@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sow.cli.output import emit
+from sow.cli.plan_source import path_of
+from sow.cli.plan_update import statuses_of
 from sow.cli.plan_view import show
 from sow.domain import graph
 from sow.domain.duration import duration
 from sow.domain.intake import agent_of
+from sow.errors import InvalidFile
+from sow.store import intake
+from sow.store import project as projects
 from sow.system.terminal import harmless_line, out
 
 TYPE_CHECKING = False
@@ -14,14 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from sow.cli.context import Context
     from sow.cli.plan_source import Reading
     from sow.config import Config
     from sow.domain.shapes import RunSettings
+    from sow.store.home import Home
 
 OVER = ("completed", "skipped")
 
 
 def foretell(
+    context: Context,
+    home: Home,
     reading: Reading,
     config: Config,
     settings: RunSettings,
@@ -30,8 +41,10 @@ def foretell(
     reviewers: Sequence[str],
     json: bool,
 ) -> int:
-    """Show the plan, its time with so many at once, and its cost by what such tasks cost before; nothing is started."""
-    chosen = set(wanted)
+    """Show the plan, the time of its rest with so many at once, and its cost by such tasks; nothing is started."""
+    _recall(context, home, reading)
+    over = {task.id for task in reading.plan.tasks if task.status in OVER}
+    chosen = set(wanted) - over
     needs = {task: [each for each in before if each in chosen] for task, before in reading.plan.needs().items()}
     needs = {task: needs[task] for task in needs if task in chosen}
     minutes = {task: each.minutes for task, each in reading.expected().items() if task in chosen}
@@ -41,7 +54,7 @@ def foretell(
     roles = {
         task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
         for task in reading.plan.tasks
-        if task.id in chosen and task.status not in OVER
+        if task.id in chosen
     }
     money = _money(reading, roles)
     crew = _crew(config, settings, [*roles.values()], reviewers)
@@ -54,11 +67,25 @@ def foretell(
     out("")
     for each in crew:
         out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
+    if not roles:
+        out("nothing of it is left to do")
+        return 0
     what = f"{len(roles)} task{'s' * (len(roles) != 1)}"
     out(f"{what} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
     out(_price(money, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
+
+
+def _recall(context: Context, home: Home, reading: Reading) -> None:
+    """Let the plan's tasks stand as those of the project do, which is where a run goes on."""
+    if not projects.exists(home):
+        return
+    with suppress(InvalidFile):  # a run mends it first
+        known = statuses_of(home, projects.load(home))
+        for task in reading.plan.tasks:
+            place = intake.place_of(home, path_of(context, task.file))
+            task.status = known.get((place, task.number), task.status)
 
 
 def _crew(

@@ -103,23 +103,39 @@ def stop(context: Context, *, run: str, wait: str) -> int:
     named = run not in ("", "last")
     chosen = (None if named else runs.live(home)) or runs.find(home, run)
     if named and not runs.is_live(chosen):
-        terminal.out(f"run {chosen.id} does not run: it is {_status(chosen)}")
-        return 0
+        return _end_left(context, chosen, f"run {chosen.id} does not run: it is {_status(chosen)}")
     asked, ended = stopping.stop(home, patience)
     if asked is None:
-        terminal.out(f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}")
-        return 0
+        return _end_left(context, chosen, f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}")
     if not ended:
         raise Waiting(
             f"process {asked.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
         )
     left = runs.find(home, chosen.id)
     terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {_status(left)}"))
-    if left.run["status"] != "ended":
+    _tell_way_on(left)
+    return 0
+
+
+def _end_left(context: Context, folder: runs.RunFolder, otherwise: str) -> int:
+    """End what runs that are dead left running, which no process of ours would stop."""
+    from sow.engine import stopping
+
+    said = stopping.end_left(folder.home, context.environment)
+    for each in said:
+        terminal.out(harmless_line(each))
+    terminal.out(otherwise)
+    if said:
+        _tell_way_on(folder)
+    return 0
+
+
+def _tell_way_on(folder: runs.RunFolder) -> None:
+    """How a run that has not ended goes on."""
+    if folder.run["status"] != "ended":
         from sow.engine.report_next import again
 
-        terminal.out(harmless_line(f"go on with: {again([each['path'] for each in left.run['plans']])}"))
-    return 0
+        terminal.out(harmless_line(f"go on with: {again([each['path'] for each in folder.run['plans']])}"))
 
 
 def _status(folder: runs.RunFolder) -> str:
@@ -158,8 +174,8 @@ COMMANDS = (
             Option("--yes", help="Agree to commands that need a shell"),
         ),
         json=True,
-        details="Exit 0 when all of it holds, 1 when an exit code is another one now. Nothing of yours is touched:\n"
-        "the commands run in the run's own worktree, and no task changes.",
+        details="Exit 0 when all of it holds, 1 when an exit code is another one now, or nothing can be repeated.\n"
+        "Nothing of yours is touched: the commands run in the run's own worktree, and no task changes.",
     ),
     Command(
         "runs stop",
@@ -168,6 +184,7 @@ COMMANDS = (
         arguments=(RUN,),
         options=(Option("--wait", "TIME", "How long to wait for its end, such as 90s", default="30s"),),
         details="Its workers end their turns or are ended; the next 'sow run' goes on from there.\n"
+        "Where no run goes on, agents and checks that a killed one left running are ended.\n"
         "Exit 0 when it has stopped, 4 when it still ends its turns.",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sow.cli import shell_consent
 from sow.cli.aboard import aboard
 from sow.cli.context import Context
-from sow.errors import SowError
+from sow.errors import Failed, SowError
 from sow.store import runs
 from sow.system.terminal import harmless_line, out, paint
 
@@ -28,7 +28,7 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
     with aboard(context, folder, "sow runs verify") as (ship, integration):
         entries = verifying.recorded(ship, _chosen(ship, task))
         if not entries:
-            raise SowError(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
+            raise Failed(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
         _agree_to_shell(entries, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
     verdicts = [each.verdict for each in entries]

@@ -113,8 +113,20 @@ def _ended(home: Home) -> set[str]:
     from sow.store import desk as desks
     from sow.store import project as projects
 
+    if not projects.exists(home):
+        return _ended_with_their_project(home)
     project = projects.load(home)
     return {task["id"] for _, task in desks.load_all(home, project)[0] if task["status"] in ENDED_STATUSES}
+
+
+def _ended_with_their_project(home: Home) -> set[str]:
+    """The tasks of projects that were removed; those of one that is on another branch may be open."""
+    from sow.store import runs
+    from sow.store.removal import removed
+
+    gone, known = removed(home), runs.listed(home)
+    others = {task for each in known if each.run["project_id"] not in gone for task in each.run["tasks"]}
+    return {task for each in known for task in each.run["tasks"]} - others
 
 
 def _agree(look: Pruned, *, unmerged: bool) -> None:

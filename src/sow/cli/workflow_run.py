@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from sow import config as configs
 from sow.cli.agent_run import registry_of
@@ -45,8 +46,9 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
     if not json:
         from sow.cli import workflow_view
 
-        out("")
-        workflow_view.status(context, json=False)
+        with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
+            out("")
+            workflow_view.status(context, json=False)
     return code
 
 

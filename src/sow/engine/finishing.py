@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.engine import put_away
 from sow.engine.differences import changed_paths
 from sow.engine.place import remove_file
 from sow.engine.refusal import Refused
@@ -27,6 +28,7 @@ MERGE = [
     "--no-verify-signatures",
 ]
 STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
+UNTRACKED = "??"
 
 
 class Finished:
@@ -76,15 +78,16 @@ def _refuse_elsewhere(repository: Repository, branch: str) -> Refused | None:
 
 def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Refused | None:
     """Refuse where a file that would change is changed, staged, or in the way: nothing of the user's is overwritten."""
-    entries = repository.git(*STATUS).split("\0")
-    dirty = [entry[3:].rstrip("/") for entry in entries if entry and not is_below(entry[3:], STATE)]
-    touched = dict.fromkeys(_meeting(dirty, paths) + _in_the_way(repository, old, paths))
+    entries = [entry for entry in repository.git(*STATUS).split("\0") if entry and not is_below(entry[3:], STATE)]
+    dirty = {entry[3:].rstrip("/"): entry[:2] for entry in entries}
+    touched = list(dict.fromkeys(_meeting(list(dirty), paths) + _in_the_way(repository, old, paths)))
     if not touched:
         return None
-    shown = ", ".join(list(touched)[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
+    shown = ", ".join(touched[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
+    untracked = {path for path, code in dirty.items() if code == UNTRACKED}
     return Refused(
         f"the run changes files that you have changed or not committed: {shown}",
-        f"commit them, or put them away (git stash --include-untracked), {AGAIN}",
+        put_away.advice(touched, changed=dirty.keys() - untracked, untracked=untracked),
     )
 
 

@@ -126,7 +126,7 @@ class Loop:
                 return self._code()
             except Elsewhere as problem:
                 self.ship.tell("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
-                return WAITS
+                return self._code() or WAITS
             finally:  # an error of ours: no child outlives us
                 for steps in self.running.values():
                     steps.close()

@@ -47,10 +47,23 @@ def _is_open(record: Record) -> bool:
 def put_in_order(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:
     """The same for one who is about to end a task, or the project: nothing of an earlier turn is left behind."""
     desk = Desk(home, "", task)
-    if not any(_needs_it(turn, environment) for record in sessions.records(desk) for turn in record.session["turns"]):
+    if not _has_any(desk, environment):
         return []
     with home.claim(f"task-{task}", purpose=f"puts an earlier turn on task {task} in order"):
         return recover(desk, environment)
+
+
+def end_turns(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str]:
+    """End what is left of the turns on a desk where nobody works; whoever goes on with it looks at its state."""
+    if desk.home.holder(desk.id) or not _has_any(desk, environment):
+        return []
+    with desk.home.claim(f"task-{desk.id}", purpose=f"ends an earlier turn on {desk.title}"):
+        return [said for record in sessions.records(desk) for said in _recover(record, environment)]
+
+
+def _has_any(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> bool:
+    """Whether any turn on a desk needs it."""
+    return any(_needs_it(turn, environment) for record in sessions.records(desk) for turn in record.session["turns"])
 
 
 def _needs_it(turn: SessionTurn, environment: Mapping[str, str]) -> bool:

@@ -1,14 +1,22 @@
-"""Asks the live run of a checkout to stop, as Ctrl-C in its own terminal would, and waits for its end."""
+"""Asks the live run of a checkout to stop, as Ctrl-C in its own terminal would; what a dead one left is ended."""
 
 from __future__ import annotations
 
 import os
 
+from sow.domain.ids import is_member, is_task_id
+from sow.engine.check_mark import sweep_left
+from sow.engine.recovery import end_turns
 from sow.errors import Failed
+from sow.store.desk import Desk
+from sow.store.disk import list_folder
+from sow.store.member_desk import MemberDesk
 from sow.system.peer import Peer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sow.store.holder import Holder
     from sow.store.home import Home
 
@@ -36,6 +44,23 @@ def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
         raise _unsure(found) from None
     except PermissionError:
         raise Failed(f"the run is somebody else's: {found.line}", "ask them, or stop it as that user") from None
+
+
+def end_left(home: Home, environment: Mapping[str, str]) -> list[str]:
+    """End what checks and turns of dead runs left running, where nobody runs or works now; returns what there was."""
+    if home.claimant("run") is not None:
+        return []
+    with home.claim("run", purpose="sow runs stop"):
+        left = sweep_left(f"{home.sow}/local/runs")
+        said = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
+        return said + [each for desk in _desks(home) for each in end_turns(desk, environment)]
+
+
+def _desks(home: Home) -> list[Desk | MemberDesk]:
+    """The desk of every task and every agent of a workflow that ever had a session here."""
+    names = list_folder(f"{home.sow}/local/sessions")
+    tasks: list[Desk | MemberDesk] = [Desk(home, "", name) for name in names if is_task_id(name)]
+    return tasks + [MemberDesk(home, "", name) for name in names if is_member(name)]
 
 
 def _unsure(found: Holder) -> Failed:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
+from sow.store import state
 from sow.store.claim import traces
-from sow.store.disk import failure, sync_folder
+from sow.store.disk import failure, list_folder, sync_folder
+from sow.store.validators.project import validate
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -37,6 +40,15 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
         except OSError as error:
             raise failure("move", home.project, error) from None
     return home.relative(target)
+
+
+def removed(home: Home) -> set[str]:
+    """The ids of all projects that were taken out of this checkout, as far as their copies can be read."""
+    folder, found = f"{home.sow}/local/removed", set()
+    for name in list_folder(folder):
+        with suppress(FileNotFoundError, SowError):  # a copy is the user's now: they may have changed or removed it
+            found.add(state.read(home, f"{folder}/{name}/state.yaml", validate)["project_id"])
+    return {str(each) for each in found}
 
 
 def _refuse_open(home: Home) -> None:
