@@ -168,8 +168,9 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
     if not wish.json:
         from sow.cli import runs_view
         from sow.engine import report
+        from sow.engine.standpoint import Standpoint
 
-        runs_view.show(report.facts(home, folder))
+        runs_view.show(report.facts(home, folder, Standpoint(context.environment, context.cwd)))
     return folder.run["exit"]
 
 
