@@ -146,3 +146,15 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     command = f"sow run {repo.root}/plan.md"
     assert go_on.command(tale.folder, NOWHERE) == command
     assert report.facts(tale.home, tale.folder)["next"][-1]["command"] == command
+
+
+def test_a_failed_task_is_tried_again_by_what_is_next(harbour: Harbour) -> None:
+    """After a failure the steps that are printed, typed one after the other, do the work."""
+    harbour.act("implementer-010-1", "exit 1\n")
+    harbour.plan("First", "Second < 1")
+    assert harbour.run().code == 1
+    commands = next_commands(harbour)
+    assert commands == ["sow task show 010", "sow task set --id 010 status in_progress", "sow run plan.yaml"]
+    codes = [harbour.repo.sow(*shlex.split(command)[1:]).code for command in commands]
+    assert codes == [0, 0, 0]
+    assert set(harbour.statuses().values()) == {"completed"}

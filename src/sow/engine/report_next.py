@@ -47,6 +47,10 @@ def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
             why = f": {row['why']}" if row["why"] else ""
             look = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
             yield _step(f"{_called(row)} failed{why}", look)
+            if row["status"] and not is_member(row["id"]):  # a run leaves what failed alone
+                yield _step(
+                    f"to let {_called(row)} be tried again", f"sow task set --id {row['id']} status in_progress"
+                )
 
 
 def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
