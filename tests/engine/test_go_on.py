@@ -97,7 +97,7 @@ def test_a_budget_of_starts_is_raised_in_the_settings(harbour: Harbour) -> None:
     harbour.plan("First", "Second < 1")
     assert harbour.run().code == 4
     step = harbour.repo.ok("runs", "show", "--json").json["next"][0]
-    assert step["text"].startswith("the budget of 1 starts is spent: raise it (sow config edit), and go on")
+    assert step["text"].startswith("the budget of 1 start is spent: raise it (sow config edit), and go on")
     assert step["command"] == "sow run plan.yaml"
 
 

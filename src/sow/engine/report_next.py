@@ -69,7 +69,8 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
         yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
     elif run["exit"] == WAITS and not report_crew.is_crew(run["plans"]):
         yield _step("all is done and not yet on your branch", "sow integrate")
-    if any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
+    news = any(row["turns"] or row["merges"] for row in rows)
+    if news and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
 
 
