@@ -196,7 +196,10 @@ def test_runs_are_listed_with_their_sums(finished: Harbour):
     assert {key: run[key] for key in known} == known
     assert run["seconds"] > 0
     assert run["cost_usd"] is None
-    assert facts.run(run["id"]) == finished.repo.ok("runs", "show", "--json").json
+    words = ("--root", str(finished.repo.root), "runs", "show", "--json")
+    assert (
+        facts.run(run["id"]) == finished.repo.ok(*words, cwd=finished.folder).json
+    )  # where its paths are absolute too
     shown = facts.timeline(run["id"])
     assert [lane["id"] for lane in shown["lanes"]] == ["010", "020", "030", "040"]
     assert {each["outcome"] for each in shown["spans"] if each["kind"] == "review"} == {"GREEN", "RED"}
@@ -296,7 +299,10 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     repo.ok("workflow", "run", "--executor", "script")
     facts = facts_of(repo)
     state = facts.state()
-    assert (state["run"]["kind"], state["run"]["go_on"]) == ("workflow", "sow workflow run")
+    assert (state["run"]["kind"], state["run"]["go_on"]) == (
+        "workflow",
+        "sow workflow run --executor script",
+    )
     assert [(row["id"], row["status"], row["executor"]) for row in state["tasks"]] == [("first", "completed", "script")]
     shown = facts.timeline(state["run"]["id"])
     assert [(each["kind"], each["outcome"]) for each in shown["spans"]] == [("work", "done"), ("review", "passed")]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from journals import START, Tale, stamp
 
-from sow.engine import report
+from sow.engine import report, report_words
 from sow.store import project as projects
 from sow.store import sessions
 from sow.store.desk import Desk, find
@@ -431,7 +431,8 @@ def test_what_to_do_next(crew):
     assert [step["command"] for step in report.facts(tale.home, tale.folder)["next"]] == [
         'sow answer 3 "…"',
         "sow task show 010",
-        "sow run plan.md",
+        "sow task set --id 010 status in_progress",
+        f"sow run {crew.root}/plan.md",
         "git log --stat aaaaaaaaaaaa..sow/int/20260921-143320-ab12",
     ]
 
@@ -606,3 +607,27 @@ def test_any_entries_make_a_report(whole, entries):
 def test_the_version_is_that_of_the_schema(whole):
     """The made-up runs of these tests follow the schema that is shipped."""
     assert whole.folder.loaded["schema_version"] == VERSION
+
+
+@pytest.mark.parametrize(
+    ("factor", "busy", "words"),
+    [
+        (3.0, 60, "3.0 times as fast as one after the other"),
+        (0.96, 60, "1.0 times as fast as one after the other"),
+        (0.2, 60, "slower than one after the other, with checks, merges and pauses between them"),
+        (0.2, 4.9, ""),
+        (None, 60, ""),
+    ],
+)
+def test_the_pace_in_words(factor, busy, words):
+    """Who was slower is told so, and of a few seconds nothing is said."""
+    assert report_words.speed({"speed_up": factor, "busy_seconds": busy}) == words
+
+
+def test_where_nothing_was_done_there_is_nothing_to_look_at(crew):
+    """A call that found all tasks completed shows no log of commits that are not there."""
+    tale = Tale(crew, IDS[:1])
+    done(crew, tale, "010")
+    tale.begin()
+    tale.end(1)
+    assert report.facts(tale.home, tale.folder)["next"] == []

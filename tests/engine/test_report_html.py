@@ -263,6 +263,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
     totals = {
         **dict.fromkeys(seconds, 1.0),
         **dict.fromkeys(sums, 1),
+        "busy_seconds": 60.0,
         "speed_up": 1.5,
         "checks": {"passed": 1, "failed": 0},
         "reviews": {one: 1},

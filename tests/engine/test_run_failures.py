@@ -84,6 +84,20 @@ def test_a_worker_that_does_nothing_has_failed(harbour: Harbour) -> None:
     assert harbour.task("010")["result"] == "FAILED"
 
 
+def test_who_gives_up_says_why(harbour: Harbour) -> None:
+    """The last word in the log of a task whose worker gave it up is the reason in every place; an old word is none."""
+    give_up = "sow task set --id 010 status failed"
+    harbour.act("implementer-010-1", f"{give_up} --reason 'no compiler here'\n")
+    harbour.act("implementer-010-2", f"sleep 1.1\n{give_up}\n")
+    harbour.plan("First")
+    assert "failed: no compiler here\n" in harbour.run().out
+    assert harbour.journal("task_ended")[-1]["reason"] == "no compiler here"
+    harbour.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    result = harbour.run()
+    assert result.code == 1
+    assert "no compiler here" not in result.out
+
+
 def test_a_failed_task_can_be_sent_on(harbour: Harbour) -> None:
     """After `sow task set … in_progress` the same command goes on with it, and with what waited for it."""
     harbour.act("implementer-010-1", "exit 7\n")
@@ -191,7 +205,7 @@ def test_a_spent_budget_stops_new_work(harbour: Harbour, where: str) -> None:
     result = harbour.run("--review", "off", *words)
     assert result.code == 4, result
     assert harbour.statuses() == {"010": "completed", "020": "pending"}
-    assert "the budget of $0.00 is spent" in harbour.journal("budget")[0]["reason"]
+    assert "the budget of less than $0.0001 is spent (" in harbour.journal("budget")[0]["reason"]
     assert harbour.run("--review", "off", *words).code == 4
     harbour.configure(budgets={})
     assert harbour.run("--review", "off", "--max-cost", "100").code == 0

@@ -6,6 +6,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Command
 from sow.engine.idle import doors
+from sow.engine.standpoint import Standpoint
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -47,7 +48,7 @@ def _idle(context: Context) -> list[dict[str, str]]:
         return []
     return [
         {"state": "warning", "what": f"task {task} is in progress, and nobody works on it", "hint": f"go on: {command}"}
-        for task, command in doors(known).items()
+        for task, command in doors(known, Standpoint(context.environment, context.cwd)).items()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command
+from sow.engine.standpoint import Standpoint
 from sow.errors import Failed, SowError
 from sow.system.terminal import harmless, harmless_line, out, read_input
 
@@ -42,16 +43,16 @@ def _session_start(context: Context) -> int:
         home = context.place()
         if not os.path.lexists(home.sow) or not projects.exists(home):
             return 0
-        out(harmless(_summary(home)))
+        out(harmless(_summary(home, Standpoint(context.environment, context.cwd))))
     except SowError as error:
         out(harmless(f"sow: {error.message}\n{error.hint}"))
     return 0
 
 
-def _summary(home: Home) -> str:
+def _summary(home: Home, standpoint: Standpoint) -> str:
     from sow.cli.status import document
 
-    known: dict[str, Any] = document(home)
+    known: dict[str, Any] = document(home, standpoint)
     counts = ", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"
     lines = [
         f"This branch has a sow project: {harmless_line(known['project']['name'])} ({known['project']['branch']}).",

@@ -68,7 +68,8 @@ def _tell(ship: Ship, done: Integrated, *, dry_run: bool) -> None:
     if len(done.paths) > MOST_SHOWN:
         out(f"  and {len(done.paths) - MOST_SHOWN} more")
     if done.theirs:
-        checked = "would be merged in and checked first" if dry_run else "were merged in and checked"
+        were = "was" if done.theirs == 1 else "were"
+        checked = "would be merged in and checked first" if dry_run else f"{were} merged in and checked"
         out(f"{done.theirs} new commit{'s' * (done.theirs > 1)} of yours {checked}")
 
 

@@ -168,9 +168,10 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
     if not wish.json:
         from sow.cli import runs_view
         from sow.engine import report
+        from sow.engine.standpoint import Standpoint
 
         with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
-            runs_view.show(report.facts(home, folder))
+            runs_view.show(report.facts(home, folder, Standpoint(context.environment, context.cwd)))
     return folder.run["exit"]
 
 

@@ -11,6 +11,7 @@ from sow.cli.plan_view import show
 from sow.domain import graph
 from sow.domain.duration import duration
 from sow.domain.intake import agent_of
+from sow.domain.money import dollars
 from sow.errors import InvalidFile
 from sow.store import intake
 from sow.store import project as projects
@@ -118,5 +119,5 @@ def _price(money: dict[str, Any], most: float | None) -> str:
     """The cost in words; one above --max-cost is said before it is met."""
     if money["cost_usd"] is None:
         return "cost: unknown, no finished task with a known cost is here"
-    above = f", which is above --max-cost ${most:.2f}" if most is not None and money["cost_usd"] > most else ""
-    return f"cost: about ${money['cost_usd']:.2f}, by what such tasks cost before{above}"
+    above = f", which is above --max-cost {dollars(most)}" if most is not None and money["cost_usd"] > most else ""
+    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{above}"

@@ -6,6 +6,7 @@ import os
 
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
+from sow.engine.standpoint import Standpoint
 from sow.errors import SowError, Waiting
 from sow.store import runs
 from sow.system import terminal
@@ -37,7 +38,7 @@ def _facts(context: Context, run: str) -> dict[str, Any]:
     from sow.engine import report
 
     home = context.home()
-    return report.facts(home, runs.find(home, run))
+    return report.facts(home, runs.find(home, run), Standpoint(context.environment, context.cwd))
 
 
 def show(context: Context, *, run: str, format: str, json: bool) -> int:
@@ -65,7 +66,7 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
     if out:
         context.judge("write a report into a file")
     home = context.home()
-    made = report.written(home, runs.find(home, run), format)
+    made = report.written(home, runs.find(home, run), format, Standpoint(context.environment, context.cwd))
     if out:
         _write(os.path.join(context.cwd, out), made)
         terminal.out(harmless_line(f"the report is in {out}"))
@@ -113,7 +114,7 @@ def stop(context: Context, *, run: str, wait: str) -> int:
         )
     left = runs.find(home, chosen.id)
     terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {_status(left)}"))
-    _tell_way_on(left)
+    _tell_way_on(context, left)
     return 0
 
 
@@ -126,16 +127,17 @@ def _end_left(context: Context, folder: runs.RunFolder, otherwise: str) -> int:
         terminal.out(harmless_line(each))
     terminal.out(otherwise)
     if said:
-        _tell_way_on(folder)
+        _tell_way_on(context, folder)
     return 0
 
 
-def _tell_way_on(folder: runs.RunFolder) -> None:
+def _tell_way_on(context: Context, folder: runs.RunFolder) -> None:
     """How a run that has not ended goes on."""
     if folder.run["status"] != "ended":
-        from sow.engine.report_next import again
+        from sow.engine import go_on
 
-        terminal.out(harmless_line(f"go on with: {again([each['path'] for each in folder.run['plans']])}"))
+        way = go_on.command(folder, Standpoint(context.environment, context.cwd))
+        terminal.out(harmless_line(f"go on with: {way}"))
 
 
 def _status(folder: runs.RunFolder) -> str:

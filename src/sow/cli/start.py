@@ -15,6 +15,7 @@ from sow.domain import text
 from sow.domain.ids import slug_of
 from sow.domain.phase import new_phases
 from sow.engine.own_command import sow_word
+from sow.engine.standpoint import Standpoint
 from sow.errors import SowError
 from sow.store import project as projects
 from sow.store.home import FORBIDDEN_BRANCHES
@@ -70,7 +71,7 @@ def start(context: Context, *, goal: str, branch: str, phases: str, executor: st
 
 def go_on(context: Context, *, executor: str, print: bool) -> int:
     home = context.home()
-    situation = _situation(home)
+    situation = _situation(home, Standpoint(context.environment, context.cwd))
     if print:
         return _show(context, home, situation)
     context.person("open the orchestrator")
@@ -113,14 +114,14 @@ def _new(home: Home, goal: Goal) -> Situation:
     return orchestrator_prompt.new_project(situation, begin=begin)
 
 
-def _situation(home: Home) -> Situation:
+def _situation(home: Home, standpoint: Standpoint) -> Situation:
     """The prompt's part for what is under way."""
     from sow.cli.status import document
     from sow.store.workflow_glance import glance
 
     situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_word())
     if projects.exists(home):
-        known = document(home)
+        known = document(home, standpoint)
         project, step = known["project"], known["next"]
         phases = " → ".join(f"{each['name']} ({each['status']})" for each in known["phases"])
         return orchestrator_prompt.known_project(

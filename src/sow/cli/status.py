@@ -9,6 +9,7 @@ from sow.cli.task_view import titled
 from sow.domain.advice import next_step, without_project
 from sow.domain.ids import agent_id
 from sow.engine.idle import doors
+from sow.engine.standpoint import Standpoint
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store import workflow_glance
@@ -29,7 +30,7 @@ def status(context: Context, *, json: bool) -> int:
     home = context.home()
     if not projects.exists(home):
         return _no_project(home, json=json)
-    known = document(home)
+    known = document(home, Standpoint(context.environment, context.cwd))
     if json:
         emit(known)
     else:
@@ -57,7 +58,7 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
         out(harmless_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
 
 
-def document(home: Home) -> dict[str, Any]:
+def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
     """The whole project at a glance."""
     from sow.store import log, memory
 
@@ -65,7 +66,7 @@ def document(home: Home) -> dict[str, Any]:
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
     waiting = everything(home, project, tasks, broken)
-    idle = doors(readable)
+    idle = doors(readable, standpoint)
     where = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:

@@ -9,9 +9,10 @@ from sow.cli.context import Context
 from sow.cli.live import Live
 from sow.cli.spec import Argument, Command
 from sow.domain.entry import Entry
-from sow.engine import expected, report
+from sow.engine import expected, go_on, report
 from sow.engine.entry_times import EntryTimes
 from sow.engine.notifying import is_news
+from sow.engine.standpoint import Standpoint
 from sow.engine.steps import Interrupts
 from sow.errors import Failed, Interrupted, SowError
 from sow.store import runs
@@ -106,7 +107,7 @@ def watch(context: Context, *, run: str, json: bool) -> int:
                 live.tell(entry)
         unseen = live.unseen
     if not unseen:
-        _say_how(home, folder.id, json=json)
+        _say_how(home, folder.id, Standpoint(context.environment, context.cwd), json=json)
     return 0
 
 
@@ -118,7 +119,7 @@ def _has_bell(context: Context) -> bool:
         return False
 
 
-def _say_how(home: Home, ident: str, *, json: bool) -> None:
+def _say_how(home: Home, ident: str, standpoint: Standpoint, *, json: bool) -> None:
     """What came of the run, or that it ended without a word."""
     try:
         folder = runs.find(home, ident)
@@ -128,13 +129,10 @@ def _say_how(home: Home, ident: str, *, json: bool) -> None:
     if not json:
         from sow.cli import runs_view
 
-        runs_view.show(report.facts(home, folder))
+        runs_view.show(report.facts(home, folder, standpoint))
     if dead:
-        from sow.engine.report_next import again
-
-        go_on = again([each["path"] for each in folder.run["plans"]])
-        say = err if json else out
-        say(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {go_on}"))
+        command, say = go_on.command(folder, standpoint), err if json else out
+        say(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
 
 
 COMMANDS = (

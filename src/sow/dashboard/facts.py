@@ -11,6 +11,7 @@ from sow.dashboard.listening import Feed
 from sow.dashboard.picture import Picture
 from sow.dashboard.run_pages import RunPages
 from sow.dashboard.watch import Watch
+from sow.engine.standpoint import Standpoint
 from sow.errors import SowError
 from sow.store import runs, state
 from sow.system import redaction
@@ -42,8 +43,8 @@ class Facts:
         self.environment = dict(environment)
         self.read_only = read_only
         self.person = person
-        self.watch = Watch(Picture(home))
-        self.pages = RunPages(self.watch.picture.shelf)
+        self.watch = Watch(Picture(home, Standpoint(self.environment)))
+        self.pages = RunPages(self.watch.picture.shelf, self.watch.picture.standpoint)
         self.costs = Costs(self.watch.picture.shelf)
         self.needles = redaction.needles(redaction.secrets(self.environment))
         self.kept: tuple[int, float, Document] | None = None  # as of so many changes, and when it was made

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sow.dashboard.run_scene import Heard
     from sow.domain.inbox import Item
     from sow.domain.shapes import ProjectState
+    from sow.engine.standpoint import Standpoint
     from sow.store.home import Home
 
     Row = dict[str, Any]
@@ -48,10 +49,24 @@ class Change:
 class Picture:
     """One checkout; not for two threads at once."""
 
-    __slots__ = ("cache", "crew", "home", "problem", "project", "run", "shelf", "shown", "stamps", "web", "workers")
+    __slots__ = (
+        "cache",
+        "crew",
+        "home",
+        "problem",
+        "project",
+        "run",
+        "shelf",
+        "shown",
+        "stamps",
+        "standpoint",
+        "web",
+        "workers",
+    )
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, standpoint: Standpoint) -> None:
         self.home = home
+        self.standpoint = standpoint
         self.cache = DeskCache(home)
         self.crew = CrewCache(home)
         self.shelf = RunShelf(home)
@@ -120,7 +135,7 @@ class Picture:
         if current is None:
             self.run = None
         elif self.run is None or self.run.id != current.id:
-            self.run = RunScene(current)
+            self.run = RunScene(current, self.standpoint)
         if self.run is not None and current is not None:
             self.run.folder, self.run.live = current, runs.is_live(current)
         return before != self._standing()
@@ -134,7 +149,7 @@ class Picture:
         while self.run is not None:
             found = self.run.look()
             if found is None:
-                live, self.run = self.run.live, RunScene(self.run.folder)
+                live, self.run = self.run.live, RunScene(self.run.folder, self.standpoint)
                 self.run.live, change.heard, change.stale = live, [], True
                 found = self.run.look() or []
             change.named |= {heard.entry.task for heard in found}
@@ -191,7 +206,7 @@ class Picture:
         where = {ident: known.phase for ident, known in self.cache.known.items() if known.task}
         tasks = [self.cache.known[ident].task for ident in sorted(where, key=int)]
         working = [(self.cache.desk(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        return advice.next_step(tasks, where, self.project["phases"], inbox, doors(working))
+        return advice.next_step(tasks, where, self.project["phases"], inbox, doors(working, self.standpoint))
 
     def document(self) -> dict[str, Any]:
         """The whole at a glance."""

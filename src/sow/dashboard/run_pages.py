@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.dashboard.run_shelf import RunShelf
+    from sow.engine.standpoint import Standpoint
     from sow.store.runs import RunFolder
 
     Document = dict[str, Any]
@@ -31,10 +32,11 @@ MOST_LINES = 1000
 class RunPages:
     """The runs of a checkout; what was summed up once is kept until the journal is another, or the run is gone."""
 
-    __slots__ = ("known", "shelf")
+    __slots__ = ("known", "shelf", "standpoint")
 
-    def __init__(self, shelf: RunShelf) -> None:
+    def __init__(self, shelf: RunShelf, standpoint: Standpoint) -> None:
         self.shelf = shelf
+        self.standpoint = standpoint
         self.known: dict[str, tuple[Any, Document]] = {}
 
     def listed(self) -> Document:
@@ -51,7 +53,7 @@ class RunPages:
 
     def report(self, folder: RunFolder) -> Document:
         """All that is known of one run."""
-        return report.facts(folder.home, folder)
+        return report.facts(folder.home, folder, self.standpoint)
 
     def timeline(self, folder: RunFolder) -> Document:
         """Who worked when."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.entry import Entry
-from sow.engine import entry_lines, expected, report, report_crew, report_next
+from sow.engine import entry_lines, expected, go_on, report, report_crew
 from sow.engine.scene import Scene
 from sow.engine.timeline import Timeline
 from sow.store.journal_tail import JournalTail
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.engine.standpoint import Standpoint
     from sow.engine.timeline import Gain
     from sow.store.runs import RunFolder
 
@@ -36,10 +37,12 @@ class Heard:
 class RunScene:
     """Follows one run; `live` is as of the last look."""
 
-    __slots__ = ("at", "executors", "folder", "live", "place", "scene", "tail", "timeline")
+    __slots__ = ("at", "executors", "folder", "hint", "live", "place", "scene", "standpoint", "tail", "timeline")
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, standpoint: Standpoint) -> None:
         self.folder = folder
+        self.standpoint = standpoint
+        self.hint: tuple[RunFolder, str] | None = None  # how to go on with the run as it was then
         self.tail = JournalTail(folder.journal_path)
         self.scene = Scene(expected.minutes(folder) if len(folder.run["tasks"]) <= MOST_FORECAST else None)
         self.timeline = Timeline()
@@ -96,8 +99,16 @@ class RunScene:
             "slots": scene.slots,
             "stops": list(scene.stops.values()) if self.live else [],
             "pauses": dict(scene.pauses) if self.live else {},
-            "go_on": report_next.again(plans) if not over else "",
+            "go_on": self._go_on() if not over else "",
         }
+
+    def _go_on(self) -> str:
+        """The command that goes on with it; nobody needs one while it is live."""
+        if self.live:
+            return ""
+        if self.hint is None or self.hint[0] is not self.folder:
+            self.hint = self.folder, go_on.command(self.folder, self.standpoint)
+        return self.hint[1]
 
 
 def line_of(run: str, entry: Entry, scene: Scene) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.money import dollars
 from sow.errors import SowError
 
 TYPE_CHECKING = False
@@ -54,11 +55,11 @@ class Budget:
     def stop_new(self, now: float) -> str:
         """Which limit is reached, and by how much."""
         if self.max_cost is not None and self.cost >= self.max_cost:
-            return f"the budget of ${self.max_cost:.2f} is spent (${self.cost:.2f})"
+            return f"the budget of {dollars(self.max_cost)} is spent ({dollars(self.cost)})"
         if self.max_tokens is not None and self.tokens >= self.max_tokens:
             return f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,})"
         if self.max_spawns is not None and self.spawns >= self.max_spawns:
-            return f"the budget of {self.max_spawns} starts is spent"
+            return f"the budget of {self.max_spawns} start{'s' * (self.max_spawns != 1)} is spent"
         if self.max_seconds is not None and now - self.begun >= self.max_seconds:
             return f"the budget of {self.max_seconds:g} seconds is spent"
         return ""

@@ -103,6 +103,7 @@ class History:
         self.questions: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
         self.stops: list[str] = []
+        self.spent = ""  # why the last call could start nothing more
         self.recovered = 0
         self.check_seconds = 0.0
         self.waited = {"people": 0.0, "limits": 0.0}
@@ -156,6 +157,7 @@ class History:
             self._waits = ("people" if entry.number("until") is None else "limits", self.now)
 
     def _run_started(self, entry: Entry) -> None:
+        self.spent = ""
         self.recovered += entry.data.get("recovered") is True
         for each in entry.entries("tasks"):
             if _is_worker(each.text("id")):
@@ -281,7 +283,8 @@ class History:
         self.stops.append(f"{entry.count('failures')} starts failed in a row")
 
     def _budget(self, entry: Entry) -> None:
-        self.stops.append(entry.text("reason") or "a budget is spent")
+        self.spent = entry.text("reason") or "a budget is spent"
+        self.stops.append(self.spent)
 
 
 OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting"})

@@ -9,34 +9,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.domain.shapes import Task
+    from sow.engine.standpoint import Standpoint
     from sow.store.desk import Desk
     from sow.store.home import Home
 
 
-def doors(tasks: Iterable[tuple[Desk, Task]]) -> dict[str, str]:
+def doors(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> dict[str, str]:
     """The command for each such task; one without a session was started by hand, and is somebody's own work."""
     idle = [(desk, task) for desk, task in tasks if _is_idle(desk, task)]
     if not idle:
         return {}
     home = idle[0][0].home
-    again, own, live = _run(home)
+    again, own, live = _run(home, standpoint)
     if live:  # it is between two turns of these
         idle = [(desk, task) for desk, task in idle if task["id"] not in own]
     return {task["id"]: again if task["id"] in own else _door(desk, task) for desk, task in idle}
 
 
-def _run(home: Home) -> tuple[str, list[str], bool]:
+def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:
     """The command that goes on with the run that was not ended, its tasks, and whether it is live; or nothing."""
-    import shlex
-
+    from sow.engine import go_on  # here, because it is seldom needed
     from sow.store import project as projects
     from sow.store import runs
 
     run = runs.unfinished(home, projects.load(home)["project_id"])
     if run is None:
         return "", [], False
-    again = f"sow run {shlex.join(each['path'] for each in run.run['plans'])}"
-    return again, run.run["tasks"], runs.is_live(run)
+    return go_on.command(run, standpoint), run.run["tasks"], runs.is_live(run)
 
 
 def _is_idle(desk: Desk, task: Task) -> bool:
@@ -49,6 +48,6 @@ def _door(desk: Desk, task: Task) -> str:
         import shlex
 
         return f"sow run {shlex.quote(task['source']['plan'])}"
-    from sow.engine.work import door  # here, because it is seldom needed
+    from sow.engine.work import door  # the same
 
     return door(desk, task)

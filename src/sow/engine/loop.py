@@ -99,6 +99,10 @@ class Loop:
         """What the journal keeps of a job that has ended."""
         raise NotImplementedError
 
+    def why(self, ident: str, ended: Ended) -> str:
+        """The reason why a job ended, as well as it is known."""
+        return ended.reason
+
     def ask(self, ident: str, problem: SowError) -> int | str:
         """Ask a person about something that is nobody's work; returns the number of the question."""
         raise NotImplementedError
@@ -218,7 +222,7 @@ class Loop:
         self.board.ended(ident, "waiting" if ended.status == "stopped" else ended.status)
         if ended.executor:
             self.board.transfer(ident, ended.executor)
-        self._tell_end(ident, ended.reason)
+        self._tell_end(ident, self.why(ident, ended))
 
     def _tell_end(self, ident: str, reason: str) -> None:
         seconds = round(time.monotonic() - self.begun[ident], 3)

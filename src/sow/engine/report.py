@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sow.engine import recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
+from sow.engine import go_on, recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
+from sow.engine.standpoint import NOWHERE, Standpoint
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -27,7 +28,7 @@ GONE = (
 )
 
 
-def facts(home: Home, folder: RunFolder) -> Document:
+def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Document:
     """All that is known of a run; what cannot be read is said among its remarks, and is no obstacle."""
     run = folder.run
     history, remarks = _history(folder)
@@ -50,7 +51,7 @@ def facts(home: Home, folder: RunFolder) -> Document:
         "limits": history.limits,
         "stops": history.stops,
         "remarks": remarks,
-        "next": report_next.steps(known, rows) if GONE not in remarks else [],
+        "next": _next(folder, standpoint, history, known, rows) if GONE not in remarks else [],
     }
 
 
@@ -65,6 +66,14 @@ def _question(asked: Document, states: dict[str, Document]) -> Document:
             waited = max((epoch(each["answered_at"]) or 0) - (epoch(asked["asked_at"]) or 0), 0)
             found |= {"answered_at": each["answered_at"], "origin": each["answered_by"], "waited_seconds": waited}
     return found
+
+
+def _next(
+    folder: RunFolder, standpoint: Standpoint, history: History, known: Document, rows: list[Document]
+) -> list[Document]:
+    """What a person can do now."""
+    way, first = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
+    return report_next.steps(known, rows, way, first)
 
 
 def counts(rows: list[Document]) -> dict[str, int]:
@@ -183,9 +192,9 @@ def render_json(document: Document) -> str:
 FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
 
 
-def written(home: Home, folder: RunFolder, form: str) -> str:
+def written(home: Home, folder: RunFolder, form: str, standpoint: Standpoint = NOWHERE) -> str:
     """The report in one of its forms; a page to look at has the timeline besides."""
-    document = facts(home, folder)
+    document = facts(home, folder, standpoint)
     if form == "html":
         document["timeline"] = _timeline(folder, live=document["run"]["live"])
     return FORMATS[form](document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow import __version__
 from sow.domain.duration import span
+from sow.domain.money import dollars
 from sow.engine import report_words as words
 from sow.engine.html_text import Html, h
 from sow.engine.report_chart import chart
@@ -131,7 +132,6 @@ def _share(counts: Facts) -> Html | None:
 
 def _tiles(document: Facts) -> Html:
     total, counts = document["totals"], document["counts"]
-    faster = f"{total['speed_up']:.1f} × as fast as one by one" if total["speed_up"] else ""
     waits = [
         f"{span(total[key])} for {who}"
         for key, who in (("waited_for_people_seconds", "people"), ("waited_for_limits_seconds", "limits"))
@@ -141,7 +141,7 @@ def _tiles(document: Facts) -> Html:
     tiles = [
         ("Tasks done", f"{counts['completed']} / {counts['total']}", words.outcomes(counts)),
         ("Time", span(total["wall_seconds"]), f"waited {' and '.join(waits)}" if waits else "from start to end"),
-        ("Work of agents", span(total["work_seconds"]), faster or words.plural(total["turns"], "turn")),
+        ("Work of agents", span(total["work_seconds"]), words.speed(total) or words.plural(total["turns"], "turn")),
         ("Cost", _cost(total), _untold(total) or words.plural(total["turns"], "turn")),
         ("Tokens", _tokens(total), words.tokens(total) if total["input_tokens"] is not None else "not told"),
         (
@@ -161,7 +161,7 @@ def _tile(name: str, figure: str, more: str) -> Html:
 
 def _cost(facts: Facts) -> str:
     known = facts["cost_usd"]
-    return words.dollars(known) if known is not None else "unknown" if facts["cost_unknown_turns"] else "–"
+    return dollars(known) if known is not None else "unknown" if facts["cost_unknown_turns"] else "–"
 
 
 def _untold(facts: Facts) -> str:

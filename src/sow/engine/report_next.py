@@ -18,10 +18,10 @@ MOST = 8
 WAITS = 4  # the exit code of a call that could not end what it began
 
 
-def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[Step]:
-    """What a person can do, the most pressing first."""
+def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> list[Step]:
+    """What a person can do, the most pressing first; how to go on is given, and what has to be done before that."""
     found = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
-    return [*found, *_run(run, rows)]
+    return [*found, *_run(run, rows, go_on, first)]
 
 
 def _step(text: str, command: str) -> Step:
@@ -47,6 +47,10 @@ def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
             why = f": {row['why']}" if row["why"] else ""
             look = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
             yield _step(f"{_called(row)} failed{why}", look)
+            if row["status"] and not is_member(row["id"]):  # a run leaves what failed alone
+                yield _step(
+                    f"to let {_called(row)} be tried again", f"sow task set --id {row['id']} status in_progress"
+                )
 
 
 def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
@@ -54,23 +58,20 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
         yield _step("of some tasks nothing is known any more", "sow doctor")
 
 
-def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
+def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> Iterator[Step]:
     """What there is to do with the run as a whole."""
     ident = run["id"]
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return
     if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
-        yield _step(_why_again(rows), again(run["plans"]))
+        why = _why_again(rows)
+        yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
     elif run["exit"] == WAITS and not report_crew.is_crew(run["plans"]):
         yield _step("all is done and not yet on your branch", "sow integrate")
-    if any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
+    news = any(row["turns"] or row["merges"] for row in rows)
+    if news and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
-
-
-def again(plans: list[str]) -> str:
-    """The command that goes on with a run."""
-    return report_crew.AGAIN if report_crew.is_crew(plans) else f"sow run {shlex.join(plans) or 'PLAN'}"
 
 
 def _branch(run: dict[str, Any]) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from sow.domain.duration import duration, span
+from sow.domain.money import dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     Facts = dict[str, Any]
+
+
+SHORT = 5  # seconds
 
 
 def plural(count: int, noun: str) -> str:
@@ -22,11 +26,6 @@ def money(facts: Facts) -> str:
     if facts["cost_usd"] is None:
         return "unknown" if untold else "-"
     return dollars(facts["cost_usd"]) + (f" and {plural(untold, 'turn')} of unknown cost" if untold else "")
-
-
-def dollars(cost: float) -> str:
-    """`$0.0042`, `$0.48`, `$12.50`."""
-    return f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:,.2f}"
 
 
 def tokens(facts: Facts) -> str:
@@ -91,9 +90,19 @@ def _wall(total: Facts) -> str:
 
 
 def _work(total: Facts) -> str:
-    faster = f": {total['speed_up']:.1f} times as fast as one after the other" if total["speed_up"] else ""
+    pace = f": {speed(total)}" if speed(total) else ""
     untold = f", {plural(total['work_unknown_turns'], 'turn')} untold" if total["work_unknown_turns"] else ""
-    return f"{span(total['work_seconds'])} of agents{untold}{faster}"
+    return f"{span(total['work_seconds'])} of agents{untold}{pace}"
+
+
+def speed(total: Facts) -> str:
+    """How the run compares with its turns one after the other; of a few seconds nothing can be said."""
+    factor = total["speed_up"]
+    if not factor or total["busy_seconds"] < SHORT:
+        return ""
+    if round(factor, 1) >= 1:
+        return f"{factor:.1f} times as fast as one after the other"
+    return "slower than one after the other, with checks, merges and pauses between them"
 
 
 def _estimate(estimate: Facts) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sow.domain import graph
 from sow.domain.decide import Board, Job
 from sow.domain.forecast import Forecast
@@ -10,8 +12,9 @@ from sow.engine.job import TaskJob
 from sow.engine.loop import Loop
 from sow.engine.plan_watch import PlanWatch
 from sow.store import desk as desks
-from sow.store import past, run_acts
+from sow.store import log, past, run_acts
 from sow.store import project as projects
+from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 # A task's status as the board knows it.
 BOARD = {"completed": "completed", "failed": "failed", "paused": "asking", "abandoned": "abandoned"}
+LONGEST_REASON = 500
 
 
 class PlanLoop(Loop):
@@ -79,6 +83,16 @@ class PlanLoop(Loop):
             "result": task.get("result"),
             "retry_count": task.get("retry_count", 0),
         }
+
+    def why(self, ident: str, ended: Ended) -> str:
+        """The last word in a failed task's log since its job began: whoever gave it up said there why."""
+        if ended.status != "failed":
+            return ended.reason
+        desk = self.guard.desks[ident]
+        entries = log.read(desk.home, desk.log_path)
+        began = clock.written(time.time() - time.monotonic() + self.begun[ident])
+        said = [each["text"] for each in entries if each["timestamp"] >= began]
+        return said[-1].split("\n")[0][:LONGEST_REASON] if said else ended.reason
 
     def ask(self, ident: str, problem: SowError) -> int:
         project = projects.load(self.ship.home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.money import dollars
 from sow.store import sessions
 
 TYPE_CHECKING = False
@@ -26,4 +27,4 @@ def spent(config: Config, desk: Desk | MemberDesk, answers: Iterable[tuple[str, 
     if cost < most:
         return ""
     since = " since you raised it" if raised else ""
-    return f"{ASKED}: {desk.title} has cost ${cost:.2f} of ${most:.2f}{since}. Go on for ${most:.2f} more?"
+    return f"{ASKED}: {desk.title} has cost {dollars(cost)} of {dollars(most)}{since}. Go on for {dollars(most)} more?"

@@ -62,8 +62,12 @@ function known(format, value) {
   return value === null || value === undefined ? h("span", { class: "muted" }, "unknown") : format(value);
 }
 
+function speedWord(factor) {
+  return Number(factor.toFixed(1)) < 1 ? "slower" : `${factor.toFixed(1)}× faster`.replace("1.0× faster", "as fast");
+}
+
 function speedCell(run) {
-  return run.speed_up ? h("span", { title: "how long agents worked in sum, against how long the run took" }, `${run.speed_up.toFixed(1)}× faster`.replace("1.0× faster", "as fast")) : h("span", { class: "muted" }, "–");
+  return run.speed_up ? h("span", { title: "how long agents worked in sum, against how long the run took" }, speedWord(run.speed_up)) : h("span", { class: "muted" }, "–");
 }
 
 function estimateShare(run) {
