@@ -239,8 +239,8 @@ SABOTAGES = {
     ),
     "ignored files are overwritten": Sabotage(
         "engine/finishing.py",
-        "    touched = dict.fromkeys(_meeting(dirty, paths) + _in_the_way(repository, old, paths))\n",
-        "    touched = dict.fromkeys(_meeting(dirty, paths))\n",
+        "    touched = list(dict.fromkeys(_meeting(list(dirty), paths) + _in_the_way(repository, old, paths)))\n",
+        "    touched = list(dict.fromkeys(_meeting(list(dirty), paths)))\n",
         "engine/test_finishing.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
     ),
     "a worktree counts as filled before it is": Sabotage(

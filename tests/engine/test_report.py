@@ -349,6 +349,26 @@ def test_turns_outside_of_the_run_are_not_its_own(crew):
     assert report.facts(tale.home, tale.folder)["totals"]["turns"] == 0
 
 
+def test_runs_within_one_second_have_each_their_own_turns(crew):
+    """A turn belongs to the run whose journal tells of it, although another run was alive in the same second."""
+    first = Tale(crew, IDS)
+    first.begin()
+    first.turn(0, 1, "010", role="implementer", executor="claude-code")
+    first.end(1, "stopped", 130)
+    second = Tale(crew, IDS, id="20990101-000000-0002", started_at=stamp(1))
+    second.begin(1)
+    second.turn(1, 2, "010", role="implementer", executor="claude-code")
+    second.end(2)
+    third = Tale(crew, IDS, id="20990101-000000-0003", started_at=stamp(2))
+    third.begin(2)
+    third.end(2)
+    for t in (0, 1):
+        record(second, "010", t, ended_at=stamp(t + 1), outcome="done", cost_usd=1.0 + t, seconds=1.0)
+    known = [report.facts(tale.home, tale.folder)["totals"] for tale in (first, second, third)]
+    assert [each["turns"] for each in known] == [1, 1, 0]
+    assert [each["cost_usd"] for each in known[:2]] == [1.0, 2.0]
+
+
 def test_a_run_without_a_journal(crew):
     """States and records tell what they can, and the report says that the journal is missing."""
     tale = Tale(crew, IDS[:2])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sow.domain.entry import Entry, number
 from sow.engine.call import epoch
-from sow.engine.history import Turn
+from sow.engine.history import History, Turn
 from sow.errors import SowError
-from sow.store import sessions
+from sow.store import runs, sessions
 from sow.store.desk import Desk
 
 TYPE_CHECKING = False
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.domain.shapes import Run, Session, SessionTurn
-    from sow.engine.history import History
     from sow.store.home import Home
     from sow.store.sessions import Record
 
@@ -25,19 +26,41 @@ SLACK = 2  # seconds between an entry of the journal and the record of the same 
 
 def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple[list[Turn], list[str]]:
     """All turns of the run, oldest first, and what could not be read."""
-    told: dict[str, list[Turn]] = {}
-    for turn in history.turns:
-        told.setdefault(turn.task, []).append(turn)
+    told = _by_task(history.turns)
     windows = _windows(run, history)
-    found, remarks = [], []
+    found: list[Turn] = []
+    untold: list[Turn] = []
+    remarks = []
     for task in tasks:
         try:
             recorded = _recorded(home, task, windows)
         except SowError as error:
             remarks.append(f"the sessions of task {task} cannot be read: {error.message}")
             recorded = []
-        found += _joined(told.get(task, []), recorded)
+        joined, left = _joined(told.get(task, []), recorded)
+        found += joined
+        untold += left
+    found += _without(untold, _of_neighbours(home, run, windows)) if untold else []
     return sorted(found, key=lambda turn: turn.at), remarks
+
+
+def _by_task(turns: Iterable[Turn]) -> dict[str, list[Turn]]:
+    found: dict[str, list[Turn]] = {}
+    for turn in turns:
+        found.setdefault(turn.task, []).append(turn)
+    return found
+
+
+def _of_neighbours(home: Home, run: Run, windows: list[Window]) -> list[Turn]:
+    """The turns that the journals of other runs tell of, of runs that were alive in or right beside these windows."""
+    first, last = min(window[0] for window in windows), max(window[1] for window in windows)
+    found = []
+    for other in runs.listed(home):
+        began, ended = epoch(other.run["started_at"]) or 0, _end(other.run)
+        if other.id != run["id"] and began <= last and first <= ended + SLACK:
+            with suppress(SowError):  # a journal that cannot be read claims nothing
+                found += History(other.journal("turn_started", "turn_ended")).turns
+    return found
 
 
 def _windows(run: Run, history: History) -> list[Window]:
@@ -84,17 +107,34 @@ def _turn(session: Session, turn: SessionTurn) -> Turn:
     return made
 
 
-def _joined(told: list[Turn], recorded: list[Turn]) -> list[Turn]:
-    """Each turn once, by its record where there is one."""
+def _joined(told: list[Turn], recorded: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Each turn once, by its record where there is one; and the records of which the journal does not tell."""
     # What the journal has as one may have been several: a limit and who took over, a turn and its reminder.
     left = list(recorded)
     found = []
     for turn in told:
-        near = min((each for each in left if _alike(each, turn)), key=lambda each: _apart(each, turn), default=None)
+        near = _nearest(left, turn)
         if near is not None:
             left.remove(near)
         found.append(turn if near is None else _with(near, turn))
-    return found + left
+    return found, left
+
+
+def _without(untold: list[Turn], others: list[Turn]) -> list[Turn]:
+    """The records of which no other run tells either: two runs can be alive within one second."""
+    theirs, left = _by_task(others), []
+    for task, records in _by_task(untold).items():
+        for turn in theirs.get(task, ()):
+            near = _nearest(records, turn)
+            if near is not None and _apart(near, turn) <= SLACK:
+                records.remove(near)
+        left += records
+    return left
+
+
+def _nearest(records: list[Turn], turn: Turn) -> Turn | None:
+    """The record that is most likely the one of a turn."""
+    return min((each for each in records if _alike(each, turn)), key=lambda each: _apart(each, turn), default=None)
 
 
 def _with(record: Turn, turn: Turn) -> Turn:
