@@ -56,7 +56,12 @@ def test_then_a_person_is_asked(harbour: Harbour) -> None:
     harbour.act("integrator", "echo four > shared.txt\n")
     result = harbour.run()
     assert result.code == 4, result
-    assert "an integrator did not help" in harbour.task("020")["question"]["text"]
+    first, *_, place, outcome = harbour.task("020")["question"]["text"].splitlines()
+    assert first == "it could not be merged, and an integrator did not help"
+    assert "CONFLICT (add/add): Merge conflict in shared.txt" in harbour.repo.ok("inbox").out
+    assert place.startswith("The work is in /")
+    assert place.endswith("/worktrees/020")
+    assert "the work is tried again" in outcome
     assert (harbour.repo.root / "shared.txt").read_text() == "one\n"
     assert harbour.statuses() == {"010": "completed", "020": "paused"}
 

@@ -74,7 +74,11 @@ def test_the_same_finding_twice_is_a_question(harbour: Harbour) -> None:
     result = harbour.run("--retries", "5")
     assert result.code == 4, result
     assert harbour.turns("010") == 2
-    assert "the same finding again" in harbour.task("010")["question"]["text"]
+    question = harbour.task("010")["question"]["text"]
+    assert question.startswith("the same finding again")
+    assert "\nWhat was found:\n" in question
+    assert "the file is still empty, line 2" in question.partition("What was found:")[2]
+    assert "What was found" not in result.out
     assert "the file is empty" in harbour.prompt("010", 2)
 
 

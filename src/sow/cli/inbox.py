@@ -6,7 +6,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Argument, Command, Option
 from sow.cli.task import tell
-from sow.domain import ids, text
+from sow.domain import ids, text, wording
 from sow.errors import SowError
 from sow.store import phase_acts, task_acts
 from sow.store.waiting import waiting
@@ -58,7 +58,7 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool) -
         return _answer_agent(home, asked, words, actor)
     if asked["kind"] != "phase":
         if always:  # first: once it is answered, the same call after a crash finds no question any more
-            _let_stand(context, home, asked["text"], words)
+            _let_stand(context, home, wording.gist(asked["text"]), words)
         tell(task_acts.answer(home, asked["task"], words, actor=actor))
         return 0
     context.person("decide on a phase")

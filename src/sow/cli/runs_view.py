@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.cli.output import table
 from sow.domain.duration import span
+from sow.domain.wording import gist
 from sow.engine import report_words as words
 from sow.system.terminal import harmless_line, out, paint
 
@@ -84,7 +85,7 @@ def _about(row: Facts) -> list[str]:
     if row["outcome"] in ("completed", "abandoned"):
         return []
     about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-    about += [f"asks: {row['question']['text']}"] if row["question"] else []
+    about += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
     return about + ([row["why"]] if row["why"] and row["outcome"] == "failed" else [])
 
 

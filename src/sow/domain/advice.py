@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.domain import phase as phases
 from sow.domain.task import ENDED_STATUSES, waits_for
+from sow.domain.wording import gist
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def next_step(
             "broken": "repair",
             "approval": "approve",
         }[item["kind"]]
-        return _step(f"{verb} {subject}: {item['text']}", item["do"])
+        return _step(f"{verb} {subject}: {gist(item['text'])}", item["do"])
     if idle:
         ident, command = next(iter(idle.items()))
         return _step(f"nobody works on task {ident}, which is in progress: go on with it", command)

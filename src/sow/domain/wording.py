@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ENOUGH = 0.85  # of the words of the longer of two questions
 MAX_TEXT = 20_000
+DETAILS = "\n\nWhat was found:\n"  # of a question of the run: what follows differs each time
 
 
 def words(text: str) -> list[str]:
@@ -12,8 +13,17 @@ def words(text: str) -> list[str]:
     return "".join(letter if letter.isalnum() else " " for letter in folded).split()
 
 
+def gist(question: str) -> str:
+    """A question without the details that the run adds to its own."""
+    return question.partition(DETAILS)[0]
+
+
 def similar(question_a: str, question_b: str) -> bool:
-    """Whether two questions are one: equal but for spacing and case, or nearly all of their words the same."""
+    """Whether two questions are one: equal but for spacing and case, or nearly all of their words the same.
+
+    The details that a run adds do not count: of the same question they are others each time.
+    """
+    question_a, question_b = gist(question_a), gist(question_b)
     if question_a.casefold().split() == question_b.casefold().split():
         return True
     first, second = set(words(question_a)), set(words(question_b))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.duration import span
+from sow.domain.wording import gist
 from sow.engine import report_words as words
 from sow.system.terminal import harmless_line
 
@@ -81,7 +82,7 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
             continue
         about = [row["outcome"]]
         about += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-        about += [f"asks: {row['question']['text']}"] if row["question"] else []
+        about += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
         about += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
         yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain('; '.join(about))}"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.store import feedback, log, notes, restoring
+from sow.domain.wording import DETAILS
+from sow.store import feedback, log, notes, restoring, sessions
 from sow.store import project as projects
 from sow.store.disk import counted
 from sow.store.repair import load_or_repair
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 MOST_FEEDBACK = 20_000
+MOST_LINES = 8  # of what was found, in a question
+LONGEST_LINE = 300
+OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
 
 
 def _change(desk: Desk, project: ProjectState, change: Callable[[Task], Task]) -> Task:
@@ -109,11 +113,21 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "") -> int
         restoring.bring_project_back(desk.home, project["project_id"])
         fresh = projects.load_anywhere(desk.home)
         number = task["question"]["number"] if "question" in task else projects.next_question(desk.home, fresh, now)
-        return rules.ask(task, text, number=number, now=now)
+        asked = text + _details(desk, task, found) if judged and found else text
+        return rules.ask(task, asked, number=number, now=now)
 
     _change(desk, project, change)
     _log(desk, "question", text, now)
     return number
+
+
+def _details(desk: Desk, task: Task, found: str) -> str:
+    """What a person should know who is asked about work: the first of what was found, where it is, what comes next."""
+    lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
+    shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
+    record = sessions.current(desk, task.get("session_id", ""))
+    place = [f"The work is in {record.session['cwd']}"] if record is not None else []
+    return DETAILS + "\n".join([*shown, *place, OUTCOME])
 
 
 def _at_work(task: Task, now: str) -> Task:
