@@ -167,7 +167,10 @@ def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> 
 def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
     """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
     facts = facts_of(repo)
-    assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == ("waiting", "sow workflow run")
+    assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
+        "waiting",
+        "sow workflow run --executor script",
+    )
     before = repo.ok("runs", "show", "--json").json
     assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
     repo.ok("workflow", "archive", "--yes")

@@ -13,11 +13,12 @@ from stumbling import BUG, Stumbling
 from workers import wait_for
 
 from sow.dashboard.facts import Facts
+from sow.engine.standpoint import NOWHERE
 
 
 def stumbling(repo: Repo) -> tuple[Facts, Stumbling]:
     facts = facts_of(repo)
-    facts.watch.picture = picture = Stumbling(home_of(repo))
+    facts.watch.picture = picture = Stumbling(home_of(repo), NOWHERE)
     return facts, picture
 
 

@@ -111,7 +111,7 @@ def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
     if timed_out and not reviewers:
         return "failed", "it timed out, and without reviews it is not tried again"
     if timed_out and task.get("retry_count", 0) >= retries:
-        return "failed", f"it timed out after {retries} retries"
+        return "failed", f"it timed out after {_retries(retries)}"
     if "session_id" not in task:
         return "start", "it has no session yet"
     return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
@@ -151,7 +151,11 @@ def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> S
     used = task.get("retry_count", 0)
     if verdict.may_retry(verdict.RED, used, retries):
         return "send_back", why
-    return "ask", f"{why}, after {used} retries"
+    return "ask", f"{why}, after {_retries(used)}"
+
+
+def _retries(count: int) -> str:
+    return f"{count} {'retry' if count == 1 else 'retries'}"
 
 
 def _merged(task: Task) -> Stage:
