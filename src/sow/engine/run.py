@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from sow.domain import graph
 from sow.domain.decide import Board, Job
 from sow.domain.forecast import Forecast
@@ -14,7 +12,6 @@ from sow.engine.plan_watch import PlanWatch
 from sow.store import desk as desks
 from sow.store import log, past, run_acts
 from sow.store import project as projects
-from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
     from sow.config import ExecutorConfig
     from sow.domain.budget import Breaker, Budget
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import LogEntry, Task
     from sow.engine.ended import Ended
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
@@ -38,19 +35,21 @@ LONGEST_REASON = 500
 class PlanLoop(Loop):
     """One call of `sow run`."""
 
-    __slots__ = ("guard", "plans", "tasks")
+    __slots__ = ("guard", "logged", "plans", "tasks")
 
     def __init__(self, ship: Ship, *, tick: Callable[[float], None]) -> None:
         found = _tasks(ship)
         self.tasks = {task["id"]: task for _, task in found}
         self.guard = _guard(ship)
         self.plans = PlanWatch(ship.home, ship.folder.run["plans"])
+        self.logged: dict[str, int] = {}  # the entries in a task's log when its job began
         super().__init__(ship, [desk for desk, _ in found], tick=tick)
 
     def make_board(self) -> Board:
         return _board(self.ship, list(self.tasks.values()), (self.budget, self.breaker))
 
     def job(self, ident: str) -> Steps[Ended]:
+        self.logged[ident] = len(self._log(ident))
         return TaskJob(self.ship, ident).steps()
 
     def iteration(self, ident: str) -> int:
@@ -88,11 +87,11 @@ class PlanLoop(Loop):
         """The last word in a failed task's log since its job began: whoever gave it up said there why."""
         if ended.status != "failed":
             return ended.reason
-        desk = self.guard.desks[ident]
-        entries = log.read(desk.home, desk.log_path)
-        began = clock.written(time.time() - time.monotonic() + self.begun[ident])
-        said = [each["text"] for each in entries if each["timestamp"] >= began]
-        return said[-1].split("\n")[0][:LONGEST_REASON] if said else ended.reason
+        said = self._log(ident)[self.logged[ident] :]
+        return said[-1]["text"].split("\n")[0][:LONGEST_REASON] if said else ended.reason
+
+    def _log(self, ident: str) -> list[LogEntry]:
+        return log.read(self.ship.home, self.guard.desks[ident].log_path)
 
     def ask(self, ident: str, problem: SowError) -> int:
         project = projects.load(self.ship.home)
