@@ -170,9 +170,12 @@ class Loop:
                 self.look_at(ident)
 
     def tell_answers(self) -> None:
-        """What was answered since the last look, or between two calls, is in the journal, once."""
+        """What was answered since the last look, or between two calls, is in the journal, once.
+
+        An answer that was quicker than the end of the job lets it go on at once; that is told when it has ended.
+        """
         for ident, number in list(self.asked):
-            origin = self.who_answered(ident, number)
+            origin = self.who_answered(ident, number) if ident not in self.running else None
             if origin is not None:
                 self.ship.tell("answered", task=ident, number=number, origin=origin)
 
@@ -222,6 +225,7 @@ class Loop:
         self.board.ended(ident, "waiting" if ended.status == "stopped" else ended.status)
         if ended.executor:
             self.board.transfer(ident, ended.executor)
+        self.tell_answers()
         self._tell_end(ident, self.why(ident, ended))
 
     def _tell_end(self, ident: str, reason: str) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_READ = 4 << 20
-PAGE = 4096  # bytes that every system writes into a file as a whole
 FILE_MODE = 0o644
 IRREGULAR = "put a regular file there, or restore it from git"
 REASONS = {
@@ -237,27 +236,6 @@ def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode
     except OSError as error:
         remove_quietly(temporary)
         raise failure("write", path, error) from None
-
-
-def write_over(disk: Disk, path: str, text: str) -> bool:
-    """Write a text over a shorter one, not durably; False where that is not possible, and nothing is changed then.
-
-    One call writes it all, since it fits in one page: whoever dies leaves the old text or the new one. This is quicker
-    than a new file, and leaves the file system none to remove.
-    """
-    data = text.encode("utf-8")
-    try:
-        descriptor = disk.open(path, os.O_WRONLY)
-        try:
-            facts = os.fstat(descriptor)
-            if not (stat.S_ISREG(facts.st_mode) and facts.st_size < len(data) <= PAGE):
-                return False
-            write_all(disk, descriptor, data)
-        finally:
-            disk.close(descriptor)
-    except OSError:  # a missing one is the usual case; one that cannot be written is replaced as a whole
-        return False
-    return True
 
 
 def write_new(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store.disk import read_text, remove_quietly, replace_file, write_over
+from sow.store.disk import read_text, remove_quietly, replace_file
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.store.home import Home
 
-NO_COPY = (0, 0, 0)
-
 
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
     """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
     try:
-        path = f"{home.kept(project_id)}/{file_name(name)}"
-        if not write_over(home.disk, path, text):
-            replace_file(home.disk, path, text, durable=False)
+        replace_file(home.disk, f"{home.kept(project_id)}/{file_name(name)}", text, durable=False)
     except SowError:
         return
 
@@ -68,13 +64,13 @@ def recall(home: Home, project_id: str, name: str) -> str | None:
         return None
 
 
-def stamp(home: Home, project_id: str, name: str) -> tuple[int, int, int]:
-    """Which copy it is: every one that is kept is a new file, or a longer one than before."""
+def stamp(home: Home, project_id: str, name: str) -> tuple[int, int]:
+    """Which copy it is: every one that is kept is a new file."""
     try:
         facts = os.stat(_path(home, project_id, name))
     except OSError:
-        return NO_COPY
-    return (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        return (0, 0)
+    return (facts.st_ino, facts.st_mtime_ns)
 
 
 def folder(home: Home, project_id: str) -> str:

@@ -26,7 +26,6 @@ def lay_out(home: Home) -> list[str]:
             made.append(f".sow/{folder}/")
     files = {
         ".gitignore": IGNORED,
-        "local/.gitignore": ALL,
         "config.yaml": yaml_text.dump({"schema_version": VERSION, "artifacts": ARTIFACTS}),
         "knowledge/adrs/README.md": f"# Decision records\n\n{KEEP}",
         "knowledge/designs/README.md": f"# Designs\n\n{KEEP}",
@@ -35,6 +34,7 @@ def lay_out(home: Home) -> list[str]:
         _refuse_odd(f"{home.sow}/{name}")
         if create_file(home.disk, f"{home.sow}/{name}", text):
             made.append(f".sow/{name}")
+    create_file(home.disk, f"{home.sow}/local/.gitignore", ALL)
     return made
 
 

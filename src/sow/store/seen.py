@@ -12,7 +12,6 @@ from sow.store import kept
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import list_folder
-from sow.store.kept import NO_COPY
 from sow.store.member_desk import FOLDER
 
 TYPE_CHECKING = False
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 
 UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
+NO_COPY = (0, 0)
 SECOND = 1_000_000_000
 FRESH = 1.0  # seconds
 NOT_YET = float("inf")
@@ -59,7 +59,7 @@ class Look:
     __slots__ = ("copy", "is_kept", "stamp", "sure", "text")
 
     def __init__(
-        self, stamp: Stamp | None, text: str | None, copy: tuple[int, int, int], *, sure: bool, is_kept: bool = False
+        self, stamp: Stamp | None, text: str | None, copy: tuple[int, int], *, sure: bool, is_kept: bool = False
     ) -> None:
         self.stamp = stamp
         self.text = text
