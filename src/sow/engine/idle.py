@@ -23,7 +23,7 @@ def doors(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> dict[st
     again, own, live = _run(home, standpoint)
     if live:  # it is between two turns of these
         idle = [(desk, task) for desk, task in idle if task["id"] not in own]
-    return {task["id"]: again if task["id"] in own else _door(desk, task) for desk, task in idle}
+    return {task["id"]: again if task["id"] in own else _door(desk, task, standpoint) for desk, task in idle}
 
 
 def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:
@@ -43,11 +43,11 @@ def _is_idle(desk: Desk, task: Task) -> bool:
     return begun and "session_id" in task and not desk.home.holder(task["id"])
 
 
-def _door(desk: Desk, task: Task) -> str:
+def _door(desk: Desk, task: Task, standpoint: Standpoint) -> str:
     if is_approved(task) and "source" in task:  # its run has ended: another one merges it
         import shlex
 
-        return f"sow run {shlex.quote(task['source']['plan'])}"
+        return f"sow run {shlex.quote(standpoint.path(desk.home.root, task['source']['plan']))}"
     from sow.engine.work import door  # the same
 
     return door(desk, task)
