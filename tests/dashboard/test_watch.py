@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
+from harbour import WORK, Harbour
 from journals import Tale
 from looking import facts_of, told
 from workers import wait_for
@@ -159,6 +159,7 @@ def test_a_run_that_is_deleted_is_told(repo: Repo):
 
 def test_nobody_looks_when_nobody_listens(task_repo: Repo):
     """The thread that looks begins with the first page and ends with the last."""
+    others = set(threading.enumerate())  # a page of a test before this one may just be closing
     facts = facts_of(task_repo)
     facts.state()
     assert facts.watch.thread is None
@@ -170,7 +171,7 @@ def test_nobody_looks_when_nobody_listens(task_repo: Repo):
     thread.join(20)
     assert not thread.is_alive()
     assert facts.watch.thread is None
-    assert "watch" not in [each.name for each in threading.enumerate()]
+    assert not set(threading.enumerate()) - others
 
 
 def test_a_feed_that_cannot_begin_is_no_listener(task_repo: Repo):
@@ -219,10 +220,14 @@ def test_a_real_run_is_followed_to_its_end(harbour: Harbour):
     """The run comes and goes, its lines come in order, and the rows of a page end as the state has them."""
     harbour.repo.ok("init")
     harbour.plan("First", "Second < 1")
+    seen = harbour.folder / "seen"
+    harbour.act("implementer-020", f"until [ -e {seen} ]; do sleep 0.05; done\n{WORK}")
     facts = facts_of(harbour.repo)
     page = Page(facts)
     with facts.feed("") as feed:
         run = harbour.start()
+        wait_for(lambda: page.take(feed.next(0.2)) or page.runs, 60)
+        seen.touch()
         wait_for(lambda: page.take(feed.next(0.2)) or (page.runs and page.runs[-1]["status"] == "ended"), 60)
         assert run.wait(60) == 0
         while events := feed.next(1.5):
