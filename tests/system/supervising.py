@@ -31,7 +31,14 @@ def supervise(code: str, folder: Path) -> Any:
 
 
 def start(
-    words: list[str], *, grace: float = 1, size: int = 0, task: str = "", census: Any = None, cwd: str = ""
+    words: list[str],
+    *,
+    grace: float = 1,
+    size: int = 0,
+    task: str = "",
+    census: Any = None,
+    cwd: str = "",
+    mark: str = MARK,
 ) -> Any:
     """One supervised child, whose files are in the current folder."""
     from sow.system.process import Child, Limits
@@ -45,7 +52,7 @@ def start(
         stdin_path="prompt",
         stdout_path=f"{number}.out",
         stderr_path=f"{number}.err",
-        mark=MARK,
+        mark=mark,
         limits=Limits(wall=0, silence=0, linger=0, size=size, grace=grace),
         census=census,
     )

@@ -177,3 +177,23 @@ def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path)
     tree.end([child, *(each.pid for each in between), parent.pid])
     assert [each.wait(60) for each in (parent, *between)] == [-signal.SIGKILL] * 301
     assert not told.exists()
+
+
+@pytest.mark.parametrize(("script", "looks"), [("true", False), ("setsid env -i sleep 300 & echo $! > left", True)])
+def test_all_processes_are_looked_at_only_for_what_a_child_may_have_left(
+    tmp_path: Path, script: str, looks: bool
+) -> None:
+    """Who left nobody costs no look, also while others work; whom one left is ours at once, whatever it took off."""
+    code = f"""
+from sow.system.tree import NURSERY
+other, child = start(["sleep", "300"], mark=MARK + "b"), start(["sh", "-c", {script!r}])
+follow(child)
+child.close()
+told = [NURSERY.looked > float("-inf"), child.gone < float("inf"), bool(state(other.process.pid))]
+other.stop("timeout")
+other.close()
+tell([*told, state(there("left")) if {looks} else ""])
+"""
+    looked, gone, lives, left = supervise(code, tmp_path)
+    assert (looked, gone, lives) == (looks, True, True)
+    assert left in GONE

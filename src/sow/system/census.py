@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
         def everybody(self) -> dict[int, Process]: ...
 
+        def children(self) -> set[int] | None: ...
+
         def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]: ...
 
 
@@ -78,6 +80,20 @@ class Proc:
         """Every live process."""
         found = ((int(name), self.one(int(name))) for name in os.listdir("/proc") if name.isdigit())
         return {pid: process for pid, process in found if process and process.alive}
+
+    def children(self) -> set[int] | None:
+        """Whose parent we are, those among them who have ended and were not collected; None where nobody can say.
+
+        Nobody leaves this list before we collect him, and orphans come at its end, so no reading of it misses one.
+        """
+        found: set[int] = set()
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                with open(f"/proc/self/task/{thread}/children", "rb", buffering=0) as file:
+                    found.update(map(int, (file.read() or b"").split()))
+            except OSError:  # a kernel without it
+                return None
+        return found
 
     def variable(self, pid: int, name: str) -> str:
         """A variable in the environment with which a process was started, as far as it may be seen."""

@@ -39,6 +39,9 @@ class Ps:
                 found[int(pid)] = Process(name="", alive=True, **numbers)
         return found
 
+    def children(self) -> None:
+        """Of no use here: orphans of our children do not become ours."""
+
     def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]:
         """Every live process, or each of some, that was started with this variable."""
         with_environment = "axEww" if sys.platform == "darwin" else "axeww"

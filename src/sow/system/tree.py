@@ -28,13 +28,14 @@ PR_SET_CHILD_SUBREAPER = 36
 class Nursery:
     """The children that this process has started and not yet closed, and what must be told apart from theirs."""
 
-    __slots__ = ("looked", "name", "older", "shown", "table", "tasks")
+    __slots__ = ("inherits", "looked", "name", "older", "shown", "table", "tasks")
 
     def __init__(self) -> None:
         self.tasks: dict[int, str] = {}
         self.table: dict[int, Process] = {}  # of the last look that several may share
         self.looked = float("-inf")
         self.older: set[int] = set()  # sessions that were there before; no child of ours can ever get into one
+        self.inherits = False  # whether the system makes orphans of our children our own
         self.name = self.shown = ""  # our own, and the one that we show
 
     def open(self, task: str, census: Census) -> None:
@@ -42,7 +43,7 @@ class Nursery:
         if census.inherits and not self.older:
             table = census.everybody() if _has_children() else {}
             self.older = {os.getsid(0), *(table[pid].session for pid in below({os.getpid()}, table))}
-            become_subreaper()
+            self.inherits = become_subreaper()
         self._show({*self.tasks.values(), task})
 
     def add(self, pid: int, task: str) -> None:
@@ -63,6 +64,11 @@ class Nursery:
             self.looked = time.monotonic()
             self.table = census.everybody()
         return self.table
+
+    def nobody_is_left(self, census: Census) -> bool:
+        """Whether for sure none of our children that have ended left anybody: an orphan would be our own child now."""
+        children = census.children() if self.inherits else None
+        return children is not None and children <= self.tasks.keys()
 
     def orphans(self, table: dict[int, Process]) -> set[int]:
         """Those whom we inherited: neither started by us nor by whoever was here before us."""
