@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harbour import GREEN, Harbour
+import pytest
+from harbour import GREEN, WORK, Harbour
 
 
 def verdicts(harbour: Harbour, task: str = "010") -> list[tuple[int, str]]:
@@ -333,3 +334,42 @@ def test_a_repository_does_not_define_the_users_reviewer(harbour: Harbour) -> No
     assert "unknown agent: picky" in result.err
     assert "judges, so a repository may not define it" in result.err
     assert harbour.turns("010") == 0
+
+
+EDITS = {
+    "of the task that it judges": ("010", "s/needs_review/completed/"),
+    "of the same with a newer revision": ("010", "s/^revision: .*/revision: 99/; s/needs_review/completed/"),
+    "of another task": ("020", "s/pending/completed/"),
+    "of another with a newer revision": ("020", "s/^revision: .*/revision: 99/; s/pending/completed/"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_reviewer_writes_no_state(harbour: Harbour, name: str) -> None:
+    """What a reviewer edits in the state of any task is undone at the end of its turn, and said; only words count."""
+    task, words = EDITS[name]
+    path = f"$SOW_ROOT/.sow/project/phases/implementation/tasks/{task}/state.yaml"
+    red = "printf 'Quality Control: RED\\n\\nFeedback: no\\n'\n"
+    harbour.act("quality-control-010-1", f"sed -i '{words}' {path}\n{red}")
+    harbour.act("implementer-010-2", "echo better > better.txt\n")
+    harbour.plan("First", "Second < 1")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert [harbour.turns(each) for each in ("010", "020")] == [2, 1]
+    ended = [each for each in harbour.journal("turn_ended") if each["role"] == "quality-control"]
+    assert f"task {task}: its state file was edited by hand" in str(ended[0].get("remarks"))
+    assert harbour.task(task)["status"] == "completed"
+
+
+def test_an_edit_of_a_worker_in_a_task_under_review_is_undone(harbour: Harbour) -> None:
+    """The end of the review looks at the task that nobody else may touch until then."""
+    begun, edited = harbour.folder / "begun", harbour.folder / "edited"
+    path = "$SOW_ROOT/.sow/project/phases/implementation/tasks/010/state.yaml"
+    wait = "until [ -e {} ]; do sleep 0.05; done\n"
+    harbour.act("quality-control-010", f"touch {begun}\n{wait.format(edited)}sleep 1\n{GREEN}")
+    forge = f"{wait.format(begun)}sed -i 's/^revision: .*/revision: 99/; s/name: First/name: Forged/' {path}\n"
+    harbour.act("implementer-020", f"{forge}touch {edited}\n{WORK}")
+    harbour.plan("First", "Second")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert harbour.task("010")["name"] == "First"

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
+from harbour import WORK, Harbour
 from workers import Yard, end, script, wait_for
+
+from sow.engine import settle
+from sow.store import desk as desks
+from sow.store import home as homes
+from sow.store import project as projects
+from sow.store.seen import Seen
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
@@ -285,3 +292,31 @@ def test_nobody_decides_on_a_task_in_mid_turn(yard: Yard) -> None:
         assert result.err.startswith(f"error: task 010 is claimed by pid {call.pid} on ")
     go(yard, "010", call)
     yard.repo.ok("approve", "010")
+
+
+def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
+    """A look beyond its own desk that a turn left for later finds what it wrote there, once."""
+    task_repo.ok("task", "create", "--name", "Another")
+    home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
+    seen = Seen(home, is_shared=True)
+    turn = desks.find(home, projects.load(home), "010").snapshot(seen)
+    path = state(task_repo, "020")
+    before = path.read_text()
+    path.write_text(before.replace("pending", "completed"))
+    seen.cost = 3600.0
+    assert turn.edits("010") == []
+    (named, remark), *more = settle.owed(seen)
+    assert (named, path.read_text(), more) == ("020", before, [])
+    assert remark.startswith("task 020: its state file was edited by hand; the last good state is back, the edit is in")
+    assert settle.owed(seen) == []
+
+
+def test_the_end_of_a_run_owes_nothing(harbour: Harbour) -> None:
+    """Among so many tasks that a look takes long, what the last turn wrote elsewhere is undone before the run ends."""
+    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
+    path = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml"
+    harbour.act("implementer", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    result = harbour.run("--task", "1", "--review", "off", "--isolation", "none")
+    assert result.code == 0, result
+    assert harbour.task("2000")["status"] == "pending"
+    assert "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended"))

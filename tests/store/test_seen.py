@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
 from conftest import Repo
 
 from sow.store import desk as desks
 from sow.store import home as homes
 from sow.store import project as projects
-from sow.store.seen import FRESH, NOT_YET, REST, STEP, Seen
+from sow.store.seen import FRESH, REST, STEP, Seen
 from sow.store.snapshot import Snapshot
 
 
@@ -19,6 +20,12 @@ def opened(repo: Repo) -> tuple[Seen, projects.ProjectState, str]:
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     path = f"{home.project}/phases/implementation/tasks/010/state.yaml"
     return Seen(home), projects.load(home), path
+
+
+def append(*paths: str) -> None:
+    for path in paths:
+        with open(path, "a") as file:
+            file.write("# by hand\n")
 
 
 def test_a_file_that_nobody_touched_is_the_same_look(task_repo: Repo) -> None:
@@ -44,8 +51,7 @@ def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -
     """A turn that began while another went on did not look by itself, and finds what was edited all the same."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
-    with open(path, "a") as file:
-        file.write("# by hand\n")
+    append(path)
     assert [edit.path for edit in first.edits()] == [path]
     assert [edit.path for edit in second.edits()] == [path]
 
@@ -54,8 +60,7 @@ def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
     """What was edited while no turn went on is no edit of the next one."""
     seen, project, path = opened(task_repo)
     Snapshot(seen.home, project, seen).edits()
-    with open(path, "a") as file:
-        file.write("# by hand\n")
+    append(path)
     time.sleep(FRESH)
     assert Snapshot(seen.home, project, seen).edits() == []
 
@@ -73,8 +78,7 @@ def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> 
     """A turn that was over when another one looked does not look again, and finds what was edited all the same."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
-    with open(path, "a") as file:
-        file.write("# by hand\n")
+    append(path)
     first.over = second.over = time.monotonic()
     assert [edit.path for edit in first.edits()] == [path]
     scanned = seen.scanned
@@ -88,8 +92,7 @@ def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     first.over = time.monotonic()
     assert first.edits() == []
-    with open(path, "a") as file:
-        file.write("# by hand\n")
+    append(path)
     second.over = time.monotonic()
     assert [edit.path for edit in second.edits()] == [path]
 
@@ -98,12 +101,37 @@ def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> N
     """Where two turns share a scan, the second one does not judge what the first one has taken back since."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
-    with open(path, "a") as file:
-        file.write("# by hand\n")
+    append(path)
     first.over = second.over = time.monotonic()
     for edit in first.edits():
         edit.take_back(seen.home)
     assert second.edits() == []
+
+
+@pytest.mark.parametrize("taken_back", [True, False])
+def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo, taken_back: bool) -> None:
+    """Whoever begins after that knows the file as it should be, whether it was put right by then or not."""
+    seen, project, path = opened(task_repo)
+    with open(path) as file:
+        before = file.read()
+    first, other = (Snapshot(seen.home, project, seen) for _ in range(2))
+    append(path)
+    (edit,) = first.edits()
+    if taken_back:
+        edit.take_back(seen.home)
+    later = Snapshot(seen.home, project, seen)
+    assert [each.good for each in (*later.edits(), *other.edits())] == [before] * (0 if taken_back else 2)
+
+
+def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> None:
+    """What it should be is known, and it is not there: that is an edit, too."""
+    seen, project, path = opened(task_repo)
+    turn = Snapshot(seen.home, project, seen)
+    append(path)
+    (edit,) = turn.edits()
+    later = Snapshot(seen.home, project, seen)
+    os.unlink(path)
+    assert [(each.now, each.good) for each in later.edits()] == [(None, edit.good)]
 
 
 def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None:
@@ -118,27 +146,72 @@ def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None
         assert turn.edits() == []
 
 
-def test_where_a_look_takes_long_a_turn_waits_for_those_who_go_on(task_repo: Repo) -> None:
-    """One look serves all who are over, so it is left for later; not for ever, and not where nobody goes on."""
-    seen, project, path = opened(task_repo)
-    first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
-    first.over = time.monotonic()
-    seen.scanned, seen.cost = first.over, 3600 / REST
-    assert seen.can_wait(first)
-    seen.cost = 0.0
-    assert not seen.can_wait(first)  # it is time
+def shared(repo: Repo) -> tuple[Seen, projects.ProjectState, str, str]:
+    """The memory of a run with two tasks, whose last scan took long, and the paths of both states."""
+    repo.ok("task", "create", "--name", "Two")
+    home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
+    tasks = f"{home.project}/phases/implementation/tasks"
+    seen, project = Seen(home, is_shared=True), projects.load(home)
+    seen.scan(project)
     seen.cost = 3600 / REST
-    seen.scanned -= FRESH  # one look that took long says nothing about the next
-    assert not seen.can_wait(first)
-    seen.scanned = second.over = first.over
-    assert not seen.can_wait(first)  # nobody goes on
-    with open(path, "a") as file:
-        file.write("# by hand\n")
-    first.over = second.over = time.monotonic()
-    third = Snapshot(seen.home, project, seen)
-    assert third.over == NOT_YET
-    assert [edit.path for edit in first.edits()] == [path]
-    assert not seen.can_wait(second)  # that look serves this one, too
+    return seen, project, f"{tasks}/010/state.yaml", f"{tasks}/020/state.yaml"
+
+
+def over(turn: Snapshot, own: str = "") -> list[str]:
+    """What a turn finds that is over now."""
+    turn.over = time.monotonic()
+    return [edit.path for edit in turn.edits(own)]
+
+
+def test_where_a_look_takes_long_a_turn_looks_at_its_own_desk_and_owes_the_rest(task_repo: Repo) -> None:
+    """What it wrote elsewhere is found by the next turn for which it is time, also one that began later."""
+    seen, project, own, other = shared(task_repo)
+    first = Snapshot(seen.home, project, seen)
+    append(own, other)
+    assert over(first, "010") == [own]
+    assert seen.owed is first
+    second = Snapshot(seen.home, project, seen)
+    seen.cost = 0.0
+    assert over(second, "010") == [own, other]
+    assert seen.owed is None
+
+
+def test_what_is_owed_can_be_looked_at_by_whoever_runs_the_turns(task_repo: Repo) -> None:
+    """The turn that owes finds all of it; once that is paid nothing is owed any more."""
+    seen, project, _, other = shared(task_repo)
+    turn = Snapshot(seen.home, project, seen)
+    append(other)
+    assert over(turn, "010") == []
+    assert seen.owed is not None
+    assert [edit.path for edit in seen.owed.edits()] == [other]
+    assert seen.owed is None
+
+
+def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) -> None:
+    """A turn that begins long after the last scan does not look by itself while something is owed."""
+    seen, project, _, other = shared(task_repo)
+    append(other)
+    assert over(Snapshot(seen.home, project, seen), "010") == []
+    seen.scanned -= FRESH
+    assert over(Snapshot(seen.home, project, seen), "010") == [other]
+
+
+def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
+    """All is looked at where that was not done just now, where nobody runs several turns, and for an unknown desk."""
+    seen, project, _, other = shared(task_repo)
+    turns = [Snapshot(seen.home, project, seen) for _ in range(4)]
+    append(other)
+    scanned = seen.scanned
+    seen.is_shared = False
+    assert over(turns[0], "010") == [other]
+    seen.is_shared, seen.cost, seen.scanned = True, 3600 / REST, scanned - FRESH
+    assert over(turns[1], "010") == [other]
+    seen.cost = 3600 / REST
+    assert over(turns[2], "030") == [other]
+    seen.cost = 3600 / REST
+    turns[3].over = scanned  # long before that last look
+    assert [edit.path for edit in turns[3].edits("010")] == [other]
+    assert seen.owed is None
 
 
 def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:

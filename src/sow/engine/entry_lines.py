@@ -126,7 +126,9 @@ def _answered(entry: Entry, scene: Scene) -> str:
 
 
 def _restored(entry: Entry, scene: Scene) -> str:
-    aside = entry.text("aside")
+    aside, remark = entry.text("aside"), entry.text("remark")
+    if remark:
+        return remark
     if aside:
         return f"its state was edited by hand, which does not count in a run: the edit is in {aside} (sow task set)"
     return "its state was gone or older, and came back from its last copy"

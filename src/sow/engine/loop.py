@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from sow.domain.budget import Breaker
+from sow.engine import settle
 from sow.engine.spending import budget_of, spend
 from sow.engine.steps import LONGEST, SHORTEST, Interrupts
 from sow.errors import SowError
@@ -122,6 +123,7 @@ class Loop:
                     self.ship.stopping = bool(self.interrupts)
                     self._guard()
                     moved = self._step() + self._start()
+                    self._settle()
                     self._look_around()
                     self.tick(time.monotonic())
                     pause = 0.0 if moved else max(SHORTEST, min(pause * 1.5, LONGEST))
@@ -139,6 +141,13 @@ class Loop:
         """Nothing is decided from state that the user's git took away or set back."""
         for name in self.watch_home():
             self.ship.tell("restored", task=name)
+
+    def _settle(self) -> None:
+        """Before a pause or the end: what turns wrote beyond their desks, and nobody has looked at yet, is undone."""
+        if self.running:
+            return
+        for name, remark in settle.owed(self.ship.seen):
+            self.ship.tell("restored", task=name, remark=remark)
 
     def _is_over(self) -> bool:
         """Whether nothing runs, and nothing can start before somebody acts, or within the time that we may wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.agents import briefing
 from sow.domain import verdict as verdicts
+from sow.engine import settle
 from sow.engine.turn import Seat
 from sow.system import clock, identity
 
@@ -144,7 +145,10 @@ class Reviewing:
         facts = {"task": self.desk.id, "role": self.agent.name, "executor": seat.executor.name, "kind": kind}
         self.ship.tell("turn_started", **facts)
         outcome = yield from seat.take(record, kind, text)
-        self.ship.tell("turn_ended", **facts, **turn_facts(outcome, record.session["turns"][-1]))
+        with self.desk.home.lock():
+            remarks = settle.own_moves_only(seat.snapshot, self.desk, judging=True) if seat.snapshot else []
+        told = turn_facts(outcome, record.session["turns"][-1])
+        self.ship.tell("turn_ended", **facts, **told, **({"remarks": remarks} if remarks else {}))
         return outcome
 
 

@@ -17,21 +17,36 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Task
     from sow.store.desk import Desk
     from sow.store.home import Home
+    from sow.store.seen import Seen
     from sow.store.snapshot import Snapshot
 
 
-def own_moves_only(snapshot: Snapshot, own: Desk) -> list[str]:
+def own_moves_only(snapshot: Snapshot, own: Desk, *, judging: bool = False) -> list[str]:
     """Undo what was written into state files by hand during a turn, but for what its worker may do on its own desk.
 
-    A desk that somebody else works on is left to the end of that turn.
+    Who judges the work on a desk may do nothing there. A desk that somebody else works on is left to the end of that
+    turn.
     """
     remarks = []
-    for edit in snapshot.edits():
-        if edit.task == own.id:
+    for edit in snapshot.edits(own.id):
+        if edit.task == own.id and not judging:
             remarks.append(_own_notes(edit, own) if edit.is_notes else _own_state(edit, own))
-        elif not edit.task or not is_at_work(own.home, edit.task):
+        elif edit.task == own.id or _is_free(edit, own.home):
             remarks.append(_foreign(edit, own.home))
     return remarks
+
+
+def owed(seen: Seen) -> list[tuple[str, str]]:
+    """Undo what turns that are over wrote beyond their own desks, where that was left for later: tasks and remarks."""
+    if seen.owed is None:
+        return []
+    with seen.home.lock():
+        edits = [edit for edit in seen.owed.edits() if _is_free(edit, seen.home)]
+        return [(edit.task or "project", _foreign(edit, seen.home)) for edit in edits]
+
+
+def _is_free(edit: Edit, home: Home) -> bool:
+    return not edit.task or not is_at_work(home, edit.task)
 
 
 def after_crash(desk: Desk, *, at_work: bool) -> list[str]:

@@ -113,7 +113,7 @@ class Ship:
         self.judges = config.setting("review", "agents") if judges is None else judges
         self.queue = Queue()
         self.busy: dict[str, int] = {}  # turns of each executor
-        self.seen = Seen(home)
+        self.seen = Seen(home, is_shared=True)
         self.begun = time.monotonic()
         self.stopping = False  # a person wants the run to end
         self.stop_new: Callable[[], str] = str  # why no turn may begin now

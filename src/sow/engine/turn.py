@@ -9,7 +9,6 @@ from sow.agents import briefing
 from sow.engine.own_command import sow_path
 from sow.engine.recovery import strike
 from sow.engine.runner import SupervisedRunner
-from sow.engine.steps import SOON
 from sow.engine.transcript import files_of, write_down
 from sow.errors import SowError
 from sow.executors import adapter as adapters
@@ -230,8 +229,6 @@ class Seat:
         if outcome.text:
             record.keep(turn["number"], "txt", f"{outcome.text}\n")
         write_down(record, turn, outcome, story, runner)
-        if self.snapshot is not None:
-            yield from self._wait_to_look(self.snapshot)
         return outcome
 
     def _run(
@@ -265,13 +262,6 @@ class Seat:
         from sow.engine.evidence import Watch
 
         return Watch(self.crew.home, folder, self.desk.id)
-
-    def _wait_to_look(self, snapshot: Snapshot) -> Steps[None]:
-        """Leave the others the time to be over as well, where one look at all state for each turn would be too much."""
-        soon = SOON  # those who have ended already take this very step, too
-        while snapshot.seen.can_wait(snapshot):
-            yield soon
-            soon = False
 
     def _runner(self, record: Record, turn: SessionTurn) -> SupervisedRunner:
         return SupervisedRunner(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
+    from sow.store.snapshot import Snapshot
 
     Stamp = tuple[int, int, int, int]
 
@@ -74,11 +75,17 @@ UNKNOWN = Look(None, None, NO_COPY, sure=False)
 class Seen:
     """What the turns of one process know of the state files of a project and a workflow; to be asked under the lock."""
 
-    __slots__ = ("changes", "copies", "cost", "files", "folders", "home", "looks", "scanned", "shelves", "turns")
+    __slots__ = (
+        "changes", "copies", "cost", "desks", "files", "folders", "home", "is_shared", "looks", "owed", "scanned",
+        "shelves", "turns",
+    )  # fmt: skip
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, is_shared: bool = False) -> None:
         self.home = home
+        self.is_shared = is_shared  # whether somebody runs many turns, and pays what they owe
+        self.owed: Snapshot | None = None  # the first that was over and left its scan for later
         self.files: dict[str, File] = {}  # by path; a desk that is gone stays
+        self.desks: dict[str, list[str]] = {}  # the same by their task or agent: the paths
         self.shelves: dict[str, list[File]] = {}  # the same by the folder that many of them share
         self.copies: dict[str, set[str]] = {}  # the names of the copies that are kept for each owner
         self.folders: dict[str, Stamp | None] = {}  # as they were when their names were read
@@ -94,19 +101,20 @@ class Seen:
         While others go on, what changes is found at their end. So is what somebody changes by hand in the moment
         between two turns.
         """
-        if not self.turns and time.monotonic() > self.scanned + FRESH:
+        if not self.turns and self.owed is None and time.monotonic() > self.scanned + FRESH:
             self.scan(project)
         self.turns.add(turn)
         return self.looks
 
-    def can_wait(self, turn: Turn) -> bool:
-        """Whether a turn that is over should leave its scan for later: others go on, and will be over soon, too.
+    def may_wait(self, turn: Turn, desk: str) -> bool:
+        """Whether the look at all that a turn may have changed beyond its own desk can be left for later.
 
-        With a thousand tasks a scan takes some milliseconds, and it serves all who were over before it.
+        With a thousand tasks a scan takes some milliseconds, and it serves all who were over before it. Who runs many
+        turns sees to it that what is owed is looked at before the last of them is forgotten.
         """
-        if self.scanned > turn.over or time.monotonic() > self.scanned + min(REST * self.cost, FRESH):
+        if not self.is_shared or desk not in self.desks or self.scanned > turn.over:
             return False
-        return any(each.over == NOT_YET for each in self.turns)
+        return time.monotonic() < self.scanned + min(REST * self.cost, FRESH)
 
     def scan(self, project: ProjectState | None, after: float = NOT_YET) -> dict[str, Look]:
         """Every state file as it is now; the very same look as the last time where nothing was written since.
@@ -115,7 +123,7 @@ class Seen:
         """
         if self.scanned > after:
             return self.looks
-        self.scanned = time.monotonic()
+        self.scanned, self.owed = time.monotonic(), None
         if project is not None:
             owner = project["project_id"]
             self._learn(self.home.project, projects.path(self.home), owner, "project", "")
@@ -154,7 +162,7 @@ class Seen:
             before = known.stamp
             # Whether something is there, be it a link to nothing: quicker than the error of the other call.
             if before is None and not access(file.inside, there, dir_fd=shelf, follow_symlinks=False):
-                if known.copy != NO_COPY or file.copy in self.copies[file.owner]:
+                if known.text is not None or known.copy != NO_COPY or file.copy in self.copies[file.owner]:
                     found.append(file.path)
                 continue
             try:
@@ -170,6 +178,7 @@ class Seen:
         if path not in self.files:
             self.files[path] = File(path, path.removeprefix(f"{shelf}/"), owner, name, task, len(self.files))
             self.shelves.setdefault(shelf, []).append(self.files[path])
+            self.desks.setdefault(task, []).append(path)
 
     def _is_new(self, folder: str) -> bool:
         """Whether names may have come or gone in a folder since the last time."""
@@ -220,9 +229,13 @@ class Seen:
             text = self._read(path)
             is_kept = text is not None and text == kept.recall(self.home, file.owner, file.name)
             return Look(stamp, text, copy, sure=_is_settled(stamp), is_kept=is_kept)
-        if known is not None and known.stamp is None and known.copy == copy:
+        if known is not None and known.stamp is None and known.text is None and known.copy == copy:
             return None
         return Look(None, None, copy, sure=False)
+
+    def expect(self, path: str, text: str, copy: tuple[int, int]) -> None:
+        """Let turns that begin from now on know a file by what it should be, and not by what somebody made of it."""
+        self.looks = {**self.looks, path: Look(None, text, copy, sure=False)}
 
     def _read(self, path: str) -> str | None:
         try:

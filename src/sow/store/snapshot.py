@@ -68,10 +68,17 @@ class Snapshot:
         self.changes = len(self.seen.changes)
         self.over = NOT_YET  # since when nobody of this turn can have written anything; now, where nobody says
 
-    def edits(self) -> list[Edit]:
-        """What was edited by hand since: the project's own state first, and a task's notes before its state."""
-        now = self.seen.scan(self.project, self.over)
+    def edits(self, own: str = "") -> list[Edit]:
+        """What was edited by hand since: the project's own state first, and a task's notes before its state.
+
+        For one who names its own desk, that may be all that is looked at now: the rest is owed.
+        """
         self.seen.turns.discard(self)
+        if own and self.seen.may_wait(self, own):
+            self.seen.owed = self.seen.owed or self
+            looks = ((path, self.seen.look(path)) for path in self.seen.desks[own])
+            return [edit for path, look in looks if look and (edit := self._edit(path, look))]
+        now = self.seen.scan(self.project, self.over)
         changed = sorted(set(self.seen.changes[self.changes :]), key=lambda path: self.seen.files[path].place)
         return [edit for path in changed if (edit := self._edit(path, now[path]))]
 
@@ -83,11 +90,14 @@ class Snapshot:
         if wrote and now.is_kept:
             return None
         good = (kept.recall(self.home, file.owner, file.name) if wrote else None) or before.text
-        if now.text != good:  # unless another turn that shares the look has written it since, or put it right
+        if now.text != good or now.stamp is None:  # another turn may have written it since, or put it right
             now = self.seen.look(path) or now
         if now.text == good:
             return None
-        return Edit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)
+        edit = Edit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)
+        if good is not None and good != UNREADABLE and not edit.in_conflict:
+            self.seen.expect(path, good, now.copy)
+        return edit
 
 
 def _project(home: Home) -> ProjectState | None:
