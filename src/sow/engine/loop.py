@@ -144,8 +144,9 @@ class Loop:
 
     def _settle(self) -> None:
         """Before a pause or the end: what turns wrote beyond their desks, and nobody has looked at yet, is undone."""
-        if self.running:
+        if self.running or self.ship.seen.owed is None:
             return
+        self._guard()
         for name, remark in settle.owed(self.ship.seen):
             self.ship.tell("restored", task=name, remark=remark)
 
