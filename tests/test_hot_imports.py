@@ -46,9 +46,9 @@ sys.exit(main(sys.argv[1:]))
 LATE = {
     "json", "pathlib", "sow.cli.agent_ending", "sow.cli.log", "sow.cli.output", "sow.domain.note", "sow.store.aside",
     "sow.store.at_work", "sow.store.feedback", "sow.store.json_text", "sow.store.log", "sow.store.notes",
-    "sow.store.validators.log_entry", "sow.store.validators.notes",
+    "sow.store.validators.log_entry", "sow.store.validators.notes", "sow.store.validators.user_config",
 }  # fmt: skip
-MOST_AT_START = 86  # modules of ours, a little above today's count
+MOST_AT_START = 85  # modules of ours, a little above today's count
 hot = pytest.mark.parametrize("words", HOT, ids=" ".join)
 
 
