@@ -10,6 +10,7 @@ from sow.domain.decide import Board, Job
 
 TASKS = 1000
 SLOTS = 8
+LIMIT = 0.001  # seconds
 
 
 def slowest_decision(rounds: int) -> float:

@@ -18,6 +18,9 @@ from sow.system.process import TICK, Child, Limits
 
 CHILDREN = 100
 LINES = 1000
+LIMIT = 4  # times bare Python, from the call to the worker's first instruction
+SHARE = 1.0  # of a core, for all of them
+MEGABYTES = 100
 
 
 def first_instruction(scratch: Path, rounds: int) -> tuple[float, float]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import Repo
 
 LIST = "sys.stderr.write(' '.join(sys.modules))"
 BARE = f"import sys; {LIST}"
+COLLECTED = "sum(each['collections'] for each in gc.get_stats())"
 RUN = f"import sys; from sow.cli.main import main; code = main(sys.argv[1:]); {LIST}; sys.exit(code)"
 
 # Each of these costs a hot verb at least a tenth of the time in which bare Python starts.
@@ -24,12 +26,29 @@ HEAVY = {
 # What is loaded beyond bare Python, a little above today's count: who needs more raises it knowingly.
 HOT = {
     ("--version",): 7,
-    ("log", "--task", "010", "done"): 47,
-    ("agent", "log", "done"): 48,
+    ("log", "--task", "010", "done"): 49,
+    ("agent", "log", "done"): 50,
     ("task", "set", "--id", "010", "status", "needs_review"): 56,
     ("task", "set", "--id", "010", "status", "paused", "--reason", "why?"): 56,
-    ("note", "add", "--task", "010", "--description", "d", "--context", "c"): 52,
+    ("note", "add", "--task", "010", "--description", "d", "--context", "c"): 53,
 }
+# At the moment when a worker's process starts: what was looked at for garbage since we began, and what is loaded.
+START = f"""import gc, sys
+from sow.cli.main import main
+before = {COLLECTED}
+def hear(event, _):
+    if event == "subprocess.Popen":
+        sys.stderr.write(f"start: {{{COLLECTED} - before}} {{' '.join(sys.modules)}}\\n")
+sys.addaudithook(hear)
+sys.exit(main(sys.argv[1:]))
+"""
+# What is needed for the end of a turn, for other commands, or for few turns.
+LATE = {
+    "json", "pathlib", "sow.cli.agent_ending", "sow.cli.log", "sow.cli.output", "sow.domain.note", "sow.store.aside",
+    "sow.store.at_work", "sow.store.feedback", "sow.store.json_text", "sow.store.log", "sow.store.notes",
+    "sow.store.validators.log_entry", "sow.store.validators.notes", "sow.store.validators.user_config",
+}  # fmt: skip
+MOST_AT_START = 85  # modules of ours, a little above today's count
 hot = pytest.mark.parametrize("words", HOT, ids=" ".join)
 
 
@@ -65,8 +84,15 @@ def test_only_its_own_command_group_is_loaded(task_repo: Repo, words: tuple[str,
     """A hot verb loads its own file of the command line, and no other group's."""
     groups = {name.removeprefix("sow.cli.") for name in loaded(task_repo, RUN, *words) if name.startswith("sow.cli.")}
     frame = {"main", "context", "parse", "spec", "registry"}
-    own = {"agent": {"agent", "log"}, "--version": set()}.get(words[0], {words[0]})
+    own = {"agent": {"agent", "log", "entry"}, "log": {"log", "entry"}, "--version": set()}.get(words[0], {words[0]})
     assert groups - frame == own
+
+
+@hot
+def test_nobody_looks_for_garbage(task_repo: Repo, words: tuple[str, ...]):
+    """A hot verb is over before Python has looked for garbage even once."""
+    code = f"import gc, sys; from sow.cli.main import main; before = {COLLECTED}; main(sys.argv[1:]); "
+    assert loaded(task_repo, f"{code} sys.stderr.write(str({COLLECTED} - before))", *words) == {"0"}
 
 
 def test_the_second_note_is_as_light_as_the_first(task_repo: Repo):
@@ -81,3 +107,38 @@ def test_handing_in_with_resolved_notes_is_light(task_repo: Repo):
     task_repo.ok("note", "add", "--task", "010", "--description", "d", "--context", "c")
     task_repo.ok("note", "resolve", "1", "--task", "010", "--resolution", "yes")
     assert "json" not in loaded(task_repo, RUN, "task", "set", "--id", "010", "status", "needs_review")
+
+
+@pytest.fixture
+def start(task_repo: Repo, tmp_path: Path) -> list[str]:
+    """What was said of the start of a worker's process: how often garbage was looked for, and what was loaded."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", START, "agent", "spawn", "implementer", "010"],
+        cwd=task_repo.root,
+        env={**task_repo.environment, "PATH": f"{program.parent}:{task_repo.environment['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("start: ")]
+    return said.split()[1:]
+
+
+def test_a_worker_starts_before_what_only_its_end_needs(start: list[str]):
+    """Nothing is loaded before a worker's process starts that only its end, or another command, has a use for."""
+    assert LATE.isdisjoint(start)
+
+
+def test_a_worker_starts_with_few_modules(start: list[str]):
+    """The start of a worker keeps to its count of our modules."""
+    ours = [name for name in start if name.partition(".")[0] == "sow"]
+    assert MOST_AT_START - 8 <= len(ours) <= MOST_AT_START, sorted(ours)
+
+
+def test_a_worker_starts_before_anybody_looks_for_garbage(start: list[str]):
+    """Python looks for garbage not once before a worker's process starts."""
+    assert start[0] == "0"

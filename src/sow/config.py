@@ -10,7 +10,6 @@ from sow.executors.registry import DEFAULT_EXECUTORS
 from sow.store import state, yaml_text
 from sow.store.disk import Disk, read_text
 from sow.store.formats import FORMATS
-from sow.store.validators.user_config import validate
 from sow.system.environment import user_folder
 
 TYPE_CHECKING = False
@@ -240,6 +239,8 @@ def document(text: str, where: str) -> Any:
 
 def parse(text: str, where: str) -> dict[str, Any]:
     """A config file's content as it was given: the check fills defaults in, so it gets a copy."""
+    from sow.store.validators.user_config import validate  # here, because many have no such file
+
     data = document(text, where)
     try:
         state.check(_copy(data), where, validate)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -216,3 +218,18 @@ def test_rendering_fills_in_the_task_and_the_full_path() -> None:
     assert prompts.render(text, sow="/opt/sow", task="070") == (
         "Run `/opt/sow task show 070`.\n```bash\n/opt/sow log --task 070 --list\n# sow is small\n```\nsow is a program."
     )
+
+
+TWICE = """import sys
+from sow.agents import prompts
+opened = []
+sys.addaudithook(lambda event, found: event == "open" and opened.append(str(found[0])))
+texts = [prompts.load("templates/implementer") for _ in range(2)]
+print(texts[0] == texts[1] != "", sum(path.endswith("implementer.md") for path in opened))
+"""
+
+
+def test_a_prompt_is_read_once():
+    """A process that needs the same prompt again and again, as a run does, reads its file once."""
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "True 1\n", done.stderr

@@ -8,7 +8,6 @@ from sow.agents import prompts
 from sow.agents.agent import Agent
 from sow.agents.discovery import MAX_FILE, split
 from sow.domain.ids import agent_id
-from sow.store import feedback
 from sow.store.disk import Disk, read_text
 
 TYPE_CHECKING = False
@@ -104,6 +103,8 @@ def packet(task: Task, sow: str, *, why: str) -> str:
 
 def whole_task(desk: Desk, task: Task) -> str:
     """The task itself, for a worker that can run no command to look at it, or to ask."""
+    from sow.store import feedback  # here, because few CLIs can run no command
+
     try:
         parts = [desk.home.read(desk.description_path).strip()]
     except FileNotFoundError:

@@ -8,6 +8,7 @@ from sow.errors import SowError, nearest
 
 FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+TEXTS: dict[str, str] = {}  # those that were read: a run takes hundreds of turns with the same few
 TASK = "{id}"  # stands for the worker's own task in a prompt
 
 
@@ -22,6 +23,12 @@ def names() -> list[str]:
 
 def load(name: str) -> str:
     """The text of one prompt, as it was written."""
+    if name not in TEXTS:
+        TEXTS[name] = _read(name)
+    return TEXTS[name]
+
+
+def _read(name: str) -> str:
     parts = name.split("/")
     if all(part and LETTERS.issuperset(part) for part in parts):
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.context import Context
-from sow.cli.log import ENTRY, agent_log
+from sow.cli.entry import ENTRY
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
 
@@ -74,6 +74,12 @@ def new(context: Context, *, name: str, description: str, prompt: str, from_work
     if from_workflow:
         return agent_new.from_workflow(context, name)
     return agent_new.new(context, name, description, prompt)
+
+
+def log(context: Context, *, log_text: str, file: list[str], action: str, result: str, task: str) -> int:
+    from sow.cli.log import agent_log
+
+    return agent_log(context, log_text=log_text, file=file, action=action, result=result, task=task)
 
 
 TURN = (
@@ -148,7 +154,7 @@ COMMANDS = (
     ),
     Command(
         "agent log",
-        agent_log,
+        log,
         "Append an entry to the log of the worker's own task",
         arguments=(Argument("log_text", "What was done (TEXT, @FILE or -)"),),
         options=ENTRY,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.cli.context import Context
+from sow.cli.entry import ENTRY
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import ids, text
 from sow.errors import InvalidFile, SowError
@@ -139,13 +140,6 @@ def _show(home: Home, desk: Desk | MemberDesk | None, *, json: bool) -> int:
         out("no entries")
     return 0
 
-
-ENTRY = (
-    Option("--file", "PATH", "A file that it is about", repeat=True),
-    Option("--action", "WORD", "What was done, such as modified_file", default="note"),
-    Option("--result", "WORD", "How it went, such as success", default="info"),
-    Option("--task", "ID", "The task's log; without: SOW_TASK", completes="tasks"),
-)
 
 COMMANDS = (
     Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
 
 OUR_FAULT = 3
 INTERRUPTED = 130
+MOST_UNCOLLECTED = 20_000  # objects: most calls make fewer, and end before a look for garbage could be of use to them
 
 
 def main(words: list[str] | None = None) -> int:
     """Run one command."""
     words = sys.argv[1:] if words is None else words
     debug = "--debug" in words
+    gc.set_threshold(MOST_UNCOLLECTED)
     try:
         _tolerant_streams()
         code = _dispatch(words)

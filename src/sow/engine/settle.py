@@ -5,9 +5,8 @@ from __future__ import annotations
 from sow.domain import task as rules
 from sow.domain.actor import WORKER, Actor
 from sow.errors import SowError
-from sow.store import aside, kept, log, notes, task_acts
+from sow.store import kept, task_acts
 from sow.store import project as projects
-from sow.store.at_work import is_at_work
 from sow.store.repair import keep_newer
 from sow.store.snapshot import Edit
 from sow.system import clock
@@ -46,6 +45,10 @@ def owed(seen: Seen) -> list[tuple[str, str]]:
 
 
 def _is_free(edit: Edit, home: Home) -> bool:
+    from sow.store.at_work import (
+        is_at_work,
+    )  # here and below, because the start of a worker should not wait for its end
+
     return not edit.task or not is_at_work(home, edit.task)
 
 
@@ -82,6 +85,8 @@ def _foreign(edit: Edit, home: Home) -> str:
         return f"task {edit.task}: {shown} has a merge conflict; it is left as it is"
     if edit.good is None:
         return f"{shown} appeared during the turn, and not through sow; look at it, or remove it"
+    from sow.store import aside
+
     try:
         where = aside.keep(home, edit.name, edit.text) if edit.text else ""
         edit.take_back(home)
@@ -117,6 +122,8 @@ def _status(desk: Desk) -> str:
 
 def _own_notes(edit: Edit, own: Desk) -> str:
     """Notes that the worker added by hand stay; a note that it took away or closed against the rules comes back."""
+    from sow.store import notes
+
     actor = Actor(kind=WORKER, name="worker", task=own.id)
     try:
         before = notes.parse(own, edit.good) if edit.good else None
@@ -132,6 +139,8 @@ def _own_notes(edit: Edit, own: Desk) -> str:
 
 def infer(desk: Desk, *, worked: bool) -> tuple[Task, bool]:
     """The task after a turn that ended well: a worker that said nothing but did something has handed its work in."""
+    from sow.store import notes
+
     loaded = desk.load()
     task = loaded["task"]
     if task["status"] != "in_progress" or not worked or notes.unresolved(desk):
@@ -157,5 +166,7 @@ def fail(desk: Desk, reason: str) -> Task:
 
 
 def _note(desk: Desk, task: Task, action: str, text: str) -> None:
+    from sow.store import log
+
     entry = {"timestamp": clock.now(), "agent": "sow", "action": action, "result": "info", "files": [], "text": text}
     log.append(desk.home, desk.log_path, entry)  # type: ignore[arg-type]

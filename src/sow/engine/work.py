@@ -18,8 +18,8 @@ from sow.executors.adapter import ASSIGNED
 from sow.executors.executor import no_resumption
 from sow.executors.registry import adapter as find_adapter
 from sow.store import desk as desks
-from sow.store import notes, sessions, task_acts
 from sow.store import project as projects
+from sow.store import sessions, task_acts
 from sow.system import clock
 
 TYPE_CHECKING = False
@@ -232,6 +232,8 @@ def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "
 
 def _answer(seat: TaskSeat, text: str, actor: Actor) -> Task:
     """What a resume says becomes feedback, the answer to open questions, and the next iteration."""
+    from sow.store import notes  # here and below, because a new session begins without them
+
     crew, desk = seat.crew, seat.desk
     task = desk.task()
     rules.refuse_ended(task)
@@ -330,6 +332,8 @@ def _finish(seat: TaskSeat, taken: Taken) -> Steps[Result]:
 
 
 def _nothing_done(seat: TaskSeat) -> str:
+    from sow.store import notes
+
     unresolved = notes.unresolved(seat.desk)
     if unresolved:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from sow.domain.ids import is_member
-from sow.store.aside import set_aside
 from sow.store.disk import list_folder, make_folders
 
 TYPE_CHECKING = False
@@ -137,4 +136,6 @@ class MemberDesk:
 
     def set_aside(self, path: str) -> str:
         """Move a broken file out of the way, and say where it is."""
+        from sow.store.aside import set_aside
+
         return set_aside(self.home, self.folder, path)

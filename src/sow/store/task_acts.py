@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import ids, note, phase
+from sow.domain import ids, phase
 from sow.domain import task as rules
 from sow.domain import text as texts
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.errors import SowError
 from sow.store import desk as desks
-from sow.store import feedback, kept, log, notes, state
+from sow.store import kept, state
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import failure, remove_tree_quietly, sync_folder, write_new
@@ -51,7 +51,10 @@ class _Opened:
         self.desk = desks.find(home, self.project, task)
         self.loaded: TaskState
         self.loaded, self.remarks = load_for(self.desk, self.project["project_id"], actor)
-        notes.mend_own(self.desk, actor)
+        if actor.is_worker:
+            from sow.store import notes  # here and below, because the start of a worker needs none of what is on a desk
+
+            notes.mend_own(self.desk, actor)
 
     @property
     def task(self) -> Task:
@@ -194,6 +197,8 @@ def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
     if event in ("approve", "abandon"):
         home.refuse_claimed(task)
     if event in ("submit", "approve"):
+        from sow.store import notes
+
         rules.gate(before, notes.unresolved(opened.desk))
     if event == "approve" and _lies_apart(home, before):
         changed = rules.approve_apart(before, actor=actor, now=now)
@@ -221,6 +226,8 @@ def _lies_apart(home: Home, task: Task) -> bool:
 
 def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
     """Note why a worker moved its task, in the task's own log."""
+    from sow.store import log
+
     entry: LogEntry = {"timestamp": now, "agent": agent, "action": action, "result": "info", "files": [], "text": text}
     log.append(desk.home, desk.log_path, entry)
 
@@ -230,6 +237,8 @@ def _is_answered(opened: _Opened, actor: Actor, reason: str) -> bool:
     task = opened.task
     if not actor.is_worker or reason or "question" in task or not task["questions"]:
         return False
+    from sow.store import feedback, log, notes
+
     if any(each["status"] == "escalated" for each in notes.listed(opened.desk)):
         return False
     last = task["questions"][-1]
@@ -249,6 +258,8 @@ def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> Task:
     """The paused task with its question: the reason that was given, its escalated notes, or its last words."""
     if "question" in changed:
         return rules.ask(changed, reason, number=0, now=now) if reason else changed
+    from sow.store import log, notes
+
     escalated = [each["description"] for each in notes.listed(opened.desk) if each["status"] == "escalated"]
     said = [entry["text"] for entry in log.read(opened.desk.home, opened.desk.log_path)[-1:]]
     text = reason or "\n".join(escalated) or "\n".join(said) or "The worker paused without a question."
@@ -296,6 +307,8 @@ def refer(home: Home, task: str, chosen: list[Chosen], *, actor: Actor) -> Chang
 
 def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Changed, str]:
     """Write feedback for the next iteration; returns where it is."""
+    from sow.store import feedback
+
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task, actor)
@@ -306,6 +319,9 @@ def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Ch
 
 def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     """Answer what a task asked: its escalated notes are resolved, the answer is its feedback, and it goes on."""
+    from sow.domain import note
+    from sow.store import feedback, notes
+
     texts.text(text, "the answer", MOST_ANSWER)
     now = clock.now()
     with home.lock():
@@ -326,5 +342,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
 
 def record(home: Home, actor: Actor, *, action: str, text: str, now: str) -> None:
     """Note an act of the orchestrator or a person in the project's log."""
+    from sow.store import log
+
     entry = {"timestamp": now, "agent": actor.name, "action": action, "result": "done", "files": [], "text": text}
     log.append(home, f"{home.project}/log.md", entry)  # type: ignore[arg-type]
