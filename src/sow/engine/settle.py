@@ -45,9 +45,8 @@ def owed(seen: Seen) -> list[tuple[str, str]]:
 
 
 def _is_free(edit: Edit, home: Home) -> bool:
-    from sow.store.at_work import (
-        is_at_work,
-    )  # here and below, because the start of a worker should not wait for its end
+    # Here and below, because the start of a worker should not wait for what only its end needs.
+    from sow.store.at_work import is_at_work
 
     return not edit.task or not is_at_work(home, edit.task)
 
