@@ -82,6 +82,9 @@ def run(
     max_wait: str,
 ) -> int:
     actor = context.judge("run a plan")
+    home = context.place()
+    if not dry_run:
+        home.refuse_while_run()
     call = {
         "max_concurrency": max_concurrency,
         "executor": executor,
@@ -99,7 +102,6 @@ def run(
     if reading is None:
         return BAD_PLAN
     settings = settings_of(config, reading.plan, call)
-    home = context.place()
     agents = _agents(context, home, config)
     reviewers, said = reviewers_of(config, reading.plan, agents)
     wish = Wish(settings, agents, reviewers, tasks=task, yes=yes, json=json, update_plan=update_plan)
