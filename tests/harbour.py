@@ -102,13 +102,13 @@ class Harbour:
     def run(self, *words: str, plan: str = "plan.yaml", **more: Any) -> Result:
         return self.repo.sow("run", plan, *words, **more)
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         """The same in the background; it is ended with the test at the latest."""
         run = subprocess.Popen(
             [SOW, "run", "plan.yaml", *words],
             cwd=self.repo.root,
             env=self.repo.environment,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )

@@ -54,6 +54,48 @@ def test_a_dry_run_foretells_the_rest(harbour: Harbour) -> None:
     assert harbour.run("--dry-run", "--task", "1").out.endswith("nothing of it is left to do\n")
 
 
+def test_a_dry_run_leaves_alone_what_a_run_would(harbour: Harbour) -> None:
+    """What failed, asks or waits for such a task is no work that would be done: it is named with its reason."""
+    harbour.act("implementer-010", "exit 1\n")
+    harbour.act("implementer-020-1", "sow task set status paused --reason 'Which port?'\n")
+    tasks = [{"estimated_time": "30m"}] * 3
+    harbour.plan(*tasks, {"estimated_time": "30m", "depends_on": [1]}, {"estimated_time": "30m", "depends_on": [4]})
+    assert harbour.run("--task", "1", "--task", "2").code == 1
+    found = harbour.run("--dry-run", "--json").json
+    assert ([each["id"] for each in found["tasks"]], found["minutes"], found["goes_on"]) == (["3"], 30, [])
+    assert {each["id"]: each["why"] for each in found["left_alone"]} == {
+        "1": "failed, and is not tried again by itself",
+        "2": "asks a question: sow inbox",
+        "4": "waits for 1 (failed)",
+        "5": "waits for 4 (blocked)",
+    }
+    shown = harbour.run("--dry-run").out
+    assert "1 task with 3 at once: about 30m of work" in shown
+    assert "implementer: hand (works on 1)" in shown
+    assert "left alone: 2 asks a question: sow inbox\n" in shown
+    assert harbour.run("--dry-run", "--task", "5").out.endswith(
+        "left alone: 5 waits for 4 (not in this run)\nnothing of it would be started\n"
+    )
+    assert harbour.run().code == 1
+    assert [harbour.turns(each) for each in ("010", "020", "030", "040", "050")] == [1, 1, 1, 0, 0]
+
+
+def test_a_dry_run_tells_what_a_run_goes_on_with(harbour: Harbour) -> None:
+    """After an answer and another try both tasks are work again, begun already, and what waited for them begins."""
+    harbour.act("implementer-010-1", "exit 1\n")
+    harbour.act("implementer-020-1", "sow task set status paused --reason 'Which port?'\n")
+    harbour.plan("First", "Second", "Third < 1 2", {"status": "failed"}, {"status": "skipped"}, {"depends_on": [5]})
+    assert harbour.run("--task", "1", "--task", "2").code == 1
+    harbour.repo.ok("answer", "1", "Port 8080")
+    harbour.repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    found = harbour.run("--dry-run", "--json").json
+    assert ({each["id"] for each in found["tasks"]}, found["left_alone"]) == ({"1", "2", "3", "4", "6"}, [])
+    assert found["goes_on"] == ["1", "2"]
+    assert "begun already, and gone on with: 1, 2\n" in harbour.run("--dry-run").out
+    assert harbour.run().code == 0
+    assert {task for task, status in harbour.statuses().items() if status == "abandoned"} == {"050"}
+
+
 def test_a_dry_run_tells_the_cost_by_history(harbour: Harbour) -> None:
     """What tasks cost before is what such tasks are expected to cost, also against --max-cost."""
     turns = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]

@@ -135,6 +135,20 @@ def test_after_the_project_is_gone(ran: Harbour):
     assert (ran.repo.root / ".sow/local/worktrees/020/part_020.txt").read_text() == "lost\n"
 
 
+def test_a_broken_project_that_was_removed_is_gone(ran: Harbour):
+    """A project that nobody could read, and that was removed for that, keeps nothing of its runs, and stays removed."""
+    path = ran.repo.project / "state.yaml"
+    path.write_text(path.read_text() + "what: is this\n")
+    ran.repo.ok("project", "delete", "--yes")
+    result = ran.repo.ok("salvage", "prune", "--older-than", "0s", "--yes", "--json").json
+    assert f"sow/task/{ran.runs()[-1]['id']}/010" in result["dropped"]
+    before = ran.turns("010")
+    again = ran.run()
+    assert "came back" not in again.err
+    assert ran.turns("010") > before
+    assert len(ran.runs()) == 2
+
+
 def test_a_project_that_is_elsewhere_is_not_gone(ran: Harbour):
     """On a branch without the project, what its open task has stays as it is."""
     ran.repo.git("add", "-A")

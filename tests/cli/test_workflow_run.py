@@ -169,7 +169,7 @@ def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None
     facts = facts_of(repo)
     assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
         "waiting",
-        "sow workflow run --executor script",
+        f"sow --root {repo.root} workflow run --executor script",
     )
     before = repo.ok("runs", "show", "--json").json
     assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
@@ -270,8 +270,10 @@ def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: Flow) -> None:
             "workflow_architect": [[{"if": {"told": "The person answers", "then": [{"say": told}]}}]],
         }
     )
-    assert run(flow).code == 4
+    assert run(flow, "--yes", "--max-concurrency", "3").code == 4
     repo = flow.repo
+    again = repo.ok("runs", "show", "--json").json["next"][-1]["command"]
+    assert again == "sow workflow run --max-concurrency 3 --executor script --yes"
     assert "w1. question agent first" in repo.ok("inbox").out
     assert repo.ok("inbox", "--json").json["items"][0]["number"] == "w1"
     assert "w1" in repo.ok("completion", "words", "--", "answer", "").out.split()

@@ -301,7 +301,7 @@ def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
     state = facts.state()
     assert (state["run"]["kind"], state["run"]["go_on"]) == (
         "workflow",
-        "sow workflow run --executor script",
+        f"sow --root {repo.root} workflow run --executor script",
     )
     assert [(row["id"], row["status"], row["executor"]) for row in state["tasks"]] == [("first", "completed", "script")]
     shown = facts.timeline(state["run"]["id"])

@@ -66,6 +66,34 @@ def test_what_the_config_says_is_not_repeated(harbour: Harbour) -> None:
     assert next_commands(harbour)[-1] == "sow run plan.yaml --review off --retries 0 --max-wait 1h"
 
 
+def test_what_was_asked_for_goes_over_the_plan_again(harbour: Harbour) -> None:
+    """An option is repeated although the config says the same, where the plan says otherwise; so are flags."""
+    control = {"enabled": True, "retry_on_red": 5}
+    harbour.plan({"test_commands": ["true | cat"]}, inner={"max_concurrency": 4}, quality_control=control)
+    harbour.configure(review={"enabled": False})
+    options = ("--max-concurrency", "3", "--review", "off", "--retries", "2")
+    cut_off(harbour, *options, "--update-plan", "--yes")
+    asked = harbour.runs()[-1]["settings"]
+    assert (asked["max_concurrency"], asked["review"], asked["retries"]) == (3, "off", 2)
+    command = next_commands(harbour)[-1]
+    assert command == f"sow run plan.yaml {' '.join(options)} --update-plan --yes"
+    harbour.plan({"test_commands": ["true | cat", "true"]}, inner={"max_concurrency": 4}, quality_control=control)
+    result = harbour.repo.sow(*shlex.split(command)[1:])
+    assert result.code == 0, result
+    assert harbour.runs()[-1]["settings"] == asked
+    assert "status: completed" in (harbour.repo.root / "plan.yaml").read_text()
+
+
+def test_the_options_are_those_of_the_last_call(harbour: Harbour) -> None:
+    """Who goes on without an option is not told of it again."""
+    harbour.act("implementer-010", "sow task set status paused --reason 'Which port?'\n")
+    harbour.plan("First")
+    assert harbour.run("--retries", "2", "--yes").code == 4
+    assert next_commands(harbour)[-1] == "sow run plan.yaml --retries 2 --yes"
+    assert harbour.run().code == 4
+    assert next_commands(harbour)[-1] == "sow run plan.yaml"
+
+
 def test_settings_that_cannot_be_read_keep_nobody_from_a_report(harbour: Harbour) -> None:
     """With a broken config the hint is made against the defaults."""
     harbour.plan("First")
@@ -112,7 +140,26 @@ def test_the_path_works_where_the_user_is(harbour: Harbour) -> None:
     assert next_commands(harbour, cwd=folder)[-1] == "sow run ../plan.yaml"
     assert next_commands(harbour)[-1] == "sow run plan.yaml"
     outside = harbour.repo.ok("--root", str(harbour.repo.root), "runs", "show", cwd=harbour.folder).out
-    assert f"sow run {harbour.repo.root}/plan.yaml\n" in outside
+    assert f"    sow --root {harbour.repo.root} run {harbour.repo.root}/plan.yaml\n" in outside
+
+
+def test_a_checkout_is_named_where_the_user_is_elsewhere(harbour: Harbour) -> None:
+    """From outside, or from another checkout, the command has --root and works there; with SOW_ROOT it needs none."""
+    root, elsewhere = str(harbour.repo.root), harbour.folder.parent / "other checkout"
+    elsewhere.mkdir()
+    harbour.repo.git("init", "-q", str(elsewhere))
+    harbour.plan("First")
+    cut_off(harbour)
+    whole = ["--root", root, "run", f"{root}/plan.yaml"]
+    for cwd in (elsewhere, harbour.folder):
+        steps = harbour.repo.ok("--root", root, "runs", "show", "--json", cwd=cwd).json["next"]
+        assert shlex.split(steps[-1]["command"]) == ["sow", *whole]
+        (idle,) = harbour.repo.ok("--root", root, "status", "--json", cwd=cwd).json["idle"]
+        assert idle["do"] == steps[-1]["command"]
+    named = harbour.repo.ok("runs", "show", "--json", cwd=elsewhere, SOW_ROOT=root).json["next"]
+    assert named[-1]["command"] == f"sow run {shlex.quote(f'{root}/plan.yaml')}"
+    assert harbour.repo.sow(*whole, cwd=elsewhere).code == 0
+    assert harbour.statuses() == {"010": "completed"}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +181,9 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     """Its command has those options that `sow workflow run` takes."""
     plans = [{"path": ".sow/orchestration/workflow_coordination_plan.md", "digest": "b" * 64}]
     settings = {"max_concurrency": 2, "schedule": "ready", "isolation": "none", "review": "off", "retries": 0}
-    tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
-    command = "sow workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms"
+    asked = ["max_concurrency", "review", "update_plan", "yes"]
+    tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5}, asked=asked)
+    command = f"sow --root {repo.root} workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms --yes"
     assert go_on.command(tale.folder, NOWHERE) == command
 
 
@@ -143,7 +191,7 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     """Where no project tells which tasks there were besides, none is named."""
     tale = Tale(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
     tale.begin()
-    command = f"sow run {repo.root}/plan.md"
+    command = f"sow --root {repo.root} run {repo.root}/plan.md"
     assert go_on.command(tale.folder, NOWHERE) == command
     assert report.facts(tale.home, tale.folder)["next"][-1]["command"] == command
 

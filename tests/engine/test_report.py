@@ -452,7 +452,7 @@ def test_what_to_do_next(crew):
         'sow answer 3 "…"',
         "sow task show 010",
         "sow task set --id 010 status in_progress",
-        f"sow run {crew.root}/plan.md",
+        f"sow --root {crew.root} run {crew.root}/plan.md",
         "git log --stat aaaaaaaaaaaa..sow/int/20260921-143320-ab12",
     ]
 

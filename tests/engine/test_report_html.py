@@ -140,6 +140,21 @@ def test_the_answer_is_in_it(harbour: Any) -> None:
     assert asked["answer"] == "Port <8080>\nand no other"
 
 
+def test_the_details_of_a_question_keep_their_lines(harbour: Any) -> None:
+    """What the run found about the work stands below its question in the table, each thing on a line of its own."""
+    finding = "printf 'Quality Control: RED\\n\\nFeedback: all wrong\\n- a.txt: is   empty\\n- b.txt: is missing\\n'\n"
+    harbour.act("quality-control-010", finding)
+    harbour.plan("First")
+    assert harbour.run("--retries", "0").code == 4
+    parsed = inert(harbour.repo.ok("runs", "report", "--format", "html").out)
+    (shown,) = [each for each in parsed.texts if each.startswith("asks: ")]
+    asked = harbour.task("010")["question"]["text"]
+    told = [" ".join(line.split()) for line in f"asks: {asked}".split("\n") if line]
+    assert shown.split("\n") == told
+    assert {"What was found:", "- b.txt: is missing"} <= set(told)
+    assert "td .why { white-space: pre-line;" in parsed.style
+
+
 def test_it_goes_into_a_file(repo: Repo, tale: Tale) -> None:
     """`--out` writes the same bytes, and reading a run changes nothing else."""
     before = repo.snapshot()

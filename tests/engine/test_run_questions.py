@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
 from harbour import WORK, Harbour
 from workers import wait_for
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
 ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
+
+
+@contextmanager
+def slow_reader(path: Path) -> Iterator[tuple[int, Callable[[], None], Callable[[], None]]]:
+    """A pipe to write to, how to fill it up, so that its writer has to wait, and how to empty it."""
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer, filler = os.open(path, os.O_WRONLY), os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+
+    def fill() -> None:
+        for size in (4096, 1):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(filler, b"\n" * size)
+
+    def empty() -> None:
+        with suppress(BlockingIOError):
+            while True:
+                os.read(reader, 4096)
+
+    try:
+        yield writer, fill, empty
+    finally:
+        for each in (reader, writer, filler):
+            os.close(each)
 
 
 def test_a_workers_question_is_in_the_inbox(harbour: Harbour) -> None:
@@ -41,7 +71,7 @@ def test_an_answer_during_the_run_is_picked_up(harbour: Harbour) -> None:
 
 
 def test_an_answer_before_the_end_of_the_turn_is_told(harbour: Harbour) -> None:
-    """Who answers while the worker still ends its turn finds both, question and answer, in the journal."""
+    """Who answers while the worker still ends its turn finds both, question and answer, in the journal at its end."""
     harbour.act("implementer-010-1", f"{ASK}until test -e {harbour.folder}/go; do sleep 0.05; done\n")
     harbour.plan("First")
     run = harbour.start()
@@ -52,6 +82,36 @@ def test_an_answer_before_the_end_of_the_turn_is_told(harbour: Harbour) -> None:
     assert run.returncode == 0, (out, err)
     assert [each["number"] for each in harbour.journal("question")] == [1]
     assert [(each["number"], each["origin"]) for each in harbour.journal("answered")] == [(1, "ada")]
+    told = [each["event"] for each in harbour.journal("question", "answered", "turn_started")]
+    assert told[:4] == ["turn_started", "question", "answered", "turn_started"]
+
+
+def test_an_answer_right_after_the_turn_is_told(harbour: Harbour) -> None:
+    """Who answers when the turn is over and the run has not looked yet lets the job go on, and its end tells of it.
+
+    The run waits at that moment because nobody reads what it prints.
+    """
+    wait = f"until test -e {harbour.folder}/%s; do sleep 0.05; done\n"
+    harbour.act("implementer-010-1", f"exec > /dev/null 2>&1\n{ASK}{wait % 'go'}")
+    harbour.act("implementer-010-2", f"{wait % 'end'}{WORK}")
+    harbour.act("implementer-020", f"{wait % 'implementer-010-2.prompt'}{WORK}")
+    harbour.plan("First", "Second")
+    with slow_reader(harbour.folder / "printed") as (writer, fill, empty):
+        run = harbour.start("--json", stdout=writer)
+        wait_for(lambda: harbour.turns("020") == 1 and harbour.task("010")["status"] == "paused")
+        assert len(harbour.journal("turn_started")) == 2  # and no more is told before a turn ends
+        fill()
+        (harbour.folder / "go").touch()
+        wait_for(lambda: harbour.has_happened("turn_ended", task="010"))
+        harbour.repo.ok("answer", "1", "Port 8080")
+        empty()
+        wait_for(lambda: harbour.has_happened("task_ended", task="020"))
+        (harbour.folder / "end").touch()
+        assert run.wait(timeout=300) == 0
+    assert "Port 8080" in harbour.prompt("010", 2)
+    told = [(each["event"], each["task"]) for each in harbour.journal("question", "answered", "task_ended")]
+    assert told == [("question", "010"), ("task_ended", "020"), ("answered", "010"), ("task_ended", "010")]
+    assert harbour.journal("answered")[0]["origin"] == "ada"
 
 
 def test_an_answer_after_the_run_is_used_by_the_next(harbour: Harbour) -> None:

@@ -118,6 +118,25 @@ def test_a_second_run_is_refused(harbour: Harbour) -> None:
     run.communicate(timeout=300)
 
 
+@pytest.mark.parametrize("trouble", ["reviewer", "config", "plan"])
+def test_who_holds_the_project_is_said_first(harbour: Harbour, trouble: str) -> None:
+    """Where a second terminal lacks the reviewer's program, or has other faults, a live run is still what is said."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    if trouble == "reviewer":
+        harbour.settings["agents"]["executors"]["judge"]["settings"]["command"] = ["/no/such/judge"]
+        harbour.configure()
+    elif trouble == "config":
+        harbour.configure(run={"retries": "many"})
+    second = harbour.run(plan="none.yaml" if trouble == "plan" else "plan.yaml")
+    assert second.code == 4, second
+    assert f"run is claimed by pid {run.pid} " in second.err
+    assert harbour.run("--dry-run").code == (0 if trouble == "plan" else 2)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=300)
+
+
 def test_sow_runs_stop(harbour: Harbour) -> None:
     """`sow runs stop` ends a run like Ctrl-C, and says how to go on."""
     harbour.act("implementer-010-1", SLOW)

@@ -65,11 +65,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
 def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
     """How each imported task stands, by its plan and its number there."""
     readable, _ = desks.load_all(home, project)
-    return {
-        (task["source"]["plan"], task["source"]["id"]): WORDS[task["status"]]
-        for _, task in readable
-        if "source" in task
-    }
+    return {(task["source"]["plan"], task["source"]["id"]): task["status"] for _, task in readable if "source" in task}
 
 
 def _update_one(
@@ -77,7 +73,7 @@ def _update_one(
 ) -> list[tuple[str, str, str, str]]:
     path = path_of(context, source.name)
     place = intake.place_of(home, path)
-    wanted = {number: word for (plan, number), word in statuses.items() if plan == place}
+    wanted = {number: WORDS[status] for (plan, number), status in statuses.items() if plan == place}
     if not wanted:
         raise SowError(
             f"no task of this project comes from {harmless_line(source.name)}",

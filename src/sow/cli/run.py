@@ -10,7 +10,7 @@ from sow import config as configs
 from sow.cli import feature_branch, plan_import, plan_source, shell_consent
 from sow.cli.context import Context
 from sow.cli.project import plan_project
-from sow.cli.run_settings import reviewers_of, settings_of
+from sow.cli.run_settings import options_asked, reviewers_of, settings_of
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import phase as phases
 from sow.domain.ids import slug_of
@@ -39,7 +39,7 @@ BAD_PLAN = 2
 class Wish:
     """How a person wants the plan to be run, and by whom."""
 
-    __slots__ = ("agents", "json", "reviewers", "settings", "tasks", "update_plan", "yes")
+    __slots__ = ("agents", "asked", "json", "reviewers", "settings", "tasks", "update_plan", "yes")
 
     def __init__(
         self,
@@ -48,17 +48,17 @@ class Wish:
         reviewers: list[str],
         *,
         tasks: list[str],
-        yes: bool,
+        asked: list[str],
         json: bool,
-        update_plan: bool,
     ) -> None:
         self.settings = settings
         self.agents = agents
         self.reviewers = reviewers
         self.tasks = tasks
-        self.yes = yes
+        self.asked = asked
+        self.yes = "yes" in asked
         self.json = json
-        self.update_plan = update_plan
+        self.update_plan = "update_plan" in asked
 
 
 def run(
@@ -82,6 +82,9 @@ def run(
     max_wait: str,
 ) -> int:
     actor = context.judge("run a plan")
+    home = context.place()
+    if not dry_run:
+        home.refuse_while_run()
     call = {
         "max_concurrency": max_concurrency,
         "executor": executor,
@@ -99,10 +102,10 @@ def run(
     if reading is None:
         return BAD_PLAN
     settings = settings_of(config, reading.plan, call)
-    home = context.place()
     agents = _agents(context, home, config)
     reviewers, said = reviewers_of(config, reading.plan, agents)
-    wish = Wish(settings, agents, reviewers, tasks=task, yes=yes, json=json, update_plan=update_plan)
+    asked = options_asked(call, update_plan=update_plan, yes=yes)
+    wish = Wish(settings, agents, reviewers, tasks=task, asked=asked, json=json)
     _check_crew(context, config, reading, wish)
     wanted = _wanted(context, home, reading, wish)
     if settings["review"] == "on":
@@ -202,6 +205,7 @@ def _open(
         plans=[{"path": path, "digest": given.digests[name]} for name, path in given.paths.items()],
         tasks=_chosen(home, project, given, wish),
         settings=wish.settings,
+        asked=wish.asked,
     )
 
 

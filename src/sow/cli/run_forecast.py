@@ -12,6 +12,7 @@ from sow.domain import graph
 from sow.domain.duration import duration
 from sow.domain.intake import agent_of
 from sow.domain.money import dollars
+from sow.domain.outlook import Outlook
 from sow.errors import InvalidFile
 from sow.store import intake
 from sow.store import project as projects
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import RunSettings
     from sow.store.home import Home
 
-OVER = ("completed", "skipped")
+OVER = ("completed", "skipped")  # by the plan's own word
 
 
 def foretell(
@@ -43,33 +44,34 @@ def foretell(
     json: bool,
 ) -> int:
     """Show the plan, the time of its rest with so many at once, and its cost by such tasks; nothing is started."""
+    tasks = reading.plan.tasks
+    skipped = {task.id for task in tasks if task.status == "skipped"}
     _recall(context, home, reading)
-    over = {task.id for task in reading.plan.tasks if task.status in OVER}
-    chosen = set(wanted) - over
-    needs = {task: [each for each in before if each in chosen] for task, before in reading.plan.needs().items()}
-    needs = {task: needs[task] for task in needs if task in chosen}
-    minutes = {task: each.minutes for task, each in reading.expected().items() if task in chosen}
+    outlook = Outlook(tasks, set(wanted), skipped=skipped)
+    minutes = {task: each.minutes for task, each in reading.expected().items() if task in outlook.needs}
     play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
-    slots = play(needs, minutes, workers=settings["max_concurrency"])
+    slots = play(outlook.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
     roles = {
         task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
-        for task in reading.plan.tasks
-        if task.id in chosen
+        for task in tasks
+        if task.id in outlook.needs
     }
     money = _money(reading, roles)
     crew = _crew(config, settings, [*roles.values()], reviewers)
     if json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
-        emit({**facts, "crew": crew, **money})
+        left = [{"id": task, "why": why} for task, why in outlook.left_alone.items()]
+        emit({**facts, "goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money})
         return 0
     show(reading, json=False)
     out("")
     for each in crew:
         out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
+    _say(outlook)
     if not roles:
-        out("nothing of it is left to do")
+        out("nothing of it would be started" if outlook.left_alone else "nothing of it is left to do")
         return 0
     what = f"{len(roles)} task{'s' * (len(roles) != 1)}"
     out(f"{what} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
@@ -78,8 +80,18 @@ def foretell(
     return 0
 
 
+def _say(outlook: Outlook) -> None:
+    """What the run would find begun, and what it would not touch."""
+    if outlook.goes_on:
+        out(harmless_line(f"begun already, and gone on with: {', '.join(outlook.goes_on)}"))
+    for task, why in outlook.left_alone.items():
+        out(harmless_line(f"left alone: {task} {why}"))
+
+
 def _recall(context: Context, home: Home, reading: Reading) -> None:
-    """Let the plan's tasks stand as those of the project do, which is where a run goes on."""
+    """Let the plan's tasks stand as those of the project do, which is where a run goes on; new ones begin."""
+    for task in reading.plan.tasks:
+        task.status = task.status if task.status in OVER else "pending"
     if not projects.exists(home):
         return
     with suppress(InvalidFile):  # a run mends it first

@@ -50,6 +50,11 @@ def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str])
     return settings
 
 
+def options_asked(call: Mapping[str, str], **flags: bool) -> list[str]:
+    """The names of the options that a call has."""
+    return [name for name, value in (*call.items(), *flags.items()) if value]
+
+
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
     """The settings of a workflow's run: its agents share one folder, and its plan says who verifies them."""
     at_once = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))

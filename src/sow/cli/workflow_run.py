@@ -8,7 +8,7 @@ from contextlib import suppress
 from sow import config as configs
 from sow.cli.agent_run import registry_of
 from sow.cli.live import Live
-from sow.cli.run_settings import workflow_settings
+from sow.cli.run_settings import options_asked, workflow_settings
 from sow.engine.notifying import Notifier, in_turn
 from sow.store.workflow import WorkflowFolder
 from sow.system.terminal import err, harmless_line, out
@@ -42,7 +42,8 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
         if workflow["status"] == "completed":
             return _say_complete(workflow["name"], json=json)
         _check_crew(context, config, agents, settings, home)
-        code = _sail(context, claim, home, config, agents, settings, yes=yes, json=json)
+        asked = options_asked(call, yes=yes)
+        code = _sail(context, claim, home, config, agents, settings, asked, yes=yes, json=json)
     if not json:
         from sow.cli import workflow_view
 
@@ -82,6 +83,7 @@ def _sail(
     config: Config,
     agents: AgentRegistry,
     settings: RunSettings,
+    asked: list[str],
     *,
     yes: bool,
     json: bool,
@@ -96,6 +98,7 @@ def _sail(
             agents=agents,
             settings=settings,
             listeners=[live.tell],
+            asked=asked,
             yes=yes,
         )
         ship = deck.ship

@@ -41,6 +41,8 @@ JOB = Lifecycle(
         **{(status, "abandoned"): "abandon" for status in ("waiting", "running", "asking", "failed")},
     },
 )
+# A task's status as the board knows it; every other one waits for its turn.
+STANDINGS = {"completed": "completed", "failed": "failed", "paused": "asking", "abandoned": "abandoned"}
 DEAD = frozenset({"failed", "asking", "abandoned"})  # what needs such a job waits for somebody's act
 
 

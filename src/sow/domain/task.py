@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Answered, Chosen, Task
+    from sow.domain.shapes import Answered, Approval, Chosen, Task
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -97,7 +97,12 @@ def is_approved(task: Task) -> bool:
 
 def approve_apart(task: Task, *, actor: Actor, now: str) -> Task:
     """The task with an approval, still handed in: its work is not where the project is, and a run brings it there."""
-    return {**task, "approval": {"by": actor.name, "at": now, "iteration": task["iteration"]}, "updated_at": now}
+    return {**task, "approval": _approval(task, actor, now), "updated_at": now}
+
+
+def _approval(task: Task, actor: Actor, now: str) -> Approval:
+    """Somebody's word for the present iteration."""
+    return {"by": actor.name, "at": now, "iteration": task["iteration"]}
 
 
 def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tuple[Task, str]:
@@ -113,7 +118,7 @@ def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tu
         changed.pop("result", None)  # it was the last attempt's
     if event == "approve":
         changed["completed_at"] = now
-        changed["approval"] = {"by": actor.name, "at": now, "iteration": task["iteration"]}
+        changed["approval"] = _approval(task, actor, now)
     if event == "abandon":
         if not reason:
             raise SowError(

@@ -16,39 +16,44 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.config import Config
-    from sow.domain.shapes import RunSettings
+    from sow.domain.shapes import Run
     from sow.engine.standpoint import Standpoint
     from sow.store.runs import RunFolder
 
 # What a workflow's run has no option for is fixed there.
-OF_A_CREW = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait"})
+OF_A_CREW = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
+FLAGS = ("update_plan", "yes")
 BUDGET = "the budget of "  # so begins why nothing starts any more, where it is that
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
 def command(folder: RunFolder, standpoint: Standpoint, history: History | None = None) -> str:
-    """What to type; options are named where the run differs from what the same plan would get without them."""
-    run = folder.run
+    """What to type; options are named that the run was called with, or that the config now has another value for."""
+    run, root = folder.run, folder.home.root
     plans = [each["path"] for each in run["plans"]]
     config = standpoint.config()
-    options = _options(run["settings"], config) | _raised(folder, config, history)
+    options = _options(run, config) | _raised(folder, config, history)
+    options |= {name: "" for name in FLAGS if name in run.get("asked", ())}
     if report_crew.is_crew(plans):
-        words = report_crew.AGAIN.split()
+        words = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in OF_A_CREW}
     else:
-        words = ["sow", "run", *(standpoint.path(folder.home.root, each) for each in plans or ["PLAN"])]
+        words = ["run", *(standpoint.path(root, each) for each in plans or ["PLAN"])]
         words += [word for task in _chosen(folder) for word in ("--task", task)]
-    words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-    return shlex.join(words)
+    words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word]
+    return shlex.join([*standpoint.sow(root), *words])
 
 
-def _options(settings: RunSettings, config: Config) -> dict[str, str]:
-    """Each option's value, by its name in the settings."""
+def _options(run: Run, config: Config) -> dict[str, str]:
+    """Each option's value, by its name in the settings; one that was asked for goes over what the plan says."""
+    asked = run.get("asked", ())
     usual: dict[str, Any] = {name: config.setting("run", name) for name in ("max_concurrency", "schedule", "isolation")}
     usual["retries"] = config.setting("run", "retries")
     usual["review"] = "on" if config.setting("review", "enabled") else "off"
     usual["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
-    return {name: _word(name, value) for name, value in settings.items() if value != usual.get(name)}
+    return {
+        name: _word(name, value) for name, value in run["settings"].items() if name in asked or value != usual.get(name)
+    }
 
 
 def _word(name: str, value: object) -> str:

@@ -47,7 +47,8 @@ def _door(desk: Desk, task: Task, standpoint: Standpoint) -> str:
     if is_approved(task) and "source" in task:  # its run has ended: another one merges it
         import shlex
 
-        return f"sow run {shlex.quote(standpoint.path(desk.home.root, task['source']['plan']))}"
+        root = desk.home.root
+        return shlex.join([*standpoint.sow(root), "run", standpoint.path(root, task["source"]["plan"])])
     from sow.engine.work import door  # the same
 
     return door(desk, task)

@@ -22,7 +22,6 @@ STATUS = {
     "completion_drive_review": "in_progress",
     "blocked": "in_progress",
 }
-AGAIN = "sow workflow run"
 
 
 def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:

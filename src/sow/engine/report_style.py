@@ -82,7 +82,7 @@ tbody tr:last-child td { border-bottom: 0; }
 .quiet { color: var(--faint); }
 small { color: var(--faint); font-size: 12.5px; }
 td.task { min-width: 180px; } td.task strong { font-weight: 600; overflow-wrap: anywhere; }
-td .why { white-space: normal; color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; max-width: 60ch; }
+td .why { white-space: pre-line; color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; max-width: 60ch; }
 .verdicts { display: inline-flex; flex-wrap: wrap; gap: 4px; }
 .meter { display: block; width: 100%; min-width: 60px; height: 6px; margin-top: 7px; }
 .meter .ground { fill: var(--calm-soft); } .meter .full { fill: var(--work); }

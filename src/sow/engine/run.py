@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import graph
-from sow.domain.decide import Board, Job
+from sow.domain.decide import STANDINGS, Board, Job
 from sow.domain.forecast import Forecast
 from sow.engine.home_guard import HomeGuard
 from sow.engine.job import TaskJob
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sow.errors import SowError
     from sow.store.desk import Desk
 
-# A task's status as the board knows it.
-BOARD = {"completed": "completed", "failed": "failed", "paused": "asking", "abandoned": "abandoned"}
 LONGEST_REASON = 500
 
 
@@ -64,7 +62,7 @@ class PlanLoop(Loop):
 
     def look_at(self, ident: str) -> None:
         task = self._task(ident)
-        now = BOARD.get(task["status"], "waiting")
+        now = STANDINGS.get(task["status"], "waiting")
         if now == "waiting":
             self.tell_answers()
             self.board.answered(ident)
@@ -156,7 +154,7 @@ def _board(ship: Ship, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Boa
                 wave=wave[task["id"]],
                 pool=ship.executors_of(ship.role_of(task).name)[0].name,
                 files=task.get("files", ()),
-                status=BOARD.get(task["status"], "waiting"),
+                status=STANDINGS.get(task["status"], "waiting"),
             )
             for task in tasks
         ],

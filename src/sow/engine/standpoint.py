@@ -31,6 +31,17 @@ class Standpoint:
         except SowError:
             return configs.Config("", None, {})
 
+    def sow(self, root: str) -> list[str]:
+        """How they call sow on a checkout; where that would find another one, or none, the checkout is named."""
+        from sow.store import home as homes  # the same
+
+        try:
+            found = homes.locate(option="", environment=self.environment, cwd=self.cwd).root if self.cwd else ""
+        except SowError:
+            found = ""
+        is_there = found and os.path.realpath(found) == os.path.realpath(root)
+        return ["sow"] if is_there else ["sow", "--root", root]
+
     def path(self, root: str, plan: str) -> str:
         """A plan's path that works in their folder, or anywhere."""
         full, root = os.path.join(root, plan), os.path.realpath(root)

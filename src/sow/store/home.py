@@ -124,6 +124,15 @@ class Home:
 
         return holder(f"{self.checkout.git}/sow/claims", name)
 
+    def refuse_while_run(self) -> None:
+        """Refuse a second run early, with who has the first: what is missing where it was typed is not the matter then.
+
+        One that only looks has the claim for a moment, and is not sure to be the holder.
+        """
+        found = self.claimant("run")
+        if found is not None and found.sure:
+            raise claim.taken("run", found.line)
+
     @property
     def claims(self) -> str:
         return f"{self.checkout.git}/sow/claims"

@@ -9,15 +9,15 @@ from sow.domain.task import OPEN_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
-from sow.store import state
 from sow.store.claim import traces
 from sow.store.disk import failure, list_folder, sync_folder
-from sow.store.validators.project import validate
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.store.home import Home
+
+FIELD = "project_id: "
 
 
 def remove(home: Home, *, force: bool, any_branch: bool) -> str:
@@ -43,12 +43,16 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
 
 
 def removed(home: Home) -> set[str]:
-    """The ids of all projects that were taken out of this checkout, as far as their copies can be read."""
+    """The ids of all projects that were taken out of this checkout, as far as their copies tell.
+
+    They are read as lines: what was removed because it was broken, or by another sow, is removed all the same.
+    """
     folder, found = f"{home.sow}/local/removed", set()
     for name in list_folder(folder):
         with suppress(FileNotFoundError, SowError):  # a copy is the user's now: they may have changed or removed it
-            found.add(state.read(home, f"{folder}/{name}/state.yaml", validate)["project_id"])
-    return {str(each) for each in found}
+            lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
+            found |= {line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD)}
+    return found
 
 
 def _refuse_open(home: Home) -> None:

@@ -10,7 +10,7 @@ from sow.store import aside, kept, runs
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store.desk import Desk
-from sow.store.disk import list_folder, make_folders
+from sow.store.disk import make_folders
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
@@ -97,11 +97,10 @@ def bring_run_back(home: Home) -> list[str]:
 
 def _is_over(home: Home, project_id: str) -> bool:
     """Whether another project has begun here since then, or this one was removed on purpose."""
-    removed = f"{home.sow}/local/removed"
-    texts = [_read(home, f"{removed}/{name}/state.yaml") for name in list_folder(removed)]
-    own = f"\nproject_id: {scalar(project_id)}\n"
+    from sow.store.removal import removed  # here, because only the start of a run asks
+
     now = _read(home, projects.path(home))
-    return (now is not None and own not in now) or any(text is not None and own in text for text in texts)
+    return (now is not None and f"\nproject_id: {scalar(project_id)}\n" not in now) or project_id in removed(home)
 
 
 def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
