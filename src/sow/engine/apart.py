@@ -29,16 +29,16 @@ def refuse(home: Home, tasks: Sequence[Task], again: str) -> None:
         return
     repository = Repository(home)
     with repository.held():
-        found = [task["id"] for task in begun if _is_apart(repository, task)]
+        found = {task["id"]: task for task in begun if _is_apart(repository, task)}
     if not found:
         return
-    one, first = len(found) == 1, found[0]
-    shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+    one, first = len(found) == 1, next(iter(found))
+    shown = ", ".join(list(found)[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
     said = f"task {shown} has work in its worktree" if one else f"tasks {shown} have work in their worktrees"
     raise SowError(
         f"{said}, and a run in one folder would judge without it",
         f"go on with it where it is: {again}\n"
-        f"or commit it in .sow/local/worktrees/{first}, and bring it here: git merge {_branch(repository, first)}\n"
+        f"or bring it here: {_way_here(repository, found[first])}\n"
         f'or give it up: sow task abandon {first} --reason "…"',
     )
 
@@ -69,7 +69,10 @@ def _branches(repository: Repository, task: str) -> dict[str, str]:
     return repository.refs(f"{BRANCHES}/*/{task}")
 
 
-def _branch(repository: Repository, task: str) -> str:
-    """The name of the branch on which a task's work is, or belongs."""
-    stood = Place(repository, task).branch() or max(_branches(repository, task), default=f"{BRANCHES}/RUN/{task}")
-    return stood.removeprefix("refs/heads/")
+def _way_here(repository: Repository, task: Task) -> str:
+    """How a person brings a task's work into their checkout."""
+    place, branches = Place(repository, task["id"]), _branches(repository, task["id"])
+    stood = (place.branch() if place.is_ready else "") or max(branches, default="")
+    name = stood.removeprefix("refs/heads/") or "".join(_collected(task))
+    first = f"commit what is open in .sow/local/worktrees/{task['id']}, then " if place.is_ready else ""
+    return f"{first}git merge {name}"

@@ -81,7 +81,7 @@ def _executor(job: TaskJob, record: Record | None) -> ExecutorConfig | None:
 
 def _can_go_on(job: TaskJob, record: Record | None, executor: ExecutorConfig) -> bool:
     """Whether a session can have its next turn now; one of another folder would work where this run does not look."""
-    if record is None or record.session["cwd"] != job.ship.folder_of(job.id):
+    if record is None or os.path.realpath(record.session["cwd"]) != os.path.realpath(job.ship.folder_of(job.id)):
         return False
     return not job.ship.rests_until(executor.name) and find_adapter(executor.type).capabilities.resumes
 
