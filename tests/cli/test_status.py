@@ -51,8 +51,8 @@ def test_the_document(task_repo: Repo):
     """The JSON document has the same facts under stable names."""
     document = task_repo.ok("status", "--json").json
     assert set(document) == {
-        "project", "root", "workflow", "phases", "counts", "tasks", "broken", "inbox", "idle", "memories", "log",
-        "next",
+        "project", "root", "workflow", "phases", "counts", "tasks", "broken", "inbox", "left", "idle", "memories",
+        "log", "next",
     }  # fmt: skip
     assert document["counts"] == {"in_progress": 1}
     assert document["tasks"][0]["phase"] == "implementation"

@@ -22,11 +22,11 @@ DONE = [phase("design", "completed"), phase("implementation", "completed")]
 QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 
 
-def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, **where):
+def advise(tasks=(), phases=(DESIGN, BUILD, TEST), broken=None, idle=None, left=(), **where):
     """The next step; a task is in the phase implementation unless it is said otherwise."""
     tasks, phases = list(tasks), list(phases)
     places = {each["id"]: where.get(f"t{each['id']}", "implementation") for each in tasks}
-    return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {})
+    return next_step(tasks, places, phases, items(tasks, phases, broken or {}), idle or {}, left)
 
 
 SITUATIONS = {
@@ -94,6 +94,11 @@ SITUATIONS = {
         partial(advise, [task("010", depends_on=["020"]), task("020")], t020="test"),
         "task 010 waits for 020 (pending)",
         "sow task show 010",
+    ),
+    "a turn without its sow": (
+        partial(advise, [task("010", "in_progress"), task("020", "in_progress")], idle={"020": "sow x"}, left=["010"]),
+        "an earlier turn on task 010 still runs, and nobody supervises it: end it",
+        "sow runs stop",
     ),
     "a phase whose tasks have ended": (
         partial(advise, [task("010", "completed"), task("020", "abandoned")]),

@@ -68,6 +68,8 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "asked by the run where all share a folder": (
         at("in_progress", work={**WORK, "iteration": 1}), {"only_answered": True, "isolated": False}, "resume",
     ),
+    "resolved by a person": (at("in_progress"), {"resolved": True}, "hand_in"),
+    "resolved where all share a folder": (at("in_progress"), {"resolved": True, "isolated": False}, "resume"),
     "handed in": (at(), {}, "collect"),
     "handed in again": (at(work={**WORK, "iteration": 1}), {}, "collect"),
     "handed in without isolation": (at(), {"isolated": False}, "check"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -50,16 +51,39 @@ def test_who_approves_leaves_nothing_of_it_running(yard: Yard) -> None:
     assert yard.repo.task("010")["status"] == "completed"
 
 
+def test_a_turn_that_nobody_supervises_is_told(yard: Yard) -> None:
+    """After kill -9 of sow, status and doctor say that the worker still runs and how to end it; not before that."""
+    yard.scenario(HANGING)
+    call = yard.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (yard.repo.root / "begun").exists())
+    known = yard.repo.ok("status", "--json").json
+    assert (known["left"], known["idle"]) == ([], [])
+    end(call, signal.SIGKILL)
+    known = yard.repo.ok("status", "--json").json
+    assert (known["left"], known["idle"]) == ([{"task": "010", "do": "sow runs stop"}], [])
+    assert known["next"]["text"] == "an earlier turn on task 010 still runs, and nobody supervises it: end it"
+    assert known["next"]["command"] == "sow runs stop"
+    shown = yard.repo.ok("status").out
+    assert "the turn that still runs on task 010  →  sow runs stop" in shown
+    assert "Nobody works on" not in shown
+    what = "an earlier turn on task 010 still runs, and nobody supervises it"
+    told = {"state": "warning", "what": what, "hint": "end it: sow runs stop"}
+    assert told in yard.repo.sow("doctor", "--json").json["findings"]
+    ended = yard.repo.ok("runs", "stop").out  # although there never was a run
+    assert "an earlier turn on task 010 was cut off; processes of it that had to be ended: " in ended
+    assert not yard.alive()
+
+
 def test_a_task_that_nobody_works_on_is_told(yard: Yard) -> None:
     """Status and doctor name a task in progress whose worker is gone, with the door; not one that has a worker."""
     yard.scenario(HANGING, HAND_IN)
-    call = yard.start("agent", "spawn", "implementer", "010")
-    wait_for(lambda: (yard.repo.root / "begun").exists())
-    assert yard.repo.ok("status", "--json").json["idle"] == []
-    end(call, signal.SIGKILL)
+    crash(yard)
+    for pid in yard.alive():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not yard.alive())
     door = 'sow agent resume 010 "Go on"'
     known = yard.repo.ok("status", "--json").json
-    assert known["idle"] == [{"task": "010", "do": door}]
+    assert (known["left"], known["idle"]) == ([], [{"task": "010", "do": door}])
     assert known["next"]["command"] == door
     assert f"task 010  →  {door}" in yard.repo.ok("status").out
     findings = yard.repo.sow("doctor", "--json").json["findings"]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
 from harbour import Harbour
 from workers import wait_for
 
@@ -56,14 +61,76 @@ def test_then_a_person_is_asked(harbour: Harbour) -> None:
     harbour.act("integrator", "echo four > shared.txt\n")
     result = harbour.run()
     assert result.code == 4, result
-    first, *_, place, outcome = harbour.task("020")["question"]["text"].splitlines()
+    first, *_, place, outcome, by_hand = harbour.task("020")["question"]["text"].splitlines()
     assert first == "it could not be merged, and an integrator did not help"
     assert "CONFLICT (add/add): Merge conflict in shared.txt" in harbour.repo.ok("inbox").out
     assert place.startswith("The work is in /")
     assert place.endswith("/worktrees/020")
     assert "the work is tried again" in outcome
+    assert "resolve it there yourself" in by_hand
     assert (harbour.repo.root / "shared.txt").read_text() == "one\n"
     assert harbour.statuses() == {"010": "completed", "020": "paused"}
+
+
+def asked(harbour: Harbour) -> Path:
+    """The worktree of a task whose conflict is left to a person; its workers do nothing from now on."""
+    conflict(harbour)
+    harbour.act("implementer-020-2", "echo three > shared.txt\n")
+    harbour.act("integrator-020-1", "echo four > shared.txt\n")
+    harbour.act("integrator", "exit 0\n")
+    assert harbour.run().code == 4
+    return harbour.repo.root / ".sow/local/worktrees/020"
+
+
+def by_hand(harbour: Harbour, worktree: Path, *steps: str) -> None:
+    """What a person does in the worktree, before the answer."""
+    script = "\n".join(["set -e", f"git merge -q sow/int/{harbour.runs()[-1]['id']} || true", *steps])
+    subprocess.run(["sh", "-c", script], cwd=worktree, env=harbour.repo.environment, check=True, capture_output=True)
+    harbour.repo.ok("answer", "020", "resolved")
+
+
+@pytest.mark.parametrize("steps", [("git add -A", "git commit -qm both"), ("git add -A",), ()], ids=len)
+def test_a_persons_resolution_is_work(harbour: Harbour, steps: tuple[str, ...]) -> None:
+    """Resolved in the worktree, committed or not, a conflict needs no worker: it is reviewed, and merged as a merge."""
+    worktree = asked(harbour)
+    reviews = harbour.turns("020", "quality-control")
+    by_hand(harbour, worktree, "printf 'one\ntwo\n' > shared.txt", *steps)
+    result = harbour.run()
+    assert result.code == 0, result
+    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+    assert (harbour.turns("020"), harbour.turns("020", "integrator")) == (2, 1)
+    assert harbour.turns("020", "quality-control") == reviews + 1
+    assert harbour.statuses() == {"010": "completed", "020": "completed"}
+
+
+def test_half_a_resolution_goes_to_a_worker(harbour: Harbour) -> None:
+    """A merge that a person has begun and not resolved is gone on with by a worker, who hears the answer."""
+    worktree = asked(harbour)
+    harbour.act("integrator-020-2", "printf 'one\ntwo\n' > shared.txt\ngit add -A\ngit commit -qm both\n")
+    by_hand(harbour, worktree)
+    result = harbour.run()
+    assert result.code == 0, result
+    assert harbour.turns("020", "integrator") == 2
+    assert "resolved" in harbour.prompt("020", 2, "integrator")
+    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
+
+
+def test_an_answer_alone_goes_to_a_worker(harbour: Harbour) -> None:
+    """Where nobody has changed the worktree, a worker gets the answer, and a turn that was cut off is gone on with."""
+    asked(harbour)
+    harbour.act("integrator-020-2", f"echo half > half.txt\ntouch {harbour.folder}/begun\nsleep 60\n")
+    harbour.act("integrator-020-3", "rm half.txt\n" + BOTH.format(root=harbour.repo.root))
+    harbour.repo.ok("answer", "020", "keep both")
+    run = harbour.start()
+    wait_for((harbour.folder / "begun").exists)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=300) == 130
+    result = harbour.run()
+    assert result.code == 0, result
+    assert harbour.turns("020", "integrator") == 3
+    assert "keep both" in harbour.prompt("020", 2, "integrator")
+    assert not (harbour.repo.root / "half.txt").exists()
+    assert (harbour.repo.root / "shared.txt").read_text() == "one\ntwo\n"
 
 
 def test_checks_are_repeated_on_the_merged_tree(harbour: Harbour) -> None:

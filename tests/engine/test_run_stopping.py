@@ -149,6 +149,31 @@ def test_sow_runs_stop(harbour: Harbour) -> None:
     assert harbour.run().code == 0
 
 
+def test_status_after_a_kill(harbour: Harbour) -> None:
+    """After kill -9 of a run the status tells of its agent that lives on, and when that was ended, how to go on."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First", "Second < 1")
+    run = begin(harbour)
+    run.kill()
+    run.communicate(timeout=300)
+    known = harbour.repo.ok("status", "--json").json
+    assert (known["left"], known["idle"]) == ([{"task": "010", "do": "sow runs stop"}], [])
+    harbour.repo.ok("runs", "stop")
+    known = harbour.repo.ok("status", "--json").json
+    assert (known["left"], known["idle"]) == ([], [{"task": "010", "do": "sow run plan.yaml"}])
+
+
+def test_status_with_a_broken_record(harbour: Harbour) -> None:
+    """A session's record that cannot be read keeps nobody from the status."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=300)
+    (harbour.repo.root / ".sow/local/sessions/010/1/record.yaml").write_text("session: [\n")
+    assert harbour.repo.ok("status", "--json").json["idle"] == [{"task": "010", "do": "sow run plan.yaml"}]
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_sow_runs_stop_after_a_kill(harbour: Harbour, named: bool) -> None:
     """After kill -9 of a run `sow runs stop` ends its agents and says so, and the same run goes on later."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Command
-from sow.engine.idle import doors
+from sow.domain.advice import END_LEFT
+from sow.engine.idle import look
 from sow.engine.standpoint import Standpoint
 from sow.errors import SowError
 from sow.store import desk as desks
@@ -46,10 +47,14 @@ def _idle(context: Context) -> list[dict[str, str]]:
         known, _ = desks.load_all(home, projects.load(home))
     except SowError:
         return []
-    return [
-        {"state": "warning", "what": f"task {task} is in progress, and nobody works on it", "hint": f"go on: {command}"}
-        for task, command in doors(known, Standpoint(context.environment, context.cwd)).items()
+    left, idle = look(known, Standpoint(context.environment, context.cwd))
+    said = [
+        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {END_LEFT}") for task in left
     ]
+    said += [
+        (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
+    ]
+    return [{"state": "warning", "what": what, "hint": hint} for what, hint in said]
 
 
 COMMANDS = (

@@ -158,6 +158,8 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
             err(harmless_line(f"made {os.path.join(home.root, '.sow')}"))
         for said in _put_in_order(context, home):
             err(f"note: {harmless_line(said)}")
+        if wish.settings["isolation"] == "none":
+            _refuse_work_apart(context, home, config, reading, wish)
         project, given = _import(context, home, reading, wish, actor)
         folder, goes_on = _open(claim, home, project, given, reading, wish)
         remarks = _sail(context, config, folder, project, wish, goes_on=goes_on)
@@ -269,6 +271,23 @@ def _refuse_other_versions(home: Home) -> None:
     if projects.exists(home):
         with suppress(InvalidFile):
             projects.load_anywhere(home)
+
+
+def _refuse_work_apart(context: Context, home: Home, config: Config, reading: Reading, wish: Wish) -> None:
+    """Work that an earlier run left in worktrees is not done in one folder: that is said before anything is written."""
+    import shlex
+
+    from sow.engine import apart
+    from sow.store import desk as desks
+
+    if not projects.exists(home):
+        return
+    project = projects.load(home)
+    chosen = _chosen(home, project, plan_import.prepare(context, home, reading, ""), wish)
+    words = ["sow", "run", *reading.plan.files, *(word for task in wish.tasks for word in ("--task", task))]
+    words += [] if config.setting("run", "isolation") == "worktree" else ["--isolation", "worktree"]
+    tasks = [task for _, task in desks.load_all(home, project)[0] if task["id"] in chosen]
+    apart.refuse(home, tasks, shlex.join(words))
 
 
 def _import(context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor) -> tuple[ProjectState, Intake]:

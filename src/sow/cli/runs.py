@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.store.home import Home
+
 RUN = Argument("run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs")
 
 
@@ -102,6 +104,8 @@ def stop(context: Context, *, run: str, wait: str) -> int:
     home = context.home()
     patience = configs.seconds(wait)
     named = run not in ("", "last")
+    if not named and not runs.listed(home) and _told_left(context, home):  # turns can be left where nothing ever ran
+        return 0
     chosen = (None if named else runs.live(home)) or runs.find(home, run)
     if named and not runs.is_live(chosen):
         return _end_left(context, chosen, f"run {chosen.id} does not run: it is {_status(chosen)}")
@@ -120,15 +124,21 @@ def stop(context: Context, *, run: str, wait: str) -> int:
 
 def _end_left(context: Context, folder: runs.RunFolder, otherwise: str) -> int:
     """End what runs that are dead left running, which no process of ours would stop."""
-    from sow.engine import stopping
-
-    said = stopping.end_left(folder.home, context.environment)
-    for each in said:
-        terminal.out(harmless_line(each))
+    said = _told_left(context, folder.home)
     terminal.out(otherwise)
     if said:
         _tell_way_on(context, folder)
     return 0
+
+
+def _told_left(context: Context, home: Home) -> bool:
+    """End what was left running, and say so; whether there was any."""
+    from sow.engine import stopping
+
+    said = stopping.end_left(home, context.environment)
+    for each in said:
+        terminal.out(harmless_line(each))
+    return bool(said)
 
 
 def _tell_way_on(context: Context, folder: runs.RunFolder) -> None:

@@ -6,9 +6,9 @@ from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.cli.spec import Command
 from sow.cli.task_view import titled
-from sow.domain.advice import next_step, without_project
+from sow.domain.advice import END_LEFT, next_step, without_project
 from sow.domain.ids import agent_id
-from sow.engine.idle import doors
+from sow.engine.idle import look
 from sow.engine.standpoint import Standpoint
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -66,7 +66,7 @@ def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
     waiting = everything(home, project, tasks, broken)
-    idle = doors(readable, standpoint)
+    left, idle = look(readable, standpoint)
     where = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:
@@ -84,8 +84,9 @@ def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
         "inbox": waiting,
         "memories": memory.read(home),
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
+        "left": [{"task": ident, "do": END_LEFT} for ident in left],
         "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
-        "next": next_step(tasks, where, project["phases"], waiting, idle),
+        "next": next_step(tasks, where, project["phases"], waiting, idle, left),
     }
 
 
@@ -110,6 +111,10 @@ def _show(known: dict[str, Any]) -> None:
         (
             "Waits for you",
             [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in known["inbox"]],
+        ),
+        (
+            "Nobody supervises",
+            [f"the turn that still runs on task {each['task']}  →  {each['do']}" for each in known["left"]],
         ),
         ("Nobody works on", [f"task {each['task']}  →  {each['do']}" for each in known["idle"]]),
         ("Remember", [harmless(each) for each in known["memories"]]),

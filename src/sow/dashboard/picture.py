@@ -14,7 +14,7 @@ from sow.dashboard.task_rows import Web, of_task
 from sow.dashboard.worker_cache import WorkerCache
 from sow.domain import advice
 from sow.domain.inbox import ranked
-from sow.engine.idle import doors
+from sow.engine.idle import look
 from sow.errors import SowError
 from sow.store import project as projects
 from sow.store import runs, waiting
@@ -206,7 +206,8 @@ class Picture:
         where = {ident: known.phase for ident, known in self.cache.known.items() if known.task}
         tasks = [self.cache.known[ident].task for ident in sorted(where, key=int)]
         working = [(self.cache.desk(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        return advice.next_step(tasks, where, self.project["phases"], inbox, doors(working, self.standpoint))
+        left, idle = look(working, self.standpoint)
+        return advice.next_step(tasks, where, self.project["phases"], inbox, idle, left)
 
     def document(self) -> dict[str, Any]:
         """The whole at a glance."""

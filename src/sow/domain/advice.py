@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Phase, Task
 
 RANK = {"high": 0, "medium": 1, "low": 2}
+END_LEFT = "sow runs stop"
 Step = dict[str, "Any"]
 
 
@@ -31,10 +32,12 @@ def next_step(
     stages: Sequence[Phase],
     inbox: Sequence[Item],
     idle: Mapping[str, str],
+    left: Sequence[str] = (),
 ) -> Step:
     """What a person or an agent with no history should do now; `where` is the phase of each task.
 
-    `idle` has the tasks in progress that nobody works on, each with the command that goes on with it.
+    `idle` has the tasks in progress that nobody works on, each with the command that goes on with it; `left` those of
+    which a turn still runs although its sow is gone.
     """
     if inbox:
         item = inbox[0]
@@ -49,6 +52,8 @@ def next_step(
             "approval": "approve",
         }[item["kind"]]
         return _step(f"{verb} {subject}: {gist(item['text'])}", item["do"])
+    if left:
+        return _step(f"an earlier turn on task {left[0]} still runs, and nobody supervises it: end it", END_LEFT)
     if idle:
         ident, command = next(iter(idle.items()))
         return _step(f"nobody works on task {ident}, which is in progress: go on with it", command)

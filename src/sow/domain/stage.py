@@ -34,6 +34,7 @@ STAGES = (
 )
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # the same question so often is a loop: only a person ends it
+UNMERGEABLE = "it could not be merged"  # so begins why
 Stage = tuple[str, str]
 
 
@@ -45,10 +46,12 @@ def next_stage(
     retries: int,
     isolated: bool = True,
     only_answered: bool = False,
+    resolved: bool = False,
 ) -> Stage:
     """The stage that a task is at, and why; `merged` is what git says, and without isolation nothing is merged.
 
-    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding.
+    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
+    `resolved` a person has changed the work since the run asked how to merge it.
     """
     status = task["status"]
     if status == "completed":
@@ -67,6 +70,8 @@ def next_stage(
         return _handed_in(task, reviewers, retries, isolated=isolated)
     if status != "in_progress":
         return "start", "it has not begun"
+    if resolved and isolated:
+        return "hand_in", "a person has changed the work since the run asked"
     if only_answered and isolated and task.get("work", {}).get("iteration") == task["iteration"] - 1:
         return "hand_in", "its worker was done, and only the run had a question"
     return _at_work(task, reviewers, retries)
@@ -170,8 +175,8 @@ def _merged(task: Task) -> Stage:
 
 def _unmergeable(task: Task) -> Stage:
     if merge_failures(task) > TRIES_TO_MERGE:
-        return "ask", "it could not be merged, and an integrator did not help"
-    return "send_back", "it could not be merged"
+        return "ask", f"{UNMERGEABLE}, and an integrator did not help"
+    return "send_back", UNMERGEABLE
 
 
 def _collected(task: Task) -> Work | None:

@@ -1,8 +1,12 @@
-"""Tasks that nobody goes on with, as after a crash, a limit, Ctrl-C or an approval; each with the door to go on by."""
+"""Tasks that nobody goes on with, as after a crash, a limit, Ctrl-C or an approval; each with the door to go on by.
+
+After a crash the agent itself may live on: that is no door yet, but a turn to be ended first.
+"""
 
 from __future__ import annotations
 
 from sow.domain.task import is_approved
+from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,16 +18,43 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 
-def doors(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> dict[str, str]:
-    """The command for each such task; one without a session was started by hand, and is somebody's own work."""
+def look(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> tuple[list[str], dict[str, str]]:
+    """The tasks of which an earlier turn still runs on its own, and the command for each of the others.
+
+    One without a session was started by hand, and is somebody's own work.
+    """
     idle = [(desk, task) for desk, task in tasks if _is_idle(desk, task)]
     if not idle:
-        return {}
+        return [], {}
     home = idle[0][0].home
     again, own, live = _run(home, standpoint)
     if live:  # it is between two turns of these
         idle = [(desk, task) for desk, task in idle if task["id"] not in own]
-    return {task["id"]: again if task["id"] in own else _door(desk, task, standpoint) for desk, task in idle}
+    left = _left(idle)
+    rest = [(desk, task) for desk, task in idle if task["id"] not in left]
+    return left, {task["id"]: again if task["id"] in own else _door(desk, task, standpoint) for desk, task in rest}
+
+
+def _left(idle: Iterable[tuple[Desk, Task]]) -> list[str]:
+    """Those of some tasks whose last turn never ended, and has processes that live."""
+    marks = {task["id"]: mark for desk, task in idle if task["status"] == "in_progress" and (mark := _mark(desk, task))}
+    if not marks:
+        return []
+    from sow.system import tree  # after a crash only
+
+    living = tree.living(marks.values())
+    return [ident for ident, mark in marks.items() if mark in living]
+
+
+def _mark(desk: Desk, task: Task) -> str:
+    """The mark of a session whose last turn has no end; a record that cannot be read is no reason to show nothing."""
+    from sow.store import sessions  # the same
+
+    try:
+        record = sessions.current(desk, task["session_id"])
+    except SowError:
+        return ""
+    return record.session["mark"] if record is not None and record.has_begun else ""
 
 
 def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:

@@ -10,7 +10,7 @@ import time
 
 from sow.domain import stage as stages
 from sow.domain import task as rules
-from sow.engine import standing_answer, work_turn
+from sow.engine import asked, standing_answer, work_turn
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
     from sow.executors.story import Event
+
+BY_HAND = (
+    "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
+)
 
 
 class TaskJob:
@@ -61,7 +65,7 @@ class TaskJob:
                 if ended is not None:
                     return ended
             elif stage == "hand_in":
-                run_acts.hand_in(self.desk, self.project)
+                self._hand_in(reason)
             elif stage == "collect":
                 self._collect(task)
             elif stage == "send_back":
@@ -85,7 +89,20 @@ class TaskJob:
             retries=ship.settings["retries"],
             isolated=ship.isolation is not None,
             only_answered=task["status"] == "in_progress" and run_acts.only_answered(self.desk, task),
+            resolved=task["status"] == "in_progress" and self._is_resolved(task),
         )
+
+    def _is_resolved(self, task: Task) -> bool:
+        """Whether a person has done what no worker could, in the worktree."""
+        isolation = self.ship.isolation
+        return isolation is not None and asked.has_changed(isolation.worktrees.repository, self.desk, task)
+
+    def _hand_in(self, reason: str) -> None:
+        """Work that no worker has to do any more goes on to be judged."""
+        self.ship.step(self.id, reason)
+        if self.ship.isolation is not None:
+            asked.conclude(self.ship.isolation.worktrees.repository, self.id)
+        run_acts.hand_in(self.desk, self.project)
 
     def _end(self, task: Task, stage: str, reason: str) -> Ended:
         """A stage at which nobody works: the task is done, has failed, or asks."""
@@ -98,7 +115,7 @@ class TaskJob:
                     self.ship.step(self.id, f"its worktree stays: {refused.reason}"[:200])
             return Ended("completed")
         if stage == "ask":
-            return self.ask(reason, found=run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason))
+            return self._ask_about(task, reason)
         if stage == "wait":
             return Ended("asking", reason=reason)
         if task["status"] == "failed":
@@ -107,9 +124,17 @@ class TaskJob:
             run_acts.fail(self.desk, self.project, reason)
         return Ended("abandoned" if task["status"] == "abandoned" else "failed", reason=reason)
 
-    def ask(self, text: str, *, found: str = "") -> Ended:
+    def _ask_about(self, task: Task, reason: str) -> Ended:
+        """Leave work that was judged to a person, who can also do the merge in its worktree."""
+        found = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+        if self.ship.isolation is None or not reason.startswith(stages.UNMERGEABLE):
+            return self.ask(reason, found=found)
+        asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
+        return self.ask(reason, found=found, more=BY_HAND)
+
+    def ask(self, text: str, *, found: str = "", more: str = "") -> Ended:
         """Leave the rest to a person."""
-        number = run_acts.ask(self.desk, self.project, text, found=found)
+        number = run_acts.ask(self.desk, self.project, text, found=found, more=more)
         self.ship.tell("question", task=self.id, number=number, text=text)
         return Ended("asking", reason=text)
 
@@ -210,7 +235,7 @@ class TaskJob:
     def _send_back(self, task: Task, reason: str) -> None:
         """Give the work back to its session, with everything that was found."""
         text = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
-        by_review = not reason.startswith("it could not be merged")
+        by_review = not reason.startswith(stages.UNMERGEABLE)
         run_acts.send_back(self.desk, self.project, text, counts=by_review)
         self.ship.tell("sent_back", task=self.id, iteration=task["iteration"], reason=reason)
 

@@ -50,7 +50,7 @@ def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:
         return (yield from _spawn(job, task, ship.agents.get(INTEGRATOR), ship.executors_of(INTEGRATOR), text))
     role = _role(job, task, record)
     executor = _executor(job, record)
-    if executor is None or ship.rests_until(executor.name) or not find_adapter(executor.type).capabilities.resumes:
+    if executor is None or not _can_go_on(job, record, executor):
         return (yield from _spawn(job, task, role, _others(job, role, executor), text))
     ended = _refused(job, task)
     if ended is not None:
@@ -77,6 +77,13 @@ def _role(job: TaskJob, task: Task, record: Record | None) -> Agent:
 def _executor(job: TaskJob, record: Record | None) -> ExecutorConfig | None:
     """The executor of a session, if it is still there."""
     return job.ship.config.executors.get(record.session["executor"]) if record is not None else None
+
+
+def _can_go_on(job: TaskJob, record: Record | None, executor: ExecutorConfig) -> bool:
+    """Whether a session can have its next turn now; one of another folder would work where this run does not look."""
+    if record is None or os.path.realpath(record.session["cwd"]) != os.path.realpath(job.ship.folder_of(job.id)):
+        return False
+    return not job.ship.rests_until(executor.name) and find_adapter(executor.type).capabilities.resumes
 
 
 def _others(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:

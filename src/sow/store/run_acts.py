@@ -89,9 +89,10 @@ def send_back(desk: Desk, project: ProjectState, text: str, *, counts: bool) -> 
     return _change(desk, project, change)
 
 
-def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "") -> int:
+def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "", more: str = "") -> int:
     """Pause a task with a question; returns its number. What was found reaches the worker with the answer.
 
+    What there is `more` to say to whoever answers comes last.
     Where nothing was found about work that was handed in, the iteration stays: the question is not about the work.
     """
     now = clock.now()
@@ -113,7 +114,7 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "") -> int
         restoring.bring_project_back(desk.home, project["project_id"])
         fresh = projects.load_anywhere(desk.home)
         number = task["question"]["number"] if "question" in task else projects.next_question(desk.home, fresh, now)
-        asked = text + _details(desk, task, found) if judged and found else text
+        asked = text + _details(desk, task, found, more) if judged and found else text
         return rules.ask(task, asked, number=number, now=now)
 
     _change(desk, project, change)
@@ -121,13 +122,13 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "") -> int
     return number
 
 
-def _details(desk: Desk, task: Task, found: str) -> str:
+def _details(desk: Desk, task: Task, found: str, more: str) -> str:
     """What a person should know who is asked about work: the first of what was found, where it is, what comes next."""
     lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
     shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
     record = sessions.current(desk, task.get("session_id", ""))
     place = [f"The work is in {record.session['cwd']}"] if record is not None else []
-    return DETAILS + "\n".join([*shown, *place, OUTCOME])
+    return DETAILS + "\n".join([*shown, *place, OUTCOME, *filter(None, [more])])
 
 
 def _at_work(task: Task, now: str) -> Task:

@@ -200,6 +200,13 @@ def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = N
     return len(swept)
 
 
+def living(marks: Iterable[str], census: Census | None = None) -> set[str]:
+    """Those of some marks that a live process carries."""
+    census = census or censuses.here()
+    everybody = census.everybody()
+    return {mark for mark in marks if census.marked(MARK, mark, everybody)}
+
+
 def sweep_mark(mark: str) -> int:
     """The same for a family whose parent is gone: after a crash of ours the mark is all that is left."""
     return sweep(-1, mark, {}) if mark else 0
