@@ -94,6 +94,17 @@ def test_the_options_are_those_of_the_last_call(harbour: Harbour) -> None:
     assert next_commands(harbour)[-1] == "sow run plan.yaml"
 
 
+def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(harbour: Harbour) -> None:
+    """Without the journal the hint has what the run's state tells."""
+    harbour.plan("First")
+    cut_off(harbour, "--retries", "5", "--yes")
+    (journal,) = harbour.repo.root.glob(".sow/local/runs/*/journal.jsonl")
+    journal.unlink()
+    journal.mkdir()
+    (idle,) = harbour.repo.ok("status", "--json").json["idle"]
+    assert idle["do"] == "sow run plan.yaml --retries 5"
+
+
 def test_settings_that_cannot_be_read_keep_nobody_from_a_report(harbour: Harbour) -> None:
     """With a broken config the hint is made against the defaults."""
     harbour.plan("First")
@@ -182,7 +193,8 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     plans = [{"path": ".sow/orchestration/workflow_coordination_plan.md", "digest": "b" * 64}]
     settings = {"max_concurrency": 2, "schedule": "ready", "isolation": "none", "review": "off", "retries": 0}
     asked = ["max_concurrency", "review", "update_plan", "yes"]
-    tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5}, asked=asked)
+    tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
+    tale.begin(asked=asked)
     command = f"sow --root {repo.root} workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms --yes"
     assert go_on.command(tale.folder, NOWHERE) == command
 

@@ -243,7 +243,6 @@ VALID: dict[str, list[Any]] = {
                 "exit": 4,
                 "plans": [{"path": "plan.md", "digest": "0" * 64}],
                 "tasks": ["010", "api_agent"],
-                "asked": ["retries", "yes"],
                 "settings": {
                     "max_concurrency": 3,
                     "schedule": "ready",

@@ -207,7 +207,6 @@ def _open(
         plans=[{"path": path, "digest": given.digests[name]} for name, path in given.paths.items()],
         tasks=_chosen(home, project, given, wish),
         settings=wish.settings,
-        asked=wish.asked,
     )
 
 
@@ -235,7 +234,7 @@ def _sail(
             judges=wish.reviewers,
         )
         with Notifier(ship, bell=live.ring) as notifier:
-            ship.tell("run_started", **_facts(folder, project), recovered=goes_on)
+            ship.tell("run_started", **_facts(folder, project), asked=wish.asked, recovered=goes_on)
             loop = PlanLoop(ship, tick=in_turn(live.tick, notifier.tick))
             remarks = drive(closing.close(ship, loop.sail()))
             seconds = round(time.monotonic() - ship.begun, 3)

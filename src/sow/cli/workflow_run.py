@@ -98,14 +98,13 @@ def _sail(
             agents=agents,
             settings=settings,
             listeners=[live.tell],
-            asked=asked,
             yes=yes,
         )
         ship = deck.ship
         if goes_on:
             live.recall(ship.folder.journal())
         with Notifier(ship, bell=live.ring) as notifier:
-            ship.tell("run_started", **opening.facts(deck), recovered=goes_on)
+            ship.tell("run_started", **opening.facts(deck), asked=asked, recovered=goes_on)
             loop = CrewLoop(deck, tick=in_turn(live.tick, notifier.tick))
             remarks = closing.close(deck, loop.sail())
             seconds = round(time.monotonic() - ship.begun, 3)

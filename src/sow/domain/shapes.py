@@ -273,7 +273,6 @@ class Run(TypedDict):
     plans: list[RunPlan]
     tasks: list[str]
     settings: RunSettings
-    asked: NotRequired[list[str]]
     ended_at: NotRequired[str]
     exit: NotRequired[int]
     pools: NotRequired[list[Pool]]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.config import Config
-    from sow.domain.shapes import Run
+    from sow.domain.shapes import RunSettings
     from sow.engine.standpoint import Standpoint
     from sow.store.runs import RunFolder
 
@@ -32,8 +32,9 @@ def command(folder: RunFolder, standpoint: Standpoint, history: History | None =
     run, root = folder.run, folder.home.root
     plans = [each["path"] for each in run["plans"]]
     config = standpoint.config()
-    options = _options(run, config) | _raised(folder, config, history)
-    options |= {name: "" for name in FLAGS if name in run.get("asked", ())}
+    asked = _asked(folder, history)
+    options = _options(run["settings"], config, asked) | _raised(folder, config, history)
+    options |= {name: "" for name in FLAGS if name in asked}
     if report_crew.is_crew(plans):
         words = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in OF_A_CREW}
@@ -44,16 +45,21 @@ def command(folder: RunFolder, standpoint: Standpoint, history: History | None =
     return shlex.join([*standpoint.sow(root), *words])
 
 
-def _options(run: Run, config: Config) -> dict[str, str]:
+def _asked(folder: RunFolder, history: History | None) -> list[Any]:
+    """The names of the options that the last call of a run had, as its journal tells."""
+    try:
+        return (history or History(folder.journal("run_started"))).asked
+    except SowError:  # of a journal that cannot be read; a hint is no place for complaints
+        return []
+
+
+def _options(settings: RunSettings, config: Config, asked: list[Any]) -> dict[str, str]:
     """Each option's value, by its name in the settings; one that was asked for goes over what the plan says."""
-    asked = run.get("asked", ())
     usual: dict[str, Any] = {name: config.setting("run", name) for name in ("max_concurrency", "schedule", "isolation")}
     usual["retries"] = config.setting("run", "retries")
     usual["review"] = "on" if config.setting("review", "enabled") else "off"
     usual["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
-    return {
-        name: _word(name, value) for name, value in run["settings"].items() if name in asked or value != usual.get(name)
-    }
+    return {name: _word(name, value) for name, value in settings.items() if name in asked or value != usual.get(name)}
 
 
 def _word(name: str, value: object) -> str:

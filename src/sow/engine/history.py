@@ -105,6 +105,7 @@ class History:
         self.stops: list[str] = []
         self.spent = ""  # why the last call could start nothing more
         self.recovered = 0
+        self.asked: list[Any] = []  # the names of the options that the last call had
         self.check_seconds = 0.0
         self.waited = {"people": 0.0, "limits": 0.0}
         self._waits: tuple[str, float] | None = None
@@ -159,6 +160,8 @@ class History:
     def _run_started(self, entry: Entry) -> None:
         self.spent = ""
         self.recovered += entry.data.get("recovered") is True
+        asked = entry.data.get("asked")
+        self.asked = asked if isinstance(asked, list) else []
         for each in entry.entries("tasks"):
             if _is_worker(each.text("id")):
                 self.task(each.text("id")).plan = each

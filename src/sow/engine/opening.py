@@ -15,7 +15,7 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from sow.agents.registry import AgentRegistry
@@ -38,15 +38,11 @@ def folder_for(
     plans: list[RunPlan],
     tasks: list[str],
     settings: RunSettings,
-    asked: Iterable[str] = (),
 ) -> tuple[RunFolder, bool]:
-    """The run of a project or workflow that was not ended yet, or a new one; and whether it goes on.
-
-    What the call asked for by an option is kept, so that a hint can repeat it whatever plan and config say.
-    """
+    """The run of a project or workflow that was not ended yet, or a new one; and whether it goes on."""
     known = runs.unfinished(home, owner)
     if known is not None and [each["path"] for each in known.run["plans"]] == [each["path"] for each in plans]:
-        known.run.update({"settings": settings, "asked": [*asked], "tasks": tasks, "plans": plans, "status": "running"})
+        known.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
         known.run.pop("ended_at", None)
         claim.work_on(known.id)
         known.save()
@@ -62,7 +58,6 @@ def folder_for(
         "plans": plans,
         "tasks": tasks,
         "settings": settings,
-        "asked": [*asked],
     }
     claim.work_on(run["id"])
     return runs.create(home, run), False

@@ -17,7 +17,7 @@ from sow.workflows.deck import Deck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from sow.agents.registry import AgentRegistry
@@ -55,7 +55,6 @@ def open_deck(
     agents: AgentRegistry,
     settings: RunSettings,
     listeners: list[Callable[[dict[str, Any]], None]],
-    asked: Iterable[str] = (),
     yes: bool = False,
     seat: type[Seat] = Seat,
 ) -> tuple[Deck, bool]:
@@ -74,7 +73,6 @@ def open_deck(
         plans=[{"path": plan.file, "digest": plan.digest}],
         tasks=[each.name for each in plan.members],
         settings=settings,
-        asked=asked,
     )
     ship = Ship(
         home,

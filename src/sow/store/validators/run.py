@@ -149,14 +149,6 @@ def validate_run(data, at):
                 wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', worker_wanted, item)
     else:
         missing(at, 'tasks')
-    if 'asked' in data:
-        seen += 1
-        value = data['asked']
-        if type(value) is not list:
-            wrong(f'{at}.asked' if at else 'asked', 'a list', value)
-        for index, item in enumerate(value):
-            if type(item) not in (str, type(None)) or item not in ('max_concurrency', 'executor', 'agent', 'schedule', 'isolation', 'review', 'retries', 'timeout', 'max_cost', 'max_wait', 'update_plan', 'yes'):
-                wrong((f'{at}.asked' if at else 'asked') + f'[{index}]', 'one of max_concurrency, executor, agent, schedule, isolation, review, retries, timeout, max_cost, max_wait, update_plan, yes', item)
     if 'settings' in data:
         seen += 1
         value = data['settings']
@@ -182,7 +174,7 @@ def validate_run(data, at):
         if value < 0:
             wrong(f'{at}.spawns' if at else 'spawns', 'at least 0', value)
     if seen != len(data):
-        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'asked', 'settings', 'pools', 'breaker', 'spawns'))
+        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns'))
 
 
 def validate_run_plans_item(data, at):
