@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +18,11 @@ from harbour import WORK, Harbour
 from workers import Yard, end, script, wait_for
 
 from sow.engine import settle
+from sow.engine.loop import Loop
 from sow.store import desk as desks
 from sow.store import home as homes
 from sow.store import project as projects
-from sow.store.seen import Seen
+from sow.store.seen import FRESH, Seen
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
@@ -303,12 +306,33 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     path = state(task_repo, "020")
     before = path.read_text()
     path.write_text(before.replace("pending", "completed"))
-    seen.cost = 3600.0
+    seen.cost, seen.scanned = 3600.0, time.monotonic() + 3600  # just now, however slow this machine is
     assert turn.edits("010") == []
     (named, remark), *more = settle.owed(seen)
     assert (named, path.read_text(), more) == ("020", before, [])
     assert remark.startswith("task 020: its state file was edited by hand; the last good state is back, the edit is in")
     assert settle.owed(seen) == []
+
+
+def test_what_is_owed_is_looked_at_while_others_go_on(task_repo: Repo) -> None:
+    """What a turn wrote beyond its desk is undone when the next look is due, however long the other turns take."""
+    task_repo.ok("task", "create", "--name", "Another")
+    home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
+    seen, told = Seen(home, is_shared=True), []
+    turn = desks.find(home, projects.load(home), "010").snapshot(seen)
+    path = state(task_repo, "020")
+    before = path.read_text()
+    forged = before.replace("pending", "completed")
+    path.write_text(forged)
+    seen.cost, seen.scanned = 3600.0, time.monotonic() + 3600
+    assert turn.edits("010") == []
+    ship = SimpleNamespace(seen=seen, tell=lambda event, task, remark: told.append((event, task)))
+    loop: Any = SimpleNamespace(running={"010": None}, ship=ship)
+    Loop._settle(loop)
+    assert (path.read_text(), told) == (forged, [])
+    seen.scanned -= 3600 + FRESH
+    Loop._settle(loop)
+    assert (path.read_text(), told) == (before, [("restored", "020")])
 
 
 def test_the_end_of_a_run_owes_nothing(harbour: Harbour) -> None:

@@ -143,8 +143,11 @@ class Loop:
             self.ship.tell("restored", task=name)
 
     def _settle(self) -> None:
-        """Before a pause or the end: what turns wrote beyond their desks, and nobody has looked at yet, is undone."""
-        if self.running:
+        """Undo what turns wrote beyond their desks and nobody has looked at yet: when it is due, and before the end.
+
+        Those who go on may do so for hours, and a command of the user's would believe what is written there.
+        """
+        if self.running and self.ship.seen.rests():
             return
         for name, remark in settle.owed(self.ship.seen):
             self.ship.tell("restored", task=name, remark=remark)
