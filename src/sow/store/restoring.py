@@ -11,6 +11,7 @@ from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import list_folder, make_folders
+from sow.store.repair import move_aside
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 FIELD = "\nrevision: "
+UNREADABLE = f"{FIELD}{1 << 60}\n"  # stands for what is there and no text: newer than any other
 
 
 class Elsewhere(Waiting):
@@ -37,14 +39,16 @@ def refuse_elsewhere(home: Home, branch: str) -> None:
 
 
 def mend(desk: Desk, project_id: str) -> tuple[str, bool]:
-    """Set a task right on which nobody works, under the lock.
+    """Set a task of a run right, under the lock: what sow itself writes leaves an equal copy, and nothing else counts.
 
-    Returns where its state is now if that was edited by hand, and whether something was missing or set back.
+    Returns where its state is now if that was edited by hand, and whether something was missing or set back. On a desk
+    where another process works, an edit is left to the end of that turn.
     """
     good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
     where = ""
-    if good is not None and now is not None and _is_edited(now, good):
-        where = aside.keep(desk.home, desk.id, now)
+    newest = not kept.is_behind(desk.home, project_id, desk.id)
+    if good and now is not None and _is_edited(now, good, newest=newest) and not desk.home.holder(desk.id):
+        where = _set_aside(desk, now)
         desk.home.replace(desk.state_path, good)
         now = good
     back = _bring_back(desk.home, desk.state_path, good, now)
@@ -136,9 +140,17 @@ def _is_behind(text: str | None, good: str, *, edited: bool) -> bool:
     return not _in_conflict(text) and _revision(text) < _revision(good) + edited
 
 
-def _is_edited(text: str, good: str) -> bool:
-    """Whether it is as old as its copy and differs from it: nobody writes so through sow."""
-    return text != good and not _in_conflict(text) and _revision(text) == _revision(good)
+def _is_edited(text: str, good: str, *, newest: bool) -> bool:
+    """Whether it differs from its copy and is as old, or newer than what is known to be the newest of our writing."""
+    if text == good or _in_conflict(text):
+        return False
+    ahead = _revision(text) - _revision(good)
+    return ahead == 0 or (ahead > 0 and newest)
+
+
+def _set_aside(desk: Desk, text: str) -> str:
+    """Keep what somebody made of a state, and say where it is."""
+    return move_aside(desk.home, desk.state_path) if text == UNREADABLE else aside.keep(desk.home, desk.id, text)
 
 
 def _in_conflict(text: str) -> bool:
@@ -158,4 +170,4 @@ def _read(home: Home, path: str) -> str | None:
     except FileNotFoundError:
         return None
     except SowError:
-        return f"{FIELD}{1 << 60}\n"
+        return UNREADABLE
