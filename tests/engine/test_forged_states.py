@@ -10,7 +10,7 @@ from harbour import WORK, Harbour
 TASKS = "$SOW_ROOT/.sow/project/phases/implementation/tasks"
 WAIT = "for _ in $(seq 300); do [ -e {} ] && break; sleep 0.1; done\n"
 VERDICT = """
-import sys, yaml
+import os, sys, yaml
 path, more = sys.argv[1], int(sys.argv[2])
 with open(path) as file:
     state = yaml.safe_load(file)
@@ -18,8 +18,9 @@ task = state["task"]
 facts = {"iteration": task["iteration"], "at": task["updated_at"], "commit": task["work"]["commit"]}
 task |= {"result": "GREEN", "reviews": [{**facts, "verdict": "GREEN", "by": "quality-control", "findings": []}]}
 state["revision"] += more
-with open(path, "w") as file:
+with open(f"{path}.new", "w") as file:
     yaml.safe_dump(state, file, sort_keys=False)
+os.replace(f"{path}.new", path)  # half a file would be taken for an older one, and put back at once
 """
 
 
@@ -50,6 +51,7 @@ FORGED = {
     "a newer completed one": "sed -i 's/^revision: .*/revision: 99/; s/status: pending/status: completed/' {}",
     "a newer one that breaks a rule": "sed -i 's/^revision: .*/revision: 99/; s/status: pending/status: abandoned/' {}",
     "a newer one without an end": "printf 'schema_version: 1\\nrevision: 99\\ntask: [' > {}",
+    "one with an endless revision": "sed -i s/^revision:.*/revision:' '$(printf %05000d 7 | tr 0 9)/ {}",
     "no text": "printf '\\377\\376\\000' > {}",
     "a folder": "rm {0}; mkdir {0}",
 }

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FIELD = "\nrevision: "
 UNREADABLE = f"{FIELD}{1 << 60}\n"  # stands for what is there and no text: newer than any other
+ANY = 1 << 70  # more than any revision has
+LONGEST = 19  # digits of a revision
 
 
 class Elsewhere(Waiting):
@@ -117,27 +119,28 @@ def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
         return Desk(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
 
 
-def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False) -> bool:
-    """Restore a file that is missing, older than its copy, or with `edited` different and no newer; under the lock."""
-    return _bring_back(home, path, kept.recall(home, project_id, name), _read(home, path), edited=edited)
+def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False) -> bool:
+    """Restore a file that is gone or older than its copy, with `edited` as old, with `newer` any; under the lock."""
+    good, now = kept.recall(home, project_id, name), _read(home, path)
+    return _bring_back(home, path, good, now, ahead=ANY if newer else int(edited))
 
 
-def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, edited: bool = False) -> bool:
-    if good is None or now == good or not _is_behind(now, good, edited=edited):
+def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, ahead: int = 0) -> bool:
+    if good is None or now == good or not _is_behind(now, good, ahead=ahead):
         return False
     make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # it may be gone as a whole
     home.replace(path, good)
     return True
 
 
-def _is_behind(text: str | None, good: str, *, edited: bool) -> bool:
-    """Whether a file is gone, or has an older revision than its copy; notes have none, and only come back.
+def _is_behind(text: str | None, good: str, *, ahead: int) -> bool:
+    """Whether a file is gone, or its revision is less than so many `ahead` of its copy's; notes only come back.
 
     A merge conflict is left to the person who is at work there.
     """
     if text is None:
         return True
-    return not _in_conflict(text) and _revision(text) < _revision(good) + edited
+    return not _in_conflict(text) and _revision(text) < _revision(good) + ahead
 
 
 def _is_edited(text: str, good: str, *, newest: bool) -> bool:
@@ -160,7 +163,7 @@ def _in_conflict(text: str) -> bool:
 def _revision(text: str) -> int:
     """The revision in a text of our writing; zero where none can be read."""
     number = text.partition(FIELD)[2].partition("\n")[0]
-    return int(number) if number.isascii() and number.isdigit() else 0
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0
 
 
 def _read(home: Home, path: str) -> str | None:
