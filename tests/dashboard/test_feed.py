@@ -257,7 +257,7 @@ def test_a_page_that_leaves_is_noticed():
 
 
 def wait(condition: Any) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

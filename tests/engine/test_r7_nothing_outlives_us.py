@@ -50,7 +50,7 @@ def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
                 {"hang": True},
             ]
         )
-        timeout = ("--timeout", "3s") if ending == "timeout" else ()
+        timeout = ("--timeout", "8s") if ending == "timeout" else ()
         call = yard.start("agent", "spawn", "implementer", "010", "--fresh", *timeout)
         wait_for(lambda: (yard.repo.root / "begun").exists())
         assert len(yard.alive()) >= 1
@@ -65,6 +65,8 @@ def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
         assert not yard.alive()
         if kind != "without its mark" or ending != "kill":
             assert not sleepers(yard)
+        for pid in sleepers(yard):  # whom nobody can find any more
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_ctrl_c_says_so_and_the_task_can_go_on(yard: Yard) -> None:

@@ -147,7 +147,7 @@ def test_in_one_folder_only_disjoint_files_are_written_at_once(harbour: Harbour)
             f"implementer-{task}", f"until test -e {begun}; do sleep 0.05; done\nsow task set status needs_review\n"
         )
     harbour.plan({"files": ["a.txt"]}, {"files": ["b.txt"]}, {})
-    result = harbour.run("--isolation", "none", "--review", "off", "--timeout", "30s")
+    result = harbour.run("--isolation", "none", "--review", "off", "--timeout", "120s")
     assert result.code == 0, result
     assert not overlap(harbour, "010", "030")
     assert not overlap(harbour, "020", "030")
@@ -158,7 +158,7 @@ def test_waves_are_barriers(harbour: Harbour) -> None:
     merged = f'grep -q \'"merged", .*"010"\' {harbour.repo.root}/.sow/local/runs/*/journal.jsonl'
     harbour.act("implementer-020", f"until {merged}; do sleep 0.05; done\nsleep 0.5\necho x > slow.txt\n")
     harbour.plan("First", "Slow", "After the first < 1")
-    assert harbour.run("--schedule", "waves", "--timeout", "30s").code == 0
+    assert harbour.run("--schedule", "waves", "--timeout", "120s").code == 0
     assert not overlap(harbour, "020", "030")
 
 
@@ -166,7 +166,7 @@ def test_ready_tasks_do_not_wait_for_a_wave(harbour: Harbour) -> None:
     """By default a task starts when its own dependencies are done, while others of their wave still run."""
     harbour.act("implementer-020", "while [ ! -e ../030/part_030.txt ]; do sleep 0.05; done; echo x > slow.txt\n")
     harbour.plan("First", "Slow", "After the first < 1")
-    assert harbour.run("--timeout", "20s").code == 0
+    assert harbour.run("--timeout", "120s").code == 0
 
 
 def test_tasks_of_a_group_are_worked_on_in_turn(harbour: Harbour) -> None:

@@ -27,7 +27,7 @@ def test_a_time_out_is_tried_again_in_the_same_session(harbour: Harbour) -> None
     """A turn that takes too long uses up a try and goes on in its session."""
     harbour.act("implementer-010-1", "sleep 60\n")
     harbour.plan("First")
-    result = harbour.run("--timeout", "1s")
+    result = harbour.run("--timeout", "5s")  # all other turns must be quicker than that
     assert result.code == 0, result
     task = harbour.task("010")
     assert (task["retry_count"], task["iteration"], task["result"]) == (1, 1, "GREEN")
@@ -39,7 +39,7 @@ def test_after_the_last_time_out_the_task_has_failed(harbour: Harbour) -> None:
     """Time-outs beyond the retries are the result TIMEOUT, the task is failed, and the exit code is 1."""
     harbour.act("implementer-010", "sleep 60\n")
     harbour.plan("First", "Second < 1", "Third")
-    result = harbour.run("--timeout", "1s", "--retries", "1")
+    result = harbour.run("--timeout", "5s", "--retries", "1")
     assert result.code == 1, result
     assert harbour.task("010")["result"] == "TIMEOUT"
     assert harbour.statuses() == {"010": "failed", "020": "pending", "030": "completed"}

@@ -60,7 +60,7 @@ def test_an_answer_during_the_run_is_picked_up(harbour: Harbour) -> None:
         "implementer-020", f"until test -e {harbour.folder}/implementer-010-2.prompt; do sleep 0.05; done\n{WORK}"
     )
     harbour.plan("First", "Second")
-    run = harbour.start("--timeout", "30s")
+    run = harbour.start("--timeout", "120s")
     wait_for(lambda: harbour.has_happened("question", task="010"))
     harbour.repo.ok("answer", "1", "Port 8080")
     out, err = run.communicate(timeout=300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -303,12 +304,27 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     path = state(task_repo, "020")
     before = path.read_text()
     path.write_text(before.replace("pending", "completed"))
-    seen.cost = 3600.0
+    seen.cost, seen.scanned = 3600.0, time.monotonic() + 3600  # just now, however slow this machine is
     assert turn.edits("010") == []
     (named, remark), *more = settle.owed(seen)
     assert (named, path.read_text(), more) == ("020", before, [])
     assert remark.startswith("task 020: its state file was edited by hand; the last good state is back, the edit is in")
     assert settle.owed(seen) == []
+
+
+def test_what_is_owed_is_looked_at_while_others_go_on(harbour: Harbour) -> None:
+    """Among so many tasks that a look takes long, what a turn wrote elsewhere is undone soon, however long others take."""
+    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
+    path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", harbour.folder / "gate"
+    harbour.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    harbour.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n{WORK}")
+    run = harbour.start("--task", "1", "--task", "2", "--review", "off", "--isolation", "none")
+    wait_for(lambda: harbour.has_happened("task_ended", task="010"))
+    wait_for(lambda: "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended")))
+    assert harbour.task("2000")["status"] == "pending"
+    gate.touch()
+    run.communicate(timeout=300)
+    assert run.returncode == 0
 
 
 def test_the_end_of_a_run_owes_nothing(harbour: Harbour) -> None:

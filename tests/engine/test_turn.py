@@ -236,7 +236,7 @@ LATE = {
     "the time": (
         [{"hang": True}],
         "timeout",
-        "(timeout: it took longer than --timeout 4s allows)",
+        "(timeout: it took longer than --timeout 10s allows)",
     ),
     "an exit code": ([{"exit": 7}], "failed", "the turn ended badly (failed: it ended with exit code 7"),
 }
@@ -250,7 +250,7 @@ def test_a_worker_that_had_set_its_status_has_ended_its_turn(yard: Yard, case: s
     config.parent.mkdir(parents=True)
     config.write_text("agents: {fallbacks: {implementer: [simulated]}}\n")
     yard.scenario([{"status": "needs_review"}, *steps])
-    result = yard.spawn("--timeout", "4s")
+    result = yard.spawn("--timeout", "10s")
     assert result.code == 0, result
     assert result.out.splitlines()[-1] == "task 010: status is needs_review"
     assert remark in result.err and "after its worker had set the status" in result.err

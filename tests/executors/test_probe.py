@@ -124,9 +124,12 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, surroundings: dict[str, s
     text = f"trap '' TERM INT HUP\n(setsid sleep 600 & echo $! > {tmp_path}/child) \nsleep 600"
     path = program(tmp_path, text)
     before = time.monotonic()
-    facts = probe(path, capabilities(), surroundings, 1.0)
-    assert "did not end within 1 seconds" in facts.trouble
-    assert time.monotonic() - before < 300
+    for seconds in (1.0, 20.0, 120.0):  # a busy machine may need longer to get as far as that
+        facts = probe(path, capabilities(), surroundings, seconds)
+        assert f"did not end within {seconds:g} seconds" in facts.trouble
+        if (tmp_path / "child").exists() and (tmp_path / "child").read_text():
+            break
+    assert time.monotonic() - before < 600
     assert _is_gone(int((tmp_path / "child").read_text()))
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -511,9 +512,13 @@ def test_one_who_has_left_is_not_obeyed(dashboard: Dashboard):
     body = b'{"task": "010"}'
     head = {**dashboard.good("POST"), "Content-Length": str(len(body))}
     lines = ["POST /api/acts/approve HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
-    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    dashboard.process.send_signal(signal.SIGSTOP)  # it must not be quicker than we are
+    try:
+        with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    finally:
+        dashboard.process.send_signal(signal.SIGCONT)
     time.sleep(0.5)
     assert state_of(dashboard.repo) == before
     assert dashboard.ask("GET", "/").status == 200

@@ -359,6 +359,21 @@ def test_a_lawful_edit_counts_for_an_agent_at_work(flow: Flow):
     assert flow.member()["status"] == "ready_for_verification"
 
 
+@pytest.mark.parametrize("more", [0, 900], ids=["as old as the last one", "newer than the last one"])
+def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: Flow, more: int):
+    """Whatever its revision is, what stands in the state during a turn and has no copy is not kept by a call of sow."""
+    flow.start()
+    path = flow.home.root + "/orchestration/state.yaml"
+    text = Path(path).read_text()
+    revision = int(text.partition("\nrevision: ")[2].partition("\n")[0])
+    forged = text.replace("status: working", "status: verified")
+    Path(path).write_text(forged.replace(f"\nrevision: {revision}\n", f"\nrevision: {revision + more}\n"))
+    with flow.turn():
+        said = workflow_acts.mend(flow.home)
+    assert said == ["orchestration/state.yaml was edited by hand; the last good state is back"]
+    assert (flow.member()["status"], Path(path).read_text()) == ("working", text)
+
+
 def test_the_edit_of_one_agent_moves_no_other(flow: Flow):
     """Entries of others in the same edit are not taken, though the agent's own is."""
     flow.start()

@@ -66,6 +66,11 @@ def follow(child: Any) -> list[str]:
     return lines
 
 
+def ended(child: Any) -> None:
+    """Wait for the end of a child without a step: a slow one would be looked at meanwhile."""
+    os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+
+
 def there(name: str) -> str:
     """What is in a file, once somebody has written it."""
     while not Path(name).exists() or not Path(name).read_text().endswith("\n"):

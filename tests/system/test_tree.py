@@ -187,6 +187,7 @@ def test_all_processes_are_looked_at_only_for_what_a_child_may_have_left(
     code = f"""
 from sow.system.tree import NURSERY
 other, child = start(["sleep", "300"], mark=MARK + "b"), start(["sh", "-c", {script!r}])
+ended(child)
 follow(child)
 child.close()
 told = [NURSERY.looked > float("-inf"), child.gone < float("inf"), bool(state(other.process.pid))]
@@ -197,3 +198,51 @@ tell([*told, state(there("left")) if {looks} else ""])
     looked, gone, lives, left = supervise(code, tmp_path)
     assert (looked, gone, lives) == (looks, True, True)
     assert left in GONE
+
+
+def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
+    """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
+    code = """
+from sow.system.census import Proc
+from sow.system.tree import NURSERY
+found = []
+for number in range(3):
+    child = start(["sh", "-c", f"(echo $$ > {number} &); until [ -s {number} ]; do sleep 0.01; done"])
+    ended(child)
+    while len(Proc().children()) < 2 or {state(pid) for pid in Proc().children()} != {"Z"}:
+        time.sleep(0.01)
+    follow(child)
+    child.close()
+    found.append([sorted(Proc().children()), NURSERY.looked > float("-inf")])
+tell(found)
+"""
+    assert supervise(code, tmp_path) == [[[], False]] * 3
+
+
+FLEES = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    for generation in range(10_000):
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_who_is_just_being_born_is_found(tmp_path: Path, alone: bool) -> None:
+    """One that forks on and on is in no table of processes for long, and yet nothing of it is left."""
+    code = f"""
+from sow.system.tree import NURSERY
+other = None if {alone} else start(["sleep", "300"], mark=MARK + "b")
+child = start([sys.executable, "-c", {FLEES!r}])
+follow(child)
+child.close()
+tell([list(NURSERY.strangers(child.census)), other is None or bool(state(other.process.pid))])
+if other:
+    other.stop("timeout")
+    other.close()
+"""
+    assert supervise(code, tmp_path) == [[], True]

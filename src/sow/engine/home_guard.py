@@ -9,6 +9,7 @@ from sow.errors import Failed
 from sow.store import project as projects
 from sow.store import restoring
 from sow.store.layout import lay_out
+from sow.store.repair import keep_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +33,17 @@ class HomeGuard:
         self.home = home
         self.project = project
         self.desks = {desk.id: desk for desk in desks}
-        for desk in self.desks.values():
-            restoring.keep_description(desk, project["project_id"])
+        self._keep()
         self.seen: dict[str, tuple[int, int]] = {}
         self.looked = 0.0
+
+    def _keep(self) -> None:
+        """What is there when a run begins counts, whoever wrote it: from here on nothing does but for its last copy."""
+        with self.home.lock():
+            for desk in self.desks.values():
+                restoring.keep_description(desk, self.project["project_id"])
+                if not self.home.holder(desk.id):
+                    keep_newer(desk, self.project["project_id"])
 
     def check(self, running: Iterable[str] = ()) -> list[str]:
         """Refuse another branch, and bring back what is missing or older; returns what was brought back.

@@ -58,7 +58,7 @@ class TaskJob:
             "merge": self._merge,
         }
         while not self.ship.stopping:
-            task = self.desk.task()
+            task = run_acts.look(self.desk, self.project)
             stage, reason = self._stage(task)
             if stage in ways:
                 ended = yield from ways[stage](task)
@@ -217,7 +217,7 @@ class TaskJob:
         ship.step(self.id, f"running {check['command']}"[:120])
         ran = yield from run_command(
             check,
-            iteration=self.desk.task()["iteration"],
+            iteration=run_acts.look(self.desk, self.project)["iteration"],
             tree=tree,
             cwd=cwd,
             folder=ship.checks_folder(self.id),

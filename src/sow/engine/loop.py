@@ -143,11 +143,15 @@ class Loop:
             self.ship.tell("restored", task=name)
 
     def _settle(self) -> None:
-        """Before a pause or the end: what turns wrote beyond their desks, and nobody has looked at yet, is undone."""
-        if self.running or self.ship.seen.owed is None:
+        """Undo what turns wrote beyond their desks and nobody has looked at yet: when it is due, and before the end.
+
+        Those who go on may do so for hours, and a command of the user's would believe what is written there.
+        """
+        seen = self.ship.seen
+        if seen.owed is None or (self.running and seen.rests()):
             return
         self._guard()
-        for name, remark in settle.owed(self.ship.seen):
+        for name, remark in settle.owed(seen):
             self.ship.tell("restored", task=name, remark=remark)
 
     def _is_over(self) -> bool:

@@ -136,6 +136,7 @@ def _refused(job: TaskJob, task: Task) -> Ended | None:
 def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: str, kind: str) -> Steps[Ended | None]:
     """One turn, and what its end means for the job."""
     ship = job.ship
+    run_acts.look(job.desk, job.project)  # there may have been a wait since the stage was read
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor, "kind": kind}
     ship.tell("turn_started", **facts)
     look = ship.isolation.worktrees.look_home() if ship.isolation is not None else None

@@ -34,13 +34,14 @@ FORBIDDEN_BRANCHES = ("main", "master")
 class Home:
     """One checkout with its .sow/ folder; every path of ours comes from here."""
 
-    __slots__ = ("checkout", "disk", "real", "root")
+    __slots__ = ("checkout", "disk", "real", "root", "unkept")
 
     def __init__(self, where: Checkout, disk: Disk | None = None) -> None:
         self.checkout = where
         self.root = where.root
         self.disk = disk or Disk()
         self.real: set[str] = set()  # folders that were looked at before reading: no link among them
+        self.unkept: set[str] = set()  # copies that could not be written, and are older than what they stand for
 
     @property
     def sow(self) -> str:

@@ -15,10 +15,17 @@ if TYPE_CHECKING:
 
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
     """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
+    path = _path(home, project_id, name)
     try:
         replace_file(home.disk, f"{home.kept(project_id)}/{file_name(name)}", text, durable=False)
+        home.unkept.discard(path)
     except SowError:
-        return
+        home.unkept.add(path)
+
+
+def is_behind(home: Home, project_id: str, name: str) -> bool:
+    """Whether a copy is known to be older than what we wrote last."""
+    return _path(home, project_id, name) in home.unkept
 
 
 def of_notes(task: str) -> str:

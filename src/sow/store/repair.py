@@ -60,17 +60,17 @@ def load_for(desk: Desk, project_id: str, actor: Actor) -> tuple[TaskState, list
 
 
 def keep_newer(desk: Desk, project_id: str) -> None:
-    """Keep a copy of a state that is newer than its copy: who wrote it was killed in between; under the lock.
+    """Keep a copy of a state that has no good one, or is newer: who wrote it was killed in between; under the lock.
 
     To be called where nobody was at work: else the next call of a worker would take the older one for the good one.
     """
     try:
-        text = kept.recall(desk.home, project_id, desk.id)
         now = desk.home.read(desk.state_path)
-        if text is None or text == now:
+        if kept.recall(desk.home, project_id, desk.id) == now:
             return
-        good = state.parse(text, f"the last good copy of {desk.id}", validate)
-        if desk.load()["revision"] > good["revision"]:
+        text = last_good(desk.home, project_id, desk.id, validate)
+        good = state.parse(text, f"the last good copy of {desk.id}", validate) if text is not None else None
+        if desk.load()["revision"] > (good["revision"] if good else 0):
             kept.keep(desk.home, project_id, desk.id, now)
     except (FileNotFoundError, SowError):  # nothing to compare; whoever needs it says what is wrong, and repairs it
         return
@@ -89,12 +89,12 @@ def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | No
 
 def put_back(home: Home, path: str, text: str, problem: str) -> str:
     """Make a state file what its copy has, and say so; the broken one is set aside."""
-    aside = _set_aside(home, path)
+    aside = move_aside(home, path)
     home.replace(path, text)
     return f"{problem}; the last good state is back" + (f", the broken file is {aside}" if aside else "")
 
 
-def _set_aside(home: Home, path: str) -> str:
+def move_aside(home: Home, path: str) -> str:
     """Move the broken file out of the way, and say where it is; nothing to move where it is missing."""
     aside = f"{os.path.dirname(path)}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
     try:

@@ -11,6 +11,7 @@ from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store.desk import Desk
 from sow.store.disk import make_folders
+from sow.store.repair import move_aside
 from sow.store.yaml_text import scalar
 
 TYPE_CHECKING = False
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 FIELD = "\nrevision: "
+UNREADABLE = f"{FIELD}{1 << 60}\n"  # stands for what is there and no text: newer than any other
+ANY = 1 << 70  # more than any revision has
+LONGEST = 19  # digits of a revision
 
 
 class Elsewhere(Waiting):
@@ -37,14 +41,16 @@ def refuse_elsewhere(home: Home, branch: str) -> None:
 
 
 def mend(desk: Desk, project_id: str) -> tuple[str, bool]:
-    """Set a task right on which nobody works, under the lock.
+    """Set a task of a run right, under the lock: what sow itself writes leaves an equal copy, and nothing else counts.
 
-    Returns where its state is now if that was edited by hand, and whether something was missing or set back.
+    Returns where its state is now if that was edited by hand, and whether something was missing or set back. On a desk
+    where another process works, an edit is left to the end of that turn.
     """
     good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
     where = ""
-    if good is not None and now is not None and _is_edited(now, good):
-        where = aside.keep(desk.home, desk.id, now)
+    newest = not kept.is_behind(desk.home, project_id, desk.id)
+    if good and now is not None and _is_edited(now, good, newest=newest) and not desk.home.holder(desk.id):
+        where = _set_aside(desk, now)
         desk.home.replace(desk.state_path, good)
         now = good
     back = _bring_back(desk.home, desk.state_path, good, now)
@@ -112,32 +118,41 @@ def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
         return Desk(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
 
 
-def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False) -> bool:
-    """Restore a file that is missing, older than its copy, or with `edited` different and no newer; under the lock."""
-    return _bring_back(home, path, kept.recall(home, project_id, name), _read(home, path), edited=edited)
+def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False) -> bool:
+    """Restore a file that is gone or older than its copy, with `edited` as old, with `newer` any; under the lock."""
+    good, now = kept.recall(home, project_id, name), _read(home, path)
+    return _bring_back(home, path, good, now, ahead=ANY if newer else int(edited))
 
 
-def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, edited: bool = False) -> bool:
-    if good is None or now == good or not _is_behind(now, good, edited=edited):
+def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, ahead: int = 0) -> bool:
+    if good is None or now == good or not _is_behind(now, good, ahead=ahead):
         return False
     make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # it may be gone as a whole
     home.replace(path, good)
     return True
 
 
-def _is_behind(text: str | None, good: str, *, edited: bool) -> bool:
-    """Whether a file is gone, or has an older revision than its copy; notes have none, and only come back.
+def _is_behind(text: str | None, good: str, *, ahead: int) -> bool:
+    """Whether a file is gone, or its revision is less than so many `ahead` of its copy's; notes only come back.
 
     A merge conflict is left to the person who is at work there.
     """
     if text is None:
         return True
-    return not _in_conflict(text) and _revision(text) < _revision(good) + edited
+    return not _in_conflict(text) and _revision(text) < _revision(good) + ahead
 
 
-def _is_edited(text: str, good: str) -> bool:
-    """Whether it is as old as its copy and differs from it: nobody writes so through sow."""
-    return text != good and not _in_conflict(text) and _revision(text) == _revision(good)
+def _is_edited(text: str, good: str, *, newest: bool) -> bool:
+    """Whether it differs from its copy and is as old, or newer than what is known to be the newest of our writing."""
+    if text == good or _in_conflict(text):
+        return False
+    ahead = _revision(text) - _revision(good)
+    return ahead == 0 or (ahead > 0 and newest)
+
+
+def _set_aside(desk: Desk, text: str) -> str:
+    """Keep what somebody made of a state, and say where it is."""
+    return move_aside(desk.home, desk.state_path) if text == UNREADABLE else aside.keep(desk.home, desk.id, text)
 
 
 def _in_conflict(text: str) -> bool:
@@ -147,7 +162,7 @@ def _in_conflict(text: str) -> bool:
 def _revision(text: str) -> int:
     """The revision in a text of our writing; zero where none can be read."""
     number = text.partition(FIELD)[2].partition("\n")[0]
-    return int(number) if number.isascii() and number.isdigit() else 0
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0
 
 
 def _read(home: Home, path: str) -> str | None:
@@ -157,4 +172,4 @@ def _read(home: Home, path: str) -> str | None:
     except FileNotFoundError:
         return None
     except SowError:
-        return f"{FIELD}{1 << 60}\n"
+        return UNREADABLE

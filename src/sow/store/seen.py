@@ -112,8 +112,10 @@ class Seen:
         With a thousand tasks a scan takes some milliseconds, and it serves all who were over before it. Who runs many
         turns sees to it that what is owed is looked at before the last of them is forgotten.
         """
-        if not self.is_shared or desk not in self.desks or self.scanned > turn.over:
-            return False
+        return self.is_shared and desk in self.desks and self.scanned <= turn.over and self.rests()
+
+    def rests(self) -> bool:
+        """Whether the last scan was so short a time ago, for what it took, that the next one can wait."""
         return time.monotonic() < self.scanned + min(REST * self.cost, FRESH)
 
     def scan(self, project: ProjectState | None, after: float = NOT_YET) -> dict[str, Look]:

@@ -101,9 +101,14 @@ class Opened:
         }
 
     def _put_state_back(self) -> None:
-        """A state that is no newer than its copy and differs was edited by hand, or taken back by git."""
+        """A state that is no newer than its copy and differs was edited by hand, or taken back by git.
+
+        So was a newer one while an agent is at work: it could write any revision, and its next call would keep that.
+        """
         owner = self.workflow["id"]
-        if restoring.bring_back(self.home, owner, COPY, self.folder.state_path, edited=True):
+        newest = not kept.is_behind(self.home, owner, COPY)
+        newer = newest and any(at_work.is_at_work(self.home, name) for name in self.workflow["members"])
+        if restoring.bring_back(self.home, owner, COPY, self.folder.state_path, edited=True, newer=newer):
             self.loaded = self.folder.load()
             self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
 

@@ -288,8 +288,8 @@ class Child:
 
     def _sweep(self) -> None:
         """End what is left of its family; nobody is killed by a look that others took before."""
-        self.gone = time.monotonic()
-        if self._has_ended() and tree.NURSERY.nobody_is_left(self.census):
+        if self._has_ended() and tree.NURSERY.strangers(self.census) == set():
+            self.gone = time.monotonic()
             return
         family = (self.process.pid, self.mark, self.known, self.census)
         table = tree.NURSERY.look(self.census, self.ended)

@@ -65,10 +65,25 @@ class Nursery:
             self.table = census.everybody()
         return self.table
 
-    def nobody_is_left(self, census: Census) -> bool:
-        """Whether for sure none of our children that have ended left anybody: an orphan would be our own child now."""
-        children = census.children() if self.inherits else None
-        return children is not None and children <= self.tasks.keys()
+    def strangers(self, census: Census) -> set[int] | None:
+        """Our own children whom we did not start: live orphans of those that have ended; None where nobody can say.
+
+        Those who have ended are collected: a run would gather thousands of them. What one of them had left becomes ours
+        with its end, and is found by the next reading. A table of all processes can miss one that is just being born.
+        """
+        while self.inherits and (children := census.children()) is not None:
+            found = {pid for pid in children - self.tasks.keys() if not self._was_here_before(pid)}
+            alive = {pid for pid in found if not _collect(pid)}
+            if alive or not found:
+                return alive
+        return None
+
+    def _was_here_before(self, pid: int) -> bool:
+        """Whether a child is none of an agent's: an errand of ours, or a job of the shell that has become us."""
+        try:
+            return os.getsid(pid) in self.older
+        except ProcessLookupError:  # gone, where nobody is let wait for children
+            return True
 
     def orphans(self, table: dict[int, Process]) -> set[int]:
         """Those whom we inherited: neither started by us nor by whoever was here before us."""
@@ -92,6 +107,14 @@ def _has_children() -> bool:
         return True
     except ChildProcessError:
         return False
+
+
+def _collect(pid: int) -> bool:
+    """Whether a child has ended; it is gone then."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def become_subreaper() -> bool:
@@ -157,8 +180,11 @@ def family(
     found |= census.marked(MARK, mark, [pid for pid, each in table.items() if each.born >= since]) if mark else set()
     if root not in table:  # a live process with its number is another one, with a group of its own
         found |= {pid for pid, each in table.items() if each.group == root}
+    strangers = NURSERY.strangers(census) or set()
     if census.inherits and set(NURSERY.tasks) == {root}:  # while several work, nobody can say whose an orphan is
-        found |= NURSERY.orphans(table)
+        found |= NURSERY.orphans(table) | strangers
+    elif mark and strangers:
+        found |= census.marked(MARK, mark, strangers)
     return (found | below({root, *found}, table)) - {os.getpid(), root}
 
 
