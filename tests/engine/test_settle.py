@@ -313,7 +313,7 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
 
 
 def test_what_is_owed_is_looked_at_while_others_go_on(harbour: Harbour) -> None:
-    """Among so many tasks that a look takes long, what a turn wrote elsewhere is undone soon, however long others take."""
+    """Where a look takes long, what a turn wrote elsewhere is undone soon, however long the others take."""
     harbour.plan(*(f"Part {number}" for number in range(1, 301)))
     path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", harbour.folder / "gate"
     harbour.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
