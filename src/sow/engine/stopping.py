@@ -48,12 +48,13 @@ def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
 
 def end_left(home: Home, environment: Mapping[str, str]) -> list[str]:
     """End what checks and turns of dead runs left running, where nobody runs or works now; returns what there was."""
-    if home.claimant("run") is not None:
+    folder, desks = f"{home.sow}/local/runs", _desks(home)
+    if home.claimant("run") is not None or not (desks or list_folder(folder)):
         return []
     with home.claim("run", purpose="sow runs stop"):
-        left = sweep_left(f"{home.sow}/local/runs")
+        left = sweep_left(folder)
         said = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
-        return said + [each for desk in _desks(home) for each in end_turns(desk, environment)]
+        return said + [each for desk in desks for each in end_turns(desk, environment)]
 
 
 def _desks(home: Home) -> list[Desk | MemberDesk]:
