@@ -29,10 +29,10 @@ def assert_refused(harbour: Harbour, merge: str = "sow/task/") -> None:
     """A run in one folder says why not and what to do instead, and neither starts nor changes anything."""
     before = harbour.repo.snapshot()
     turns = harbour.turns("010"), harbour.turns("010", "quality-control")
-    result = harbour.run(*SHARED)
+    result = harbour.run(*SHARED, "--retries", "1", "--yes")
     assert result.code == 2, result
     assert "task 010 has work in its worktree" in result.err
-    for way in ("where it is: sow run plan.yaml\n", f"git merge {merge}", "sow task abandon 010"):
+    for way in ("where it is: sow run plan.yaml --retries 1 --yes\n", f"git merge {merge}", "sow task abandon 010"):
         assert way in result.err
     assert harbour.repo.snapshot() == before
     assert (harbour.turns("010"), harbour.turns("010", "quality-control")) == turns

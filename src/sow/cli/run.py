@@ -48,7 +48,7 @@ class Wish:
         reviewers: list[str],
         *,
         tasks: list[str],
-        asked: list[str],
+        asked: dict[str, str],
         json: bool,
     ) -> None:
         self.settings = settings
@@ -234,7 +234,7 @@ def _sail(
             judges=wish.reviewers,
         )
         with Notifier(ship, bell=live.ring) as notifier:
-            ship.tell("run_started", **_facts(folder, project), asked=wish.asked, recovered=goes_on)
+            ship.tell("run_started", **_facts(folder, project), asked=[*wish.asked], recovered=goes_on)
             loop = PlanLoop(ship, tick=in_turn(live.tick, notifier.tick))
             remarks = drive(closing.close(ship, loop.sail()))
             seconds = round(time.monotonic() - ship.begun, 3)
@@ -277,16 +277,18 @@ def _refuse_work_apart(context: Context, home: Home, config: Config, reading: Re
     import shlex
 
     from sow.engine import apart
+    from sow.engine.go_on import typed
     from sow.store import desk as desks
 
     if not projects.exists(home):
         return
     project = projects.load(home)
     chosen = _chosen(home, project, plan_import.prepare(context, home, reading, ""), wish)
+    again = {name: value for name, value in wish.asked.items() if name != "isolation"}
+    again |= {} if config.setting("run", "isolation") == "worktree" else {"isolation": "worktree"}
     words = ["sow", "run", *reading.plan.files, *(word for task in wish.tasks for word in ("--task", task))]
-    words += [] if config.setting("run", "isolation") == "worktree" else ["--isolation", "worktree"]
     tasks = [task for _, task in desks.load_all(home, project)[0] if task["id"] in chosen]
-    apart.refuse(home, tasks, shlex.join(words))
+    apart.refuse(home, tasks, shlex.join([*words, *typed(again)]))
 
 
 def _import(context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor) -> tuple[ProjectState, Intake]:

@@ -50,9 +50,9 @@ def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str])
     return settings
 
 
-def options_asked(call: Mapping[str, str], **flags: bool) -> list[str]:
-    """The names of the options that a call has."""
-    return [name for name, value in (*call.items(), *flags.items()) if value]
+def options_asked(call: Mapping[str, str], **flags: bool) -> dict[str, str]:
+    """The options that a call has, as they were typed; a flag has no value."""
+    return {name: value for name, value in call.items() if value} | {name: "" for name, on in flags.items() if on}
 
 
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:

@@ -83,7 +83,7 @@ def _sail(
     config: Config,
     agents: AgentRegistry,
     settings: RunSettings,
-    asked: list[str],
+    asked: dict[str, str],
     *,
     yes: bool,
     json: bool,
@@ -104,7 +104,7 @@ def _sail(
         if goes_on:
             live.recall(ship.folder.journal())
         with Notifier(ship, bell=live.ring) as notifier:
-            ship.tell("run_started", **opening.facts(deck), asked=asked, recovered=goes_on)
+            ship.tell("run_started", **opening.facts(deck), asked=[*asked], recovered=goes_on)
             loop = CrewLoop(deck, tick=in_turn(live.tick, notifier.tick))
             remarks = closing.close(deck, loop.sail())
             seconds = round(time.monotonic() - ship.begun, 3)

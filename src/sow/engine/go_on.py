@@ -13,6 +13,7 @@ from sow.store import project as projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from sow.config import Config
@@ -41,8 +42,12 @@ def command(folder: RunFolder, standpoint: Standpoint, history: History | None =
     else:
         words = ["run", *(standpoint.path(root, each) for each in plans or ["PLAN"])]
         words += [word for task in _chosen(folder) for word in ("--task", task)]
-    words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word]
-    return shlex.join([*standpoint.sow(root), *words])
+    return shlex.join([*standpoint.sow(root), *words, *typed(options)])
+
+
+def typed(options: Mapping[str, str]) -> list[str]:
+    """Options as the words of a command; a flag has no value."""
+    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word]
 
 
 def _asked(folder: RunFolder, history: History | None) -> list[Any]:
