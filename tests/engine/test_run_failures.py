@@ -312,3 +312,27 @@ def test_a_task_waits_for_a_place_and_ends_with_the_run(harbour: Harbour) -> Non
     result = harbour.run()
     assert result.code == 0, result
     assert any("waits for judge" in each["text"] for each in harbour.journal("step"))
+
+
+COMMIT = (
+    "git switch -q {where} && echo x > beside.txt && git add beside.txt && git commit -q -m 'Part beside' && {next}"
+)
+LEFT = {
+    "on no branch, and failed": ("--detach", "exit 3"),
+    "on a branch that is gone, and failed": ("-c side", "git switch -q --detach && git branch -q -D side && exit 3"),
+    "on no branch, and asked": ("--detach", "sow task set status paused --reason 'And now?'"),
+    "on no branch, and went back": ("--detach", "git switch -q - && exit 3"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_a_worker_committed_is_pinned_though_nobody_collects_it(harbour: Harbour, name: str) -> None:
+    """A commit is reachable by a ref of ours also where its worker failed or asks, and so never collected."""
+    where, after = LEFT[name]
+    harbour.act("implementer-010", COMMIT.format(where=where, next=after) + "\n")
+    harbour.plan("First")
+    assert harbour.run().code in (1, 4)
+    found = harbour.repo.git("log", "--all", "--reflog", "--format=%H %s").splitlines()
+    (commit,) = {line.split()[0] for line in found if line.endswith("Part beside")}
+    kept = harbour.repo.git("for-each-ref", "--format=%(refname)", "--contains", commit).split()
+    assert any(ref.startswith("refs/sow/keep/") for ref in kept), kept

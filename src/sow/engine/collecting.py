@@ -56,11 +56,15 @@ class Collecting:
         self.head = ""
         self.remarks: list[str] = []
 
-    def secure(self) -> None:
-        """Pin all that the worker committed, then end what it left unfinished; what it has on disk stays."""
+    def pin(self) -> None:
+        """Pin all that the worker committed; nothing in the worktree changes."""
         self.head = self._find_head()
         self._pin_commits()
         self._pin_foreign()
+
+    def secure(self) -> None:
+        """Pin all that the worker committed, then end what it left unfinished; what it has on disk stays."""
+        self.pin()
         self.remarks += self.place.unlock()
         self._mend_index()
         for told, command in linked.under_way(self.place.record).items():

@@ -63,6 +63,11 @@ class Isolation:
         if not self.worktrees.has_branch(task):
             self.worktrees.prepare(task, self.integration.head)
 
+    def pin(self, task: str) -> None:
+        """Pin what a worker has committed, on whichever branch or none, where it is not collected now."""
+        base = self.base_of(task) if self.worktrees.has_branch(task) else self.integration.head
+        self.worktrees.pin(task, base)
+
     def base_of(self, task: str) -> str:
         """The commit from which a task's work differs: where its branch and the integration branch parted."""
         words = ("merge-base", self.worktrees.branch(task), self.integration.head)

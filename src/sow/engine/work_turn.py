@@ -145,6 +145,8 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
     except SowError as problem:
         ship.tell("turn_ended", **facts, outcome="failed", status=task["status"], reason=problem.message)
         raise
+    if ship.isolation is not None and result.status != "needs_review":  # else it is collected
+        ship.isolation.pin(job.id)
     if look is not None and ship.isolation is not None:
         result.remarks += [f"meanwhile {each}" for each in ship.isolation.worktrees.look_home().changes_since(look)]
     job.remarks += result.remarks

@@ -101,9 +101,19 @@ class Worktrees:
         self.repository.set_ref(ref, work.head, why="taken over")
         place.git("symbolic-ref", "-m", "sow: taken over", "HEAD", ref)
 
+    def pin(self, task: str, base: str) -> None:
+        """Pin what was committed in a worktree that is not collected now: nobody may ever come back to it."""
+        with self.repository.held():
+            place = Place(self.repository, _name(task))
+            if place.is_ready:
+                self._found(place, task, base).pin()
+
+    def _found(self, place: Place, task: str, base: str) -> Collecting:
+        return Collecting(place, self._pins(task), name=FOUND, branch=self._ref(task), base=base)
+
     def _secured(self, place: Place, task: str, base: str) -> Collecting:
         """All that was ever committed in a worktree is pinned, and nothing is under way there."""
-        work = Collecting(place, self._pins(task), name=FOUND, branch=self._ref(task), base=base)
+        work = self._found(place, task, base)
         work.secure()
         return work
 
