@@ -14,6 +14,8 @@ from sow.store import project as projects
 from sow.store.seen import FRESH, REST, STEP, Seen
 from sow.store.snapshot import Snapshot
 
+LONG_AGO = float("-inf")
+
 
 def opened(repo: Repo) -> tuple[Seen, projects.ProjectState, str]:
     """A fresh memory of a project with one task, and the path of the task's state."""
@@ -154,13 +156,18 @@ def shared(repo: Repo) -> tuple[Seen, projects.ProjectState, str, str]:
     tasks = f"{home.project}/phases/implementation/tasks"
     seen, project = Seen(home, is_shared=True), projects.load(home)
     seen.scan(project)
-    seen.cost = 3600 / REST
+    just_now(seen)
     return seen, project, f"{tasks}/010/state.yaml", f"{tasks}/020/state.yaml"
 
 
+def just_now(seen: Seen) -> None:
+    """Let the last scan have taken long, and be of this moment, however slow this machine is."""
+    seen.cost, seen.scanned = 3600 / REST, time.monotonic() + 3600
+
+
 def over(turn: Snapshot, own: str = "") -> list[str]:
-    """What a turn finds that is over now."""
-    turn.over = time.monotonic()
+    """What a turn finds that is over now, after the last scan."""
+    turn.over = max(time.monotonic(), turn.seen.scanned)
     return [edit.path for edit in turn.edits(own)]
 
 
@@ -172,7 +179,7 @@ def test_where_a_look_takes_long_a_turn_looks_at_its_own_desk_and_owes_the_rest(
     assert over(first, "010") == [own]
     assert seen.owed is first
     second = Snapshot(seen.home, project, seen)
-    seen.cost = 0.0
+    seen.scanned = LONG_AGO
     assert over(second, "010") == [own, other]
     assert seen.owed is None
 
@@ -193,7 +200,7 @@ def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) ->
     seen, project, _, other = shared(task_repo)
     append(other)
     assert over(Snapshot(seen.home, project, seen), "010") == []
-    seen.scanned -= FRESH
+    seen.scanned = LONG_AGO
     assert over(Snapshot(seen.home, project, seen), "010") == [other]
 
 
@@ -202,15 +209,14 @@ def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
     seen, project, _, other = shared(task_repo)
     turns = [Snapshot(seen.home, project, seen) for _ in range(4)]
     append(other)
-    scanned = seen.scanned
     seen.is_shared = False
     assert over(turns[0], "010") == [other]
-    seen.is_shared, seen.cost, seen.scanned = True, 3600 / REST, scanned - FRESH
+    seen.is_shared, seen.scanned = True, LONG_AGO
     assert over(turns[1], "010") == [other]
-    seen.cost = 3600 / REST
+    just_now(seen)
     assert over(turns[2], "030") == [other]
-    seen.cost = 3600 / REST
-    turns[3].over = scanned  # long before that last look
+    just_now(seen)
+    turns[3].over = time.monotonic()  # long before that last look
     assert [edit.path for edit in turns[3].edits("010")] == [other]
     assert seen.owed is None
 
