@@ -64,11 +64,11 @@ def has_work(job: MemberJob) -> bool:
 
 
 def can_go_on(job: MemberJob) -> bool:
-    """Whether there is something to do about the notes of a blocked agent, by whomever, without a person."""
-    deck, name = job.deck, job.deck.solution_architect()
-    if step_of(job).kind != "wait" or _can_work(deck, name):
-        return True
-    return deck.member(name)["status"] in DONE and any(_may_take(deck, each) for each in _askers(deck, name))
+    """Whether a blocked agent can do something about its notes now, be it to set the solution architect to work.
+
+    Where another agent is to take the answer of that one first, it cannot: it would only take a place again and again.
+    """
+    return step_of(job).kind != "wait" or _can_work(job.deck, job.deck.solution_architect())
 
 
 def _askers(deck: Deck, name: str) -> list[str]:
@@ -84,11 +84,6 @@ def _can_work(deck: Deck, name: str) -> bool:
         return False
     known = deck.member(name)
     return "question" not in known and known["status"] not in (*DONE, "failed")
-
-
-def _may_take(deck: Deck, asker: str) -> bool:
-    """Whether an agent will take its answer without a person."""
-    return "question" not in deck.member(asker) and deck.approved(asker)
 
 
 def wait(job: MemberJob, step: Step) -> Steps[Ended | None]:
