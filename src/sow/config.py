@@ -33,10 +33,19 @@ DEFAULT_LIMITS = {
 # How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), how its commands
 # run, what a worker is pointed to, how much may be fetched for that, and how a person is told what happens.
 DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
-    "run": {"max_concurrency": 3, "schedule": "ready", "isolation": "worktree", "retries": 2, "max_wait": "6h"},
+    "run": {
+        "max_concurrency": 3,
+        "schedule": "ready",
+        "isolation": "worktree",
+        "retries": 2,
+        "max_wait": "6h",
+        "final_checks": "on",
+        "history": "squash",
+        "baseline": "on",
+    },
     "review": {"enabled": True, "agents": ["quality-control"]},
     "budgets": {"run_usd": None, "task_usd": None, "run_tokens": None, "run_time": None, "run_spawns": None},
-    "checks": {"timeout": "20m", "env": []},
+    "checks": {"timeout": "20m", "env": [], "parallel": 2, "allow": []},
     "worktree": {"link": [], "copy": [], "setup": []},
     "context": {"enabled": True, "budget": "8k"},
     "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},

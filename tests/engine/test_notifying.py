@@ -170,7 +170,7 @@ def test_a_repository_names_no_command(harbour: Harbour, ear: Ear) -> None:
     harbour.plan("First")
     harbour.repo.ok("init")
     (harbour.repo.root / ".sow/config.yaml").write_text(
-        f'schema_version: "1.0.0"\nnotify:\n  command: ["{ear.path}"]\n'
+        f'schema_version: "1.1.0"\nnotify:\n  command: ["{ear.path}"]\n'
     )
     harbour.run()
     assert ear.heard() == []

@@ -65,8 +65,20 @@ TASK = {
             "at": TIME,
             "iteration": 2,
             "passed": False,
+            "list": "4" * 64,
+            "setup": "5" * 64,
+            "environment": "6" * 64,
+            "scope": "commit",
+            "tests": {"ran": 3, "failed": 1, "skipped": 2, "base": 4},
         }
     ],
+    "protected": ["tests/**"],
+    "allow_empty": True,
+    "refusals": [
+        {"iteration": 2, "tool": "Bash", "command": "npm test", "reason": "not allowed", "count": 3, "at": TIME}
+    ],
+    "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
+    "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit"}],
     "reviews": [
         {
             "iteration": 2,
@@ -202,16 +214,16 @@ FOLDER = {"url": "git@example.org:team/style.git", "path": "docs", "ref": ""}
 # Every field of every schema stands in one of these; the first of each kind has them all.
 VALID: dict[str, list[Any]] = {
     "task": [
-        {"schema_version": "1.0.0", "revision": 3, "task": TASK},
-        {"schema_version": "1.0.0", "task": {**TASK, "status": "abandoned"}},
+        {"schema_version": "1.1.0", "revision": 3, "task": TASK},
+        {"schema_version": "1.1.0", "task": {**TASK, "status": "abandoned"}},
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "task": {key: TASK[key] for key in ("id", "name", "assigned_agent", "created_at", "updated_at")},
         },
     ],
     "project": [
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "revision": 1,
             "project_id": "8f14e45f-ceea-467f-9b1c-3f2a1b7c9d10",
             "name": "Add authentication",
@@ -229,7 +241,7 @@ VALID: dict[str, list[Any]] = {
     ],
     "run": [
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "revision": 1,
             "run": {
                 "id": "20260131-090000-a1b2",
@@ -254,10 +266,48 @@ VALID: dict[str, list[Any]] = {
                     "timeout": 3600,
                     "max_cost": 2.5,
                     "max_wait": 600,
+                    "final_checks": "on",
+                    "history": "squash",
+                    "baseline": "off",
                 },
                 "pools": [{"executor": "claude-code", "until": 1727540700, "reason": "5-hour limit"}],
                 "breaker": {"failures": 1, "opened": 0, "until": 0},
                 "spawns": 7,
+                "head": "1" * 40,
+                "merges": [
+                    {
+                        "task": "010",
+                        "iteration": 1,
+                        "work": "2" * 40,
+                        "commit": "1" * 40,
+                        "parent": "0" * 40,
+                        "tree": "3" * 40,
+                        "reverted": False,
+                        "at": TIME,
+                    }
+                ],
+                "baselines": [
+                    {
+                        "list": "4" * 64,
+                        "tree": "3" * 40,
+                        "passed": False,
+                        "command": "pytest -q",
+                        "exit": 1,
+                        "tests": {"ran": 3, "failed": 1, "skipped": 0, "base": 3},
+                        "at": TIME,
+                    }
+                ],
+                "final": [
+                    {
+                        "list": "4" * 64,
+                        "tree": "3" * 40,
+                        "passed": False,
+                        "tasks": ["010"],
+                        "command": "pytest -q",
+                        "at": TIME,
+                    }
+                ],
+                "accepted": ["outside_imports"],
             },
         }
     ],
@@ -274,9 +324,9 @@ VALID: dict[str, list[Any]] = {
         {"task_id": "a_123456", "session_start": 0, "notes": []},
     ],
     "workflow": [
-        {"schema_version": "1.0.0", "revision": 4, "workflow": WORKFLOW},
+        {"schema_version": "1.1.0", "revision": 4, "workflow": WORKFLOW},
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "workflow": {**WORKFLOW, "status": "pending", "members": {}, "escalations": [], "branch": ""},
         },
     ],
@@ -348,23 +398,23 @@ VALID: dict[str, list[Any]] = {
     "task-description": [{"title": "Add login", "text": ""}],
     "sink-index": [
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "sinks": [{**LINKED, "source": FOLDER, "summary": "Style", "when_to_use": "Always"}],
         },
-        {"schema_version": "1.0.0", "sinks": []},
+        {"schema_version": "1.1.0", "sinks": []},
     ],
     "repo-index": [
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "repos": [
                 {**LINKED, "purpose": "Types", "hints": [{"path": "src", "about": "the types"}], "mode": "clone"}
             ],
         }
     ],
-    "repo-config": [{"schema_version": "1.0.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
+    "repo-config": [{"schema_version": "1.1.0", "artifacts": {"adrs": "docs/adrs", "designs": "docs"}}],
     "session": [
         {
-            "schema_version": "1.0.0",
+            "schema_version": "1.1.0",
             "revision": 3,
             "session": {
                 "number": 1,
@@ -417,6 +467,9 @@ VALID: dict[str, list[Any]] = {
                 "transcript_mb": 8,
             },
             "run": {
+                "final_checks": "on",
+                "history": "full",
+                "baseline": "off",
                 "max_concurrency": 3,
                 "schedule": "waves",
                 "isolation": "none",
@@ -431,7 +484,7 @@ VALID: dict[str, list[Any]] = {
                 "run_time": "8h",
                 "run_spawns": 20,
             },
-            "checks": {"timeout": "20m", "env": ["DATABASE_URL"]},
+            "checks": {"timeout": "20m", "env": ["DATABASE_URL"], "parallel": 2, "allow": ["pytest*"]},
             "worktree": {"link": ["node_modules"], "copy": [".env"], "setup": [["npm", "ci"]]},
             "knowledge": {"sink_mb": 50, "repo_mb": 1000, "timeout": "2m"},
             "context": {"enabled": True, "budget": "8k"},
@@ -738,13 +791,13 @@ def test_defaults_are_filled_in_anew_each_time():
 def test_a_complaint_is_short():
     """A key as long as the file does not make a message as long as the file."""
     with pytest.raises(Complaint) as refused:
-        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.0.0", "x" * 10**6: 1}, "")
+        import_module("sow.store.validators.repo_config").validate({"schema_version": "1.1.0", "x" * 10**6: 1}, "")
     assert len(str(refused.value)) < 300
 
 
 def test_a_key_that_is_no_text_is_refused():
     """YAML has keys of other types; no schema takes one."""
-    assert verdict("repo-config", {"schema_version": "1.0.0", 1: "a"}) == "1"
+    assert verdict("repo-config", {"schema_version": "1.1.0", 1: "a"}) == "1"
     assert verdict("user-config", {"agents": {"bindings": {1: "a"}}}) == "agents.bindings"
 
 

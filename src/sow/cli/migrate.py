@@ -19,12 +19,17 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     if not steps:
         out("Already up to date")
         return 0
+    local = [step for step in steps if step.name in ("run", "session")]
     for step in steps:
+        if step in local:
+            continue
         shown = (
             home.relative(step.path).removeprefix(".sow/project/") if step.name == "task" else home.relative(step.path)
         )
         out(f"Migrating {harmless_line(shown)}: v{step.version} → v{VERSION}")
         out("".join(f"  - {line}\n" for line in step.lines))
+    if local:
+        out(f"Migrating {_files(len(local))} of runs and sessions on this machine")
     if dry_run:
         out(f"Dry run: {_files(len(steps))} would be updated.")
         return 0

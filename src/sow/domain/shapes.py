@@ -49,6 +49,13 @@ class Work(TypedDict):
     tree: str
 
 
+class TestCounts(TypedDict):
+    ran: int
+    failed: NotRequired[int]
+    skipped: NotRequired[int]
+    base: NotRequired[int]
+
+
 class Evidence(TypedDict):
     kind: str
     command: str
@@ -59,6 +66,33 @@ class Evidence(TypedDict):
     iteration: int
     passed: bool
     tree: NotRequired[str]
+    list: NotRequired[str]
+    setup: NotRequired[str]
+    environment: NotRequired[str]
+    scope: NotRequired[str]
+    tests: NotRequired[TestCounts]
+
+
+class Refusal(TypedDict):
+    iteration: int
+    tool: str
+    reason: str
+    count: int
+    at: str
+    command: NotRequired[str]
+
+
+class Waiver(TypedDict):
+    command: str
+    by: str
+    at: str
+    reason: NotRequired[str]
+
+
+class Concern(TypedDict):
+    iteration: int
+    kind: str
+    text: str
 
 
 class Finding(TypedDict):
@@ -122,6 +156,11 @@ class Task(TypedDict):
     retry_count: NotRequired[int]
     review_feedback: NotRequired[str]
     duration: NotRequired[float]
+    protected: NotRequired[list[str]]
+    allow_empty: NotRequired[bool]
+    refusals: NotRequired[list[Refusal]]
+    waivers: NotRequired[list[Waiver]]
+    concerns: NotRequired[list[Concern]]
 
 
 class TaskState(TypedDict):
@@ -248,6 +287,39 @@ class RunSettings(TypedDict):
     timeout: NotRequired[float]
     max_cost: NotRequired[float]
     max_wait: NotRequired[float]
+    final_checks: NotRequired[str]
+    history: NotRequired[str]
+    baseline: NotRequired[str]
+
+
+class RunMerge(TypedDict):
+    task: str
+    iteration: int
+    work: str
+    commit: str
+    parent: str
+    tree: str
+    at: str
+    reverted: NotRequired[bool]
+
+
+class Baseline(TypedDict):
+    list: str
+    tree: str
+    passed: bool
+    at: str
+    command: NotRequired[str]
+    exit: NotRequired[int | None]
+    tests: NotRequired[TestCounts]
+
+
+class FinalCheck(TypedDict):
+    list: str
+    tree: str
+    passed: bool
+    at: str
+    tasks: NotRequired[list[str]]
+    command: NotRequired[str]
 
 
 class Pool(TypedDict):
@@ -278,6 +350,11 @@ class Run(TypedDict):
     pools: NotRequired[list[Pool]]
     breaker: NotRequired[BreakerState]
     spawns: NotRequired[int]
+    head: NotRequired[str]
+    merges: NotRequired[list[RunMerge]]
+    baselines: NotRequired[list[Baseline]]
+    final: NotRequired[list[FinalCheck]]
+    accepted: NotRequired[list[str]]
 
 
 class RunState(TypedDict):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 from sow.errors import Failed, SowError, Waiting
-from sow.store import kept, schema, state, yaml_text
+from sow.store import kept, runs, schema, state, workflow, yaml_text
 from sow.store import project as projects
-from sow.store.disk import counted, failure, list_folder, sync_tree
+from sow.store.disk import counted, failure, sync_tree
 from sow.store.formats import is_version
 from sow.store.home import Home
 from sow.store.schema_diff import Change, changes
@@ -47,7 +48,7 @@ def _look(home: Home) -> tuple[list[Step], list[str]]:
         try:
             step = _step(home, path, name)
         except SowError as error:
-            if name != "task" or isinstance(error, Failed):  # the machine's trouble is not the file's
+            if name == "project" or isinstance(error, Failed):  # the machine's trouble is not the file's
                 raise
             problems.append(error.message)
             continue
@@ -89,12 +90,11 @@ def apply(home: Home, steps: list[Step]) -> str:
     with home.claim("project", purpose="migrating"), home.lock():
         if [(each.path, each.data) for each in plan(home)] != [(each.path, each.data) for each in steps]:
             raise Waiting("the project was changed meanwhile", "look at what there is to do now: sow migrate")
-        old = [each.data["project_id"] for each in steps if each.name == "project"]
-        project_id = old[0] if old else projects.load_anywhere(home)["project_id"]
+        owner = _project_id(home, steps)
         backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
         counted(f"copy to {backup}")
         try:
-            shutil.copytree(home.project, backup, symlinks=True)
+            _copy(home, steps, backup)
             sync_tree(home.disk, backup)
         except OSError as error:
             shutil.rmtree(backup, ignore_errors=True)
@@ -102,8 +102,42 @@ def apply(home: Home, steps: list[Step]) -> str:
         # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
         for step in sorted(steps, key=lambda each: each.name == "project"):
             text = state.write(home, step.path, step.data, _validator(step.name))
-            kept.keep(home, project_id, "project" if step.name == "project" else step.data["task"]["id"], text)
+            name, holder = _kept_as(step, owner)
+            if name:
+                kept.keep(home, holder, name, text)
     return home.relative(backup)
+
+
+def _copy(home: Home, steps: list[Step], backup: str) -> None:
+    """Copy the project and the migrated files outside of it."""
+    if os.path.isdir(home.project):
+        shutil.copytree(home.project, backup, symlinks=True)
+    for step in steps:
+        if not step.path.startswith(f"{home.project}/"):
+            target = f"{backup}/outside/{home.relative(step.path)}"
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copyfile(step.path, target)
+
+
+def _project_id(home: Home, steps: list[Step]) -> str:
+    """The id of the project that is migrated; empty for a workflow without a project."""
+    old = [step.data["project_id"] for step in steps if step.name == "project"]
+    if old or not any(step.name == "task" for step in steps):
+        return next(iter(old), "")
+    return projects.load_anywhere(home)["project_id"]
+
+
+def _kept_as(step: Step, project_id: str) -> tuple[str, str]:
+    """The name and the owner of the backup of a migrated file; archived workflows and sessions have none."""
+    if step.name == "project":
+        return "project", project_id
+    if step.name == "task":
+        return step.data["task"]["id"], project_id
+    if step.name == "run":  # sorted by time, so the backup is the last run
+        return runs.COPY, step.data["run"]["project_id"]
+    if step.name == "workflow" and "/archive/" not in step.path:
+        return workflow.COPY, step.data["workflow"]["id"]
+    return "", ""
 
 
 def _not_copied(project: str, error: OSError) -> Failed:
@@ -120,16 +154,29 @@ def _validator(name: str) -> state.Validate:
 
 
 def _state_files(home: Home) -> list[tuple[str, str]]:
-    found = [(f"{home.project}/state.yaml", "project")]
-    if not os.path.isfile(found[0][0]):
+    """Every state file of the project, of its workflow and of this machine's runs and sessions, with its kind."""
+    local = f"{home.sow}/local"
+    found = [(f"{home.project}/state.yaml", "project"), (f"{home.root}/orchestration/state.yaml", "workflow")]
+    found = [(path, kind) for path, kind in found if os.path.isfile(path)]
+    if not found:
         raise SowError(f"{home.root} has no project", "there is nothing to migrate")
-    phases = f"{home.project}/phases"
-    for phase in list_folder(phases) if os.path.isdir(phases) else ():
-        tasks = f"{phases}/{phase}/tasks"
-        for task in list_folder(tasks) if os.path.isdir(tasks) else ():
-            if os.path.isfile(f"{tasks}/{task}/state.yaml") and not task.startswith("."):
-                found.append((f"{tasks}/{task}/state.yaml", "task"))
+    for pattern, kind in (
+        (f"{home.project}/phases/*/tasks/*/state.yaml", "task"),
+        (f"{home.root}/orchestration/archive/*/state.yaml", "workflow"),
+        (f"{local}/runs/*/state.yaml", "run"),
+        (f"{local}/sessions/**/record.yaml", "session"),
+    ):
+        folder, _, rest = pattern.partition("/*")
+        found += [(path, kind) for path in sorted(_matches(folder, f"*{rest}")) if os.path.isfile(path)]
     return found
+
+
+def _matches(folder: str, pattern: str) -> Iterator[str]:
+    """Paths below a folder that match a pattern; names that start with a dot do not."""
+    from glob import glob
+
+    for path in glob(pattern, root_dir=folder, recursive=True):
+        yield f"{folder}/{path}"
 
 
 def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:

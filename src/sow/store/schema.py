@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
 

@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.0.0/run.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.1.0/run.json: change the schema, not this file."""
 
 from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
@@ -173,8 +173,44 @@ def validate_run(data, at):
             wrong(f'{at}.spawns' if at else 'spawns', 'a whole number', value)
         if value < 0:
             wrong(f'{at}.spawns' if at else 'spawns', 'at least 0', value)
+    if 'head' in data:
+        seen += 1
+        value = data['head']
+        if type(value) is not str:
+            wrong(f'{at}.head' if at else 'head', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.head' if at else 'head', digest_wanted, value)
+    if 'merges' in data:
+        seen += 1
+        value = data['merges']
+        if type(value) is not list:
+            wrong(f'{at}.merges' if at else 'merges', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_merges_item(item, (f'{at}.merges' if at else 'merges') + f'[{index}]')
+    if 'baselines' in data:
+        seen += 1
+        value = data['baselines']
+        if type(value) is not list:
+            wrong(f'{at}.baselines' if at else 'baselines', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_baselines_item(item, (f'{at}.baselines' if at else 'baselines') + f'[{index}]')
+    if 'final' in data:
+        seen += 1
+        value = data['final']
+        if type(value) is not list:
+            wrong(f'{at}.final' if at else 'final', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_final_item(item, (f'{at}.final' if at else 'final') + f'[{index}]')
+    if 'accepted' in data:
+        seen += 1
+        value = data['accepted']
+        if type(value) is not list:
+            wrong(f'{at}.accepted' if at else 'accepted', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) not in (str, type(None)) or item not in ('outside_imports',):
+                wrong((f'{at}.accepted' if at else 'accepted') + f'[{index}]', 'one of outside_imports', item)
     if seen != len(data):
-        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns'))
+        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns', 'head', 'merges', 'baselines', 'final', 'accepted'))
 
 
 def validate_run_plans_item(data, at):
@@ -287,8 +323,23 @@ def validate_run_settings(data, at):
             wrong(f'{at}.max_wait' if at else 'max_wait', 'a number', value)
         if value < 0:
             wrong(f'{at}.max_wait' if at else 'max_wait', 'at least 0', value)
+    if 'final_checks' in data:
+        seen += 1
+        value = data['final_checks']
+        if type(value) not in (str, type(None)) or value not in ('on', 'off'):
+            wrong(f'{at}.final_checks' if at else 'final_checks', 'one of on, off', value)
+    if 'history' in data:
+        seen += 1
+        value = data['history']
+        if type(value) not in (str, type(None)) or value not in ('squash', 'full'):
+            wrong(f'{at}.history' if at else 'history', 'one of squash, full', value)
+    if 'baseline' in data:
+        seen += 1
+        value = data['baseline']
+        if type(value) not in (str, type(None)) or value not in ('on', 'off'):
+            wrong(f'{at}.baseline' if at else 'baseline', 'one of on, off', value)
     if seen != len(data):
-        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'review', 'retries', 'executor', 'agent', 'timeout', 'max_cost', 'max_wait'))
+        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'review', 'retries', 'executor', 'agent', 'timeout', 'max_cost', 'max_wait', 'final_checks', 'history', 'baseline'))
 
 
 def validate_run_pools_item(data, at):
@@ -361,3 +412,236 @@ def validate_run_breaker(data, at):
         missing(at, 'until')
     if seen != len(data):
         unknown(data, at, ('failures', 'opened', 'until'))
+
+
+def validate_run_merges_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'task' in data:
+        seen += 1
+        value = data['task']
+        if type(value) is not str:
+            wrong(f'{at}.task' if at else 'task', 'a text', value)
+        if not worker(value):
+            wrong(f'{at}.task' if at else 'task', worker_wanted, value)
+    else:
+        missing(at, 'task')
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'work' in data:
+        seen += 1
+        value = data['work']
+        if type(value) is not str:
+            wrong(f'{at}.work' if at else 'work', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.work' if at else 'work', digest_wanted, value)
+    else:
+        missing(at, 'work')
+    if 'commit' in data:
+        seen += 1
+        value = data['commit']
+        if type(value) is not str:
+            wrong(f'{at}.commit' if at else 'commit', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.commit' if at else 'commit', digest_wanted, value)
+    else:
+        missing(at, 'commit')
+    if 'parent' in data:
+        seen += 1
+        value = data['parent']
+        if type(value) is not str:
+            wrong(f'{at}.parent' if at else 'parent', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.parent' if at else 'parent', digest_wanted, value)
+    else:
+        missing(at, 'parent')
+    if 'tree' in data:
+        seen += 1
+        value = data['tree']
+        if type(value) is not str:
+            wrong(f'{at}.tree' if at else 'tree', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
+    else:
+        missing(at, 'tree')
+    if 'reverted' in data:
+        seen += 1
+        value = data['reverted']
+        if type(value) is not bool:
+            wrong(f'{at}.reverted' if at else 'reverted', 'true or false', value)
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('task', 'iteration', 'work', 'commit', 'parent', 'tree', 'reverted', 'at'))
+
+
+def validate_run_baselines_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'list' in data:
+        seen += 1
+        value = data['list']
+        if type(value) is not str:
+            wrong(f'{at}.list' if at else 'list', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.list' if at else 'list', digest_wanted, value)
+    else:
+        missing(at, 'list')
+    if 'tree' in data:
+        seen += 1
+        value = data['tree']
+        if type(value) is not str:
+            wrong(f'{at}.tree' if at else 'tree', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
+    else:
+        missing(at, 'tree')
+    if 'passed' in data:
+        seen += 1
+        value = data['passed']
+        if type(value) is not bool:
+            wrong(f'{at}.passed' if at else 'passed', 'true or false', value)
+    else:
+        missing(at, 'passed')
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    if 'exit' in data:
+        seen += 1
+        value = data['exit']
+        if type(value) not in (int, type(None)):
+            wrong(f'{at}.exit' if at else 'exit', 'a whole number or null', value)
+        if value is not None:
+            pass
+    if 'tests' in data:
+        seen += 1
+        value = data['tests']
+        validate_run_baselines_item_tests(value, f'{at}.tests' if at else 'tests')
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('list', 'tree', 'passed', 'command', 'exit', 'tests', 'at'))
+
+
+def validate_run_baselines_item_tests(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'ran' in data:
+        seen += 1
+        value = data['ran']
+        if type(value) is not int:
+            wrong(f'{at}.ran' if at else 'ran', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.ran' if at else 'ran', 'at least 0', value)
+    else:
+        missing(at, 'ran')
+    if 'failed' in data:
+        seen += 1
+        value = data['failed']
+        if type(value) is not int:
+            wrong(f'{at}.failed' if at else 'failed', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.failed' if at else 'failed', 'at least 0', value)
+    if 'skipped' in data:
+        seen += 1
+        value = data['skipped']
+        if type(value) is not int:
+            wrong(f'{at}.skipped' if at else 'skipped', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.skipped' if at else 'skipped', 'at least 0', value)
+    if 'base' in data:
+        seen += 1
+        value = data['base']
+        if type(value) is not int:
+            wrong(f'{at}.base' if at else 'base', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.base' if at else 'base', 'at least 0', value)
+    if seen != len(data):
+        unknown(data, at, ('ran', 'failed', 'skipped', 'base'))
+
+
+def validate_run_final_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'list' in data:
+        seen += 1
+        value = data['list']
+        if type(value) is not str:
+            wrong(f'{at}.list' if at else 'list', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.list' if at else 'list', digest_wanted, value)
+    else:
+        missing(at, 'list')
+    if 'tree' in data:
+        seen += 1
+        value = data['tree']
+        if type(value) is not str:
+            wrong(f'{at}.tree' if at else 'tree', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
+    else:
+        missing(at, 'tree')
+    if 'passed' in data:
+        seen += 1
+        value = data['passed']
+        if type(value) is not bool:
+            wrong(f'{at}.passed' if at else 'passed', 'true or false', value)
+    else:
+        missing(at, 'passed')
+    if 'tasks' in data:
+        seen += 1
+        value = data['tasks']
+        if type(value) is not list:
+            wrong(f'{at}.tasks' if at else 'tasks', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', 'a text', item)
+            if not worker(item):
+                wrong((f'{at}.tasks' if at else 'tasks') + f'[{index}]', worker_wanted, item)
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('list', 'tree', 'passed', 'tasks', 'command', 'at'))

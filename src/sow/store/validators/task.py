@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.0.0/task.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.1.0/task.json: change the schema, not this file."""
 
 from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
@@ -318,8 +318,46 @@ def validate_task(data, at):
             wrong(f'{at}.duration' if at else 'duration', 'a number', value)
         if value < 0:
             wrong(f'{at}.duration' if at else 'duration', 'at least 0', value)
+    if 'protected' in data:
+        seen += 1
+        value = data['protected']
+        if type(value) is not list:
+            wrong(f'{at}.protected' if at else 'protected', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.protected' if at else 'protected') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.protected' if at else 'protected') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.protected' if at else 'protected') + f'[{index}]', line_wanted, item)
+    if 'allow_empty' in data:
+        seen += 1
+        value = data['allow_empty']
+        if type(value) is not bool:
+            wrong(f'{at}.allow_empty' if at else 'allow_empty', 'true or false', value)
+    if 'refusals' in data:
+        seen += 1
+        value = data['refusals']
+        if type(value) is not list:
+            wrong(f'{at}.refusals' if at else 'refusals', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_refusals_item(item, (f'{at}.refusals' if at else 'refusals') + f'[{index}]')
+    if 'waivers' in data:
+        seen += 1
+        value = data['waivers']
+        if type(value) is not list:
+            wrong(f'{at}.waivers' if at else 'waivers', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_waivers_item(item, (f'{at}.waivers' if at else 'waivers') + f'[{index}]')
+    if 'concerns' in data:
+        seen += 1
+        value = data['concerns']
+        if type(value) is not list:
+            wrong(f'{at}.concerns' if at else 'concerns', 'a list', value)
+        for index, item in enumerate(value):
+            validate_task_concerns_item(item, (f'{at}.concerns' if at else 'concerns') + f'[{index}]')
     if seen != len(data):
-        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'context', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration'))
+        unknown(data, at, ('id', 'name', 'status', 'assigned_agent', 'iteration', 'priority', 'depends_on', 'criteria', 'references', 'context', 'source', 'files', 'after', 'checks', 'estimated_minutes', 'type', 'worktree_group', 'session_id', 'question', 'questions', 'approval', 'abandoned_reason', 'created_at', 'updated_at', 'started_at', 'completed_at', 'work', 'evidence', 'reviews', 'result', 'retry_count', 'review_feedback', 'duration', 'protected', 'allow_empty', 'refusals', 'waivers', 'concerns'))
     if data.get('status') in ('completed',):
         if 'completed_at' not in data:
             missing(at, 'completed_at')
@@ -649,8 +687,8 @@ def validate_task_evidence_item(data, at):
     if 'kind' in data:
         seen += 1
         value = data['kind']
-        if type(value) not in (str, type(None)) or value not in ('dependency', 'test', 'criterion', 'integration', 'merge'):
-            wrong(f'{at}.kind' if at else 'kind', 'one of dependency, test, criterion, integration, merge', value)
+        if type(value) not in (str, type(None)) or value not in ('dependency', 'test', 'criterion', 'integration', 'merge', 'final'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of dependency, test, criterion, integration, merge, final', value)
     else:
         missing(at, 'kind')
     if 'command' in data:
@@ -721,8 +759,76 @@ def validate_task_evidence_item(data, at):
             wrong(f'{at}.passed' if at else 'passed', 'true or false', value)
     else:
         missing(at, 'passed')
+    if 'list' in data:
+        seen += 1
+        value = data['list']
+        if type(value) is not str:
+            wrong(f'{at}.list' if at else 'list', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.list' if at else 'list', digest_wanted, value)
+    if 'setup' in data:
+        seen += 1
+        value = data['setup']
+        if type(value) is not str:
+            wrong(f'{at}.setup' if at else 'setup', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.setup' if at else 'setup', digest_wanted, value)
+    if 'environment' in data:
+        seen += 1
+        value = data['environment']
+        if type(value) is not str:
+            wrong(f'{at}.environment' if at else 'environment', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.environment' if at else 'environment', digest_wanted, value)
+    if 'scope' in data:
+        seen += 1
+        value = data['scope']
+        if type(value) not in (str, type(None)) or value not in ('commit', 'folder'):
+            wrong(f'{at}.scope' if at else 'scope', 'one of commit, folder', value)
+    if 'tests' in data:
+        seen += 1
+        value = data['tests']
+        validate_task_evidence_item_tests(value, f'{at}.tests' if at else 'tests')
     if seen != len(data):
-        unknown(data, at, ('kind', 'command', 'exit', 'seconds', 'output', 'tree', 'at', 'iteration', 'passed'))
+        unknown(data, at, ('kind', 'command', 'exit', 'seconds', 'output', 'tree', 'at', 'iteration', 'passed', 'list', 'setup', 'environment', 'scope', 'tests'))
+
+
+def validate_task_evidence_item_tests(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'ran' in data:
+        seen += 1
+        value = data['ran']
+        if type(value) is not int:
+            wrong(f'{at}.ran' if at else 'ran', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.ran' if at else 'ran', 'at least 0', value)
+    else:
+        missing(at, 'ran')
+    if 'failed' in data:
+        seen += 1
+        value = data['failed']
+        if type(value) is not int:
+            wrong(f'{at}.failed' if at else 'failed', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.failed' if at else 'failed', 'at least 0', value)
+    if 'skipped' in data:
+        seen += 1
+        value = data['skipped']
+        if type(value) is not int:
+            wrong(f'{at}.skipped' if at else 'skipped', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.skipped' if at else 'skipped', 'at least 0', value)
+    if 'base' in data:
+        seen += 1
+        value = data['base']
+        if type(value) is not int:
+            wrong(f'{at}.base' if at else 'base', 'a whole number', value)
+        if value < 0:
+            wrong(f'{at}.base' if at else 'base', 'at least 0', value)
+    if seen != len(data):
+        unknown(data, at, ('ran', 'failed', 'skipped', 'base'))
 
 
 def validate_task_reviews_item(data, at):
@@ -852,3 +958,144 @@ def validate_task_reviews_item_findings_item(data, at):
             wrong(f'{at}.evidence' if at else 'evidence', '1 to 4000 characters long', value)
     if seen != len(data):
         unknown(data, at, ('id', 'severity', 'text', 'rule', 'file', 'symbol', 'evidence'))
+
+
+def validate_task_refusals_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'tool' in data:
+        seen += 1
+        value = data['tool']
+        if type(value) is not str:
+            wrong(f'{at}.tool' if at else 'tool', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.tool' if at else 'tool', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.tool' if at else 'tool', line_wanted, value)
+    else:
+        missing(at, 'tool')
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    if 'reason' in data:
+        seen += 1
+        value = data['reason']
+        if type(value) is not str:
+            wrong(f'{at}.reason' if at else 'reason', 'a text', value)
+        if not 0 <= len(value) <= 2000:
+            wrong(f'{at}.reason' if at else 'reason', '0 to 2000 characters long', value)
+    else:
+        missing(at, 'reason')
+    if 'count' in data:
+        seen += 1
+        value = data['count']
+        if type(value) is not int:
+            wrong(f'{at}.count' if at else 'count', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.count' if at else 'count', 'at least 1', value)
+    else:
+        missing(at, 'count')
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('iteration', 'tool', 'command', 'reason', 'count', 'at'))
+
+
+def validate_task_waivers_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'command' in data:
+        seen += 1
+        value = data['command']
+        if type(value) is not str:
+            wrong(f'{at}.command' if at else 'command', 'a text', value)
+        if not 1 <= len(value) <= 4000:
+            wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    else:
+        missing(at, 'command')
+    if 'by' in data:
+        seen += 1
+        value = data['by']
+        if type(value) is not str:
+            wrong(f'{at}.by' if at else 'by', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.by' if at else 'by', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.by' if at else 'by', line_wanted, value)
+    else:
+        missing(at, 'by')
+    if 'reason' in data:
+        seen += 1
+        value = data['reason']
+        if type(value) is not str:
+            wrong(f'{at}.reason' if at else 'reason', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.reason' if at else 'reason', '1 to 2000 characters long', value)
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('command', 'by', 'reason', 'at'))
+
+
+def validate_task_concerns_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'iteration' in data:
+        seen += 1
+        value = data['iteration']
+        if type(value) is not int:
+            wrong(f'{at}.iteration' if at else 'iteration', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.iteration' if at else 'iteration', 'at least 1', value)
+    else:
+        missing(at, 'iteration')
+    if 'kind' in data:
+        seen += 1
+        value = data['kind']
+        if type(value) not in (str, type(None)) or value not in ('no_changes', 'refused', 'protected', 'tests', 'environment'):
+            wrong(f'{at}.kind' if at else 'kind', 'one of no_changes, refused, protected, tests, environment', value)
+    else:
+        missing(at, 'kind')
+    if 'text' in data:
+        seen += 1
+        value = data['text']
+        if type(value) is not str:
+            wrong(f'{at}.text' if at else 'text', 'a text', value)
+        if not 1 <= len(value) <= 2000:
+            wrong(f'{at}.text' if at else 'text', '1 to 2000 characters long', value)
+        if not line(value):
+            wrong(f'{at}.text' if at else 'text', line_wanted, value)
+    else:
+        missing(at, 'text')
+    if seen != len(data):
+        unknown(data, at, ('iteration', 'kind', 'text'))

@@ -1,4 +1,4 @@
-"""Written by `make generate` from schemas/v1.0.0/user-config.json: change the schema, not this file."""
+"""Written by `make generate` from schemas/v1.1.0/user-config.json: change the schema, not this file."""
 
 from sow.store.complaint import missing, unknown, wrong
 from sow.store.formats import FORMATS
@@ -375,8 +375,23 @@ def validate_run(data, at):
             wrong(f'{at}.max_wait' if at else 'max_wait', 'a text', value)
         if not duration(value):
             wrong(f'{at}.max_wait' if at else 'max_wait', duration_wanted, value)
+    if 'final_checks' in data:
+        seen += 1
+        value = data['final_checks']
+        if type(value) not in (str, type(None)) or value not in ('on', 'off'):
+            wrong(f'{at}.final_checks' if at else 'final_checks', 'one of on, off', value)
+    if 'history' in data:
+        seen += 1
+        value = data['history']
+        if type(value) not in (str, type(None)) or value not in ('squash', 'full'):
+            wrong(f'{at}.history' if at else 'history', 'one of squash, full', value)
+    if 'baseline' in data:
+        seen += 1
+        value = data['baseline']
+        if type(value) not in (str, type(None)) or value not in ('on', 'off'):
+            wrong(f'{at}.baseline' if at else 'baseline', 'one of on, off', value)
     if seen != len(data):
-        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'retries', 'max_wait'))
+        unknown(data, at, ('max_concurrency', 'schedule', 'isolation', 'retries', 'max_wait', 'final_checks', 'history', 'baseline'))
 
 
 def validate_review(data, at):
@@ -473,8 +488,27 @@ def validate_checks(data, at):
                 wrong((f'{at}.env' if at else 'env') + f'[{index}]', '1 to 200 characters long', item)
             if not line(item):
                 wrong((f'{at}.env' if at else 'env') + f'[{index}]', line_wanted, item)
+    if 'parallel' in data:
+        seen += 1
+        value = data['parallel']
+        if type(value) is not int:
+            wrong(f'{at}.parallel' if at else 'parallel', 'a whole number', value)
+        if value < 1:
+            wrong(f'{at}.parallel' if at else 'parallel', 'at least 1', value)
+    if 'allow' in data:
+        seen += 1
+        value = data['allow']
+        if type(value) is not list:
+            wrong(f'{at}.allow' if at else 'allow', 'a list', value)
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                wrong((f'{at}.allow' if at else 'allow') + f'[{index}]', 'a text', item)
+            if not 1 <= len(item) <= 1000:
+                wrong((f'{at}.allow' if at else 'allow') + f'[{index}]', '1 to 1000 characters long', item)
+            if not line(item):
+                wrong((f'{at}.allow' if at else 'allow') + f'[{index}]', line_wanted, item)
     if seen != len(data):
-        unknown(data, at, ('timeout', 'env'))
+        unknown(data, at, ('timeout', 'env', 'parallel', 'allow'))
 
 
 def validate_worktree(data, at):
