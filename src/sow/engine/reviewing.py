@@ -6,6 +6,7 @@ from sow.agents import briefing
 from sow.domain import verdict as verdicts
 from sow.engine import settle
 from sow.engine.turn import Seat
+from sow.store import run_acts
 from sow.system import clock, identity
 
 TYPE_CHECKING = False
@@ -75,6 +76,7 @@ def _quoted(text: str) -> str:
 def _evidence(task: Task, remarks: Sequence[str]) -> str:
     now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
     lines = [f"- {'passed' if each['passed'] else 'FAILED'}: {each['command']} (exit {each['exit']})" for each in now]
+    lines += [f"- look at this: {each['text']}" for each in run_acts.concerns(task)]
     lines += [f"- note: {each}" for each in remarks]
     return "\n".join(lines) or "- no command was given to be run"
 

@@ -10,18 +10,20 @@ from sow.store import project as projects
 from sow.store.disk import counted
 from sow.store.repair import load_or_repair
 from sow.system import clock
+from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from sow.domain.shapes import Evidence, ProjectState, Review, Task
+    from sow.domain.shapes import Concern, Evidence, ProjectState, Review, Task
     from sow.store.desk import Desk
 
 RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
 MOST_FEEDBACK = 20_000
+MOST_CONCERN = 2000
 MOST_LINES = 8  # of what was found, in a question
 LONGEST_LINE = 300
 OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
@@ -56,6 +58,29 @@ def add_evidence(desk: Desk, project: ProjectState, found: Sequence[Evidence]) -
     return _change(
         desk, project, lambda task: {**task, "evidence": [*task.get("evidence", []), *found], "updated_at": clock.now()}
     )
+
+
+def add_concern(desk: Desk, project: ProjectState, kind: str, text: str) -> Task:
+    """Record a fact that keeps this iteration from being GREEN without a reviewer who saw it; the same fact once."""
+
+    def change(task: Task) -> Task:
+        concern: Concern = {"iteration": task["iteration"], "kind": kind, "text": harmless_line(text)[:MOST_CONCERN]}
+        known = task.get("concerns", [])
+        return task if concern in known else {**task, "concerns": [*known, concern], "updated_at": clock.now()}
+
+    return _change(desk, project, change)
+
+
+def concerns(task: Task) -> list[Concern]:
+    """The concerns about the present iteration."""
+    return [each for each in task.get("concerns", ()) if each["iteration"] == task["iteration"]]
+
+
+def _result(task: Task) -> str:
+    """The result of a task that is accepted: with concerns and no review of this iteration it is YELLOW at best."""
+    result = task.get("result", "GREEN")
+    reviewed = any(each["iteration"] == task["iteration"] for each in task.get("reviews", ()))
+    return "YELLOW" if result == "GREEN" and concerns(task) and not reviewed else result
 
 
 def add_review(desk: Desk, project: ProjectState, review: Review, words: str) -> Task:
@@ -175,7 +200,7 @@ def complete(desk: Desk, project: ProjectState, *, seconds: float) -> Task:
         moved, _ = rules.move(task, "completed", actor=RUNNER, now=now)
         if rules.is_approved(task):  # a person's word is the one that counts
             moved["approval"] = task["approval"]
-        return {**moved, "result": task.get("result", "GREEN"), "duration": round(task.get("duration", 0) + seconds, 3)}
+        return {**moved, "result": _result(task), "duration": round(task.get("duration", 0) + seconds, 3)}
 
     return _change(desk, project, change)
 
