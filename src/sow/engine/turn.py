@@ -18,6 +18,7 @@ from sow.executors.registry import adapter as find_adapter
 from sow.executors.settings import program
 from sow.executors.story import Story
 from sow.store import bounds, sessions
+from sow.store.home import STRUCK
 from sow.store.litter import Litter
 from sow.system import clock, identity, redaction
 
@@ -294,6 +295,7 @@ class Seat:
             "SOW_ROOT": self.crew.home.root,
             "SOW_DESK": self.desk.folder,
             "SOW_RUN": f"{self.desk.id}/{record.session['number']}",
+            STRUCK: " ".join(self._secrets()),
             **self.desk.marks(),
             **self._identity(),
         }

@@ -190,6 +190,7 @@ def send_back(home: Home, name: str, feedback: str) -> Changed:
 def _keep_round(desk: MemberDesk, result: VerificationResults) -> None:
     """The round's own file."""
     path = desk.round_path(result["round"])
+    state.strike(desk.home, result)
     state.check(result, desk.home.relative(path), validate_results)
     desk.make_folder("verification_history")
     desk.home.replace(path, json_text.dump(result))
