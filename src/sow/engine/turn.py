@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 # tries are theirs, so it is the time of nothing but tries that counts.
 BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
+LATE = 24 * 3600  # seconds: a limit that ended earlier says nothing about the next try
+FARTHEST = 31 * 24 * 3600  # seconds: no limit of a plan lasts longer than a month
 GOING_ON = ("resume", "reminder")  # turns of a session that is there
 
 
@@ -58,6 +60,12 @@ def refuse_steered(crew: Crew, executor: ExecutorConfig, adapter: Adapter) -> No
             f"{executor.name} would obey {' and '.join(steering)} of this repository",
             f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
         )
+
+
+def plausible(moment: int) -> int:
+    """When a limit ends, in seconds since 1970: 0 for a moment that is long past, at most a month from now."""
+    now = int(time.time())
+    return min(moment, now + FARTHEST) if moment > now - LATE else 0
 
 
 class Seat:
@@ -279,9 +287,10 @@ class Seat:
         )
 
     def _clean(self, outcome: Outcome) -> Outcome:
-        """The outcome in words that may be kept and shown: limits by their names, and no secret."""
+        """The outcome in words that may be kept and shown: limits by their names and with a sane end, and no secret."""
         if outcome.kind == "timeout":
             outcome.reason = self.crew.stopped_by(outcome.reason)
+        outcome.reset_at = plausible(outcome.reset_at)
         values = redaction.secrets(self.crew.environment, self.let_through())
         outcome.reason = redaction.redact_text(outcome.reason, values)
         outcome.text = redaction.redact_text(outcome.text, values)
