@@ -8,7 +8,7 @@ import time
 from sow.engine.steps import SOON, drive
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
-from sow.system import boundary, process
+from sow.system import boundary, plain_file, process
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
@@ -87,9 +87,9 @@ class SupervisedRunner:
 
     def steps(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
         """The same step by step, so that one thread can follow many."""
-        _write_private(self.files.prompt, prompt)
+        plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
-            _write_private(path, text)
+            plain_file.write(path, text)
         if call.report and os.path.lexists(call.report):
             boundary.cross(f"remove {call.report}")
             os.unlink(call.report)  # what an earlier turn left says nothing about this one
@@ -97,7 +97,7 @@ class SupervisedRunner:
             ending = yield from self._supervise(call, request, story)
         finally:
             self.strike((*call.files, *((call.report,) if call.report else ())))
-        for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
+        for event in self.adapter.read_report(plain_file.read_text(call.report, MAX_REPORT)) if call.report else ():
             story.add(event)
         return ending
 
@@ -129,8 +129,7 @@ class SupervisedRunner:
         return Ending(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
     def _follow(self, child: process.Child, story: Story, log: process.Log) -> Steps[None]:
-        boundary.cross(f"create {self.files.readable}")
-        readable = os.open(self.files.readable, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
             for event in read(line):
@@ -155,19 +154,3 @@ class SupervisedRunner:
         finally:
             log.close()
             os.close(readable)
-
-
-def _read_report(path: str) -> str:
-    """A file that a CLI left, as far as it has a sane size; a missing one says nothing."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_REPORT)
-    except OSError:
-        return ""
-
-
-def _write_private(path: str, text: str) -> None:
-    boundary.cross(f"write {path}")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from sow.errors import Failed, SowError
-from sow.system import boundary, tree
+from sow.system import boundary, plain_file, tree
 from sow.system import census as censuses
 
 TYPE_CHECKING = False
@@ -331,10 +331,8 @@ def _read_for_a_while(lines: Lines, tell: Callable[[str], None]) -> None:
 
 def _create(path: str) -> int:
     """A new private file that can only grow."""
-    boundary.cross(f"create {path}")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.open(path, flags, 0o600)
+        return plain_file.create(path, os.O_WRONLY | os.O_APPEND)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only") from None
 
@@ -344,7 +342,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     """The program in a session of its own, or what kept it from starting."""
     boundary.cross(f"start {arguments[0]}")
-    stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC)
+    stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         return subprocess.Popen(
             arguments,

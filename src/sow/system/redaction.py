@@ -114,9 +114,29 @@ def redact_file(path: str, values: Iterable[str]) -> int:
             return 0
         raise Failed(f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it") from None
     try:
-        return _strike_file(descriptor, found) if stat.S_ISREG(os.fstat(descriptor).st_mode) else 0
+        facts = os.fstat(descriptor)
+        if stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
+            descriptor = _alone(path, descriptor)
+        return _strike_file(descriptor, found) if stat.S_ISREG(facts.st_mode) else 0
     finally:
         os.close(descriptor)
+
+
+def _alone(path: str, descriptor: int) -> int:
+    """A copy in the place of a file that has a second name: under that it may be a file of the user's."""
+    from sow.system import plain_file
+
+    copy = plain_file.create(f"{path}.copy", os.O_RDWR)
+    try:
+        while data := os.read(descriptor, CHUNK):
+            os.write(copy, data)
+        boundary.cross(f"replace {path}")
+        os.replace(f"{path}.copy", path)
+    except OSError:
+        os.close(copy)
+        raise
+    os.close(descriptor)
+    return copy
 
 
 def _strike_file(descriptor: int, needles: list[bytes]) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import os
 
 from sow.domain.crew_plan import desk_path, is_own, shown
+from sow.system import plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def digests(deck: Deck, name: str) -> dict[str, str]:
             where = place(deck, name, path)
             found |= {f"{shown(path)}/{rest}": each for rest, each in _files(where)} if os.path.isdir(where) else {}
             found |= {shown(path): where} if os.path.isfile(where) else {}
-    return {path: _digest(where) for path, where in sorted(found.items()) if not os.path.islink(where)}
+    made = {path: _digest(where) for path, where in sorted(found.items())}
+    return {path: digest for path, digest in made.items() if digest}
 
 
 def _files(folder: str) -> Iterable[tuple[str, str]]:
@@ -64,8 +66,13 @@ def _files(folder: str) -> Iterable[tuple[str, str]]:
 
 
 def _digest(path: str) -> str:
+    """The digest of a file; nothing for what is no regular file."""
     made = hashlib.sha256()
-    with open(path, "rb") as file:
+    try:
+        descriptor = plain_file.open_to_read(path)
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as file:
         while block := file.read(BLOCK):
             made.update(block)
     return made.hexdigest()
