@@ -49,6 +49,7 @@ class SupervisedRunner:
         "mark",
         "marks",
         "on_event",
+        "sealed",
         "seconds",
         "strike",
     )
@@ -66,6 +67,7 @@ class SupervisedRunner:
         on_event: Callable[[Event], str],
         strike: Callable[[Iterable[str]], object],
         among_others: bool = False,
+        sealed: bool = False,
     ) -> None:
         self.adapter = adapter
         self.files = files
@@ -76,6 +78,7 @@ class SupervisedRunner:
         self.mark = mark
         self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
         self.among_others = among_others  # whether one thread follows several
+        self.sealed = sealed  # for a judge: other agents can change neither what it is asked nor what it says
         self.seconds = 0.0
         self.gone = float("inf")  # when nobody of its family was there any more
         self.strike = strike  # told of files beyond the session's folder
@@ -94,14 +97,14 @@ class SupervisedRunner:
             boundary.cross(f"remove {call.report}")
             os.unlink(call.report)  # what an earlier turn left says nothing about this one
         try:
-            ending = yield from self._supervise(call, request, story)
+            ending = yield from self._supervise(call, request, prompt, story)
         finally:
             self.strike((*call.files, *((call.report,) if call.report else ())))
         for event in self.adapter.read_report(plain_file.read_text(call.report, MAX_REPORT)) if call.report else ():
             story.add(event)
         return ending
 
-    def _supervise(self, call: Call, request: Request, story: Story) -> Steps[Ending]:
+    def _supervise(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
         """The process itself, from its start until nothing of it is left."""
         own = (*self.adapter.capabilities.variables, *self.let_through)
         environment = worker_environment(self.environment, own=own, marks=self.marks)
@@ -116,6 +119,7 @@ class SupervisedRunner:
             limits=self.limits,
             stop_signal=self.adapter.capabilities.stop_signal,
             stop_group=self.adapter.capabilities.stop_group,
+            sealed=prompt.encode("utf-8", "replace") if self.sealed else None,
         )
         started = time.monotonic()
         try:

@@ -44,6 +44,7 @@ BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
 LATE = 24 * 3600  # seconds: a limit that ended earlier says nothing about the next try
 FARTHEST = 31 * 24 * 3600  # seconds: no limit of a plan lasts longer than a month
+JUDGED = "review"  # the first turn of every session whose last words we decide from
 GOING_ON = ("resume", "reminder")  # turns of a session that is there
 
 
@@ -282,6 +283,7 @@ class Seat:
             marks=self.marks(record),
             mark=record.session["mark"],
             among_others=self.crew.seen is not None,
+            sealed=record.session["turns"][0]["kind"] == JUDGED,
             on_event=lambda event: self._hear(event, record),
             strike=lambda paths: strike(record, turn, self.crew.environment, paths),
         )

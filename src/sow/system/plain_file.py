@@ -12,6 +12,7 @@ import stat
 
 from sow.system import boundary
 
+CHUNK = 1 << 20
 ANEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -24,6 +25,28 @@ def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
     except FileExistsError:
         os.unlink(path)
     return os.open(path, flags | ANEW, mode)
+
+
+def nameless(folder: str) -> int:
+    """A new file that has no name, so that no other process finds it by one; it lies on the disk of this folder."""
+    boundary.cross(f"create a file in {folder}")
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):  # macOS, or a file system that cannot: it has a name for a moment
+        path = f"{folder}/.{os.urandom(8).hex()}.tmp"
+        descriptor = create(path, os.O_RDWR | os.O_APPEND)
+        os.unlink(path)
+        return descriptor
+
+
+def copy(descriptor: int, path: str) -> None:
+    """Copy an open file from its beginning into a new one."""
+    position, target = 0, create(path)
+    boundary.cross(f"write {path}")
+    with open(target, "wb") as file:
+        while data := os.pread(descriptor, CHUNK, position):
+            file.write(data)
+            position += len(data)
 
 
 def write(path: str, text: str) -> None:
