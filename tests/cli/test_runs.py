@@ -152,6 +152,7 @@ from sow.store.home import find
 home = find(option=sys.argv[1], environment={}, cwd="/")
 if "deaf" in sys.argv:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with home.claim("run", purpose="running a plan") as claim:
     claim.work_on("20260921-143320-ab12")
     if "lie" in sys.argv:

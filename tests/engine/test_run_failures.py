@@ -134,6 +134,19 @@ def test_a_limit_pauses_its_executor_only(harbour: Harbour) -> None:
     assert harbour.journal("limit")[0]["t"] < other["t"] < resume["t"]
 
 
+@pytest.mark.parametrize("seconds", [-4_000_000_000, -90_000, 10**15])
+def test_an_absurd_end_of_a_limit_ends_no_run(harbour: Harbour, seconds: int) -> None:
+    """A limit that ends before 1970, long ago or in another age is waited for like any other (F79)."""
+    harbour.simulated("busy", "researcher", [{"limit": seconds}], DONE)
+    harbour.plan({"agent": "researcher"}, "Second")
+    result = harbour.run("--max-wait", "10s")
+    assert result.code == 4, result
+    assert harbour.task("020")["status"] == "completed"
+    (limit,) = harbour.journal("limit")
+    assert 0 < limit["until"] - time.time() < 32 * 24 * 3600
+    assert harbour.repo.sow("agent", "resume", "010", "Go on").code == 0
+
+
 def test_a_pause_holds_for_every_task_of_its_executor(harbour: Harbour) -> None:
     """Nothing else starts with an executor that has reached its limit."""
     harbour.simulated("busy", "implementer", [{"limit": 600}])

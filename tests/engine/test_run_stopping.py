@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 
@@ -20,9 +21,9 @@ def begin(harbour: Harbour, *words: str) -> subprocess.Popen[bytes]:
     return run
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_turns(harbour: Harbour, number: int) -> None:
-    """Ctrl-C or SIGTERM ends every turn, exit 130, and the same command goes on in the same run and session."""
+    """Each of these signals ends every turn, exit 130, and the same command goes on in the same run and session."""
     harbour.act("implementer-010-1", SLOW)
     harbour.plan("First", "Second < 1")
     run = begin(harbour)
@@ -135,6 +136,38 @@ def test_who_holds_the_project_is_said_first(harbour: Harbour, trouble: str) -> 
     assert harbour.run("--dry-run").code == (0 if trouble == "plan" else 2)
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=300)
+
+
+def test_a_stopped_run_is_ended(harbour: Harbour) -> None:
+    """`sow runs stop` ends a run that Ctrl-Z stopped: it is waked up to end its turns (F86)."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    run = begin(harbour)
+    run.send_signal(signal.SIGSTOP)
+    try:
+        assert "has ended" in harbour.repo.ok("runs", "stop").out
+    finally:
+        run.send_signal(signal.SIGCONT)
+    run.communicate(timeout=300)
+    assert run.returncode == 130
+    assert harbour.alive() == []
+
+
+def test_a_run_that_ignores_ctrl_c_is_ended(harbour: Harbour) -> None:
+    """`sow runs stop` ends a run that a script started with `&`, which makes it ignore Ctrl-C (C7)."""
+    harbour.act("implementer-010-1", SLOW)
+    harbour.plan("First")
+    script = f"{SOW} run plan.yaml >{harbour.folder}/said 2>&1 &\nwait $!\necho ended $?\n"
+    shell = subprocess.Popen(
+        ["sh", "-c", script], cwd=harbour.repo.root, env=harbour.repo.environment, stdout=subprocess.PIPE
+    )
+    wait_for(lambda: (harbour.folder / "implementer-010-1.cwd").exists())
+    try:
+        assert "has ended" in harbour.repo.ok("runs", "stop").out
+    finally:
+        for pid in harbour.alive() if shell.poll() is None and not harbour.has_happened("run_ended") else ():
+            os.kill(pid, signal.SIGKILL)
+    assert shell.communicate(timeout=300)[0] == b"ended 130\n"
 
 
 def test_sow_runs_stop(harbour: Harbour) -> None:

@@ -6,6 +6,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Command
 from sow.domain.advice import END_LEFT
+from sow.domain.task import ENDED_STATUSES
 from sow.engine.idle import look
 from sow.engine.standpoint import Standpoint
 from sow.errors import SowError
@@ -24,6 +25,7 @@ def doctor(context: Context, *, json: bool) -> int:
     findings = examine(context.home, context.cwd)
     findings += examine_layers(context)
     findings += _idle(context)
+    findings += _leftovers(context)
     more, executors = examine_executors(context)
     findings += more
     problems = sum(each["state"] == "problem" for each in findings)
@@ -55,6 +57,25 @@ def _idle(context: Context) -> list[dict[str, str]]:
         (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
     ]
     return [{"state": "warning", "what": what, "hint": hint} for what, hint in said]
+
+
+def _leftovers(context: Context) -> list[dict[str, str]]:
+    """Worktrees of ended tasks that a killed run left; a run that goes on removes its own."""
+    from sow.engine.pruning import leftovers
+
+    try:
+        home = context.home()
+        known, _ = desks.load_all(home, projects.load(home))
+    except SowError:
+        return []
+    statuses = {task["id"]: task["status"] for _, task in known if task["status"] in ENDED_STATUSES}
+    left = leftovers(home, statuses) if home.claimant("run") is None else []
+    found = []
+    for name in left:
+        task = name.partition("-")[0]
+        what = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
+        found.append({"state": "warning", "what": what, "hint": "remove it: sow salvage prune --older-than 0s"})
+    return found
 
 
 COMMANDS = (

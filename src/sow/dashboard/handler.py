@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sow.dashboard.server import Listener
 
 IDLE = 75.0  # between two requests
+IDLE_IN_A_CROWD = 5.0
 WHOLE = 10.0  # for all of a request, from its first byte
 SENDING = 60.0
 LINGER = 1.0
@@ -61,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
             self._linger()
 
     def _read_head(self) -> bool:
-        self.patience.within(IDLE)
+        self.patience.within(IDLE_IN_A_CROWD if self.server.crowd.is_large else IDLE)
         if not self.reader.peek(1):
             return False
         self.patience.within(WHOLE)

@@ -12,6 +12,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from sow.dashboard import access, asset
 from sow.dashboard.access import Access
 from sow.dashboard.complaint import complain
+from sow.dashboard.crowd import Crowd
 from sow.dashboard.handler import Handler
 from sow.dashboard.kept_replies import KeptReplies
 from sow.dashboard.turnstile import Turnstile
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 ADDRESS = "127.0.0.1"
 PORT = 7690
 TRIES = 50
-MOST_CONNECTIONS = 200
 MOST_FEEDS = 64
 
 
@@ -50,7 +50,7 @@ class Listener(ThreadingMixIn, TCPServer):
         self.making = threading.Lock()
         self.turnstile = Turnstile()
         self.kept = KeptReplies()
-        self.connections: set[socket.socket] = set()
+        self.crowd = Crowd(_is_foreign)
         self.feeds = 0
         super().__init__((ADDRESS, port), Handler)
 
@@ -68,18 +68,13 @@ class Listener(ThreadingMixIn, TCPServer):
 
     def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Give a connection its thread; one too many is closed at once."""
-        with self.guarding:
-            welcome = len(self.connections) < MOST_CONNECTIONS
-            if welcome:
-                self.connections.add(request)
-        if welcome:
+        if self.crowd.admit(request):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
-        with self.guarding:
-            self.connections.discard(request)
+        self.crowd.leave(request)
         super().shutdown_request(request)
 
     def enter(self) -> bool:
@@ -97,9 +92,8 @@ class Listener(ThreadingMixIn, TCPServer):
     def hang_up(self) -> None:
         """Close every connection."""
         self.stopping.set()
-        with self.guarding:
-            for each in self.connections:
-                _shut(each)
+        for each in self.crowd.all():
+            _shut(each)
         if self.made_facts is not None:
             self.made_facts.close()
 
@@ -188,6 +182,16 @@ def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
             if error.errno != errno.EADDRINUSE:
                 raise Failed(f"cannot listen on port {port}: {error.strerror}", "give another: --port 8000") from None
     raise SowError(f"the ports {wanted} to {last} are all in use", "give another: --port 8000")
+
+
+def _is_foreign(connection: socket.socket) -> bool:
+    """Whether another user of this machine is at the other end; one that hung up already counts as such."""
+    from sow.system import socket_owner  # here, because it is asked only when there are many
+
+    try:
+        return socket_owner.is_foreign(connection.getpeername(), connection.getsockname())
+    except OSError:
+        return True
 
 
 def _shut(connection: socket.socket) -> None:

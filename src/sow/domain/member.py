@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A doer works and says so; verifying, failing and ending belong to the Executor and the verifier.
 DOER_MOVES = frozenset({"review", "block", "submit", "rework"})
+GONE = "0" * 64  # the digest of an output that was there once
 AT_WORK = ("working", "completion_drive_review")
 
 

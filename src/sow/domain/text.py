@@ -20,6 +20,13 @@ def line(value: str, what: str, limit: int = 200) -> str:
     return stripped
 
 
+def one_line(value: str) -> str:
+    """Any text on one line: a line break or another character that cannot be seen becomes its escape, such as \\n."""
+    if value.isprintable():
+        return value
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
+
+
 def text(value: str, what: str, limit: int = MAX_TEXT) -> str:
     """A longer text; control characters are made harmless where it is written."""
     _decodable(value, what)

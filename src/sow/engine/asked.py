@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from sow.engine.gathering import Gathering
 from sow.engine.place import Place
 from sow.store import sessions
-from sow.system import linked
+from sow.system import linked, plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +72,9 @@ def _is_resolved(place: Place) -> bool:
 
 
 def _has_two_sides(path: str) -> bool:
-    if os.path.islink(path) or not os.path.isfile(path):
+    try:
+        descriptor = plain_file.open_to_read(path)
+    except OSError:
         return False
-    with open(path, "rb") as file:
+    with open(descriptor, "rb") as file:
         return any(line.startswith(CONFLICT) for line in file)

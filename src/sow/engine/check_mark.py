@@ -43,7 +43,7 @@ class CheckMark:
 def sweep_left(folder: str) -> int:
     """End what is left of every check below a folder whose runner is dead; returns how many processes there were."""
     marks = [f"{place}/{name}" for place, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
-    return sum(_sweep(path) for path in marks)
+    return sum(_sweep(path) for path in marks if os.path.isfile(path) and not os.path.islink(path))
 
 
 def _sweep(path: str) -> int:

@@ -8,7 +8,7 @@ import time
 from sow.domain import command_line
 from sow.engine.check_mark import CheckMark
 from sow.errors import SowError
-from sow.system import clock, process
+from sow.system import clock, plain_file, process
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
@@ -101,10 +101,7 @@ def _unheard(line: str) -> None:
 
 def said(out: str, err: str) -> str:
     """All that a command said, as far as we keep it."""
-    parts = []
-    for path in (out, err):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            parts.append(file.read(process.MAX_LINE))
+    parts = [plain_file.read_text(path, process.MAX_LINE) for path in (out, err)]
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
 
 

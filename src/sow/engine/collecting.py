@@ -10,10 +10,10 @@ import os
 
 from sow.engine.differences import changed_paths
 from sow.engine.gathering import Gathering
-from sow.engine.pins import Pins, commits_in
+from sow.engine.pins import LARGEST, Pins, commits_in
 from sow.engine.place import INDEX, Place
 from sow.errors import SowError
-from sow.system import linked
+from sow.system import linked, plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,8 +196,5 @@ def collect(place: Place, pins: Pins, *, name: str, branch: str, base: str, mess
 
 
 def _last_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()[-1]
-    except (OSError, IndexError):
-        return ""
+    lines = plain_file.read_text(path, LARGEST).splitlines()
+    return lines[-1] if lines else ""

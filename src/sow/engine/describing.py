@@ -102,6 +102,7 @@ class Describing:
             mark=self.mark,
             on_event=self._hear,
             strike=lambda paths: self._strike(folder, paths),
+            sealed=True,
         )
         request = self._request(folder)
         executor = Executor(self.executor.name, self.adapter, runner, self.binary)

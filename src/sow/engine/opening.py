@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sow.domain.task import ENDED_STATUSES
 from sow.engine.check_mark import sweep_left
 from sow.engine.merging import Integration
+from sow.engine.pruning import leftovers, sweep
 from sow.engine.recovery import is_needed, recover
 from sow.engine.repository import Repository
 from sow.engine.ship import Isolation, Ship
@@ -104,7 +106,18 @@ def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, st
             with home.claim(f"task-{desk.id}", purpose="recovery"):
                 said += recover(desk, environment)
         said += _repaired(desk, project["project_id"])
-    return said
+    return said + _swept(home, project)
+
+
+def _swept(home: Home, project: ProjectState) -> list[str]:
+    """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
+    known = desks.load_all(home, project)[0]
+    ended = {task["id"] for _, task in known if task["status"] in ENDED_STATUSES and not home.holder(task["id"])}
+    if not leftovers(home, ended):
+        return []
+    done = sweep(home, ended)
+    said = [f"removed worktree {name}, which an earlier run left" for name in done.dropped]
+    return said + [f"worktree {name} of an earlier run stays: {why}" for name, why in done.kept.items()]
 
 
 def _repaired(desk: Desk, project_id: str) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import re
 
 from sow.errors import Failed
+from sow.system import linked, plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,9 +108,8 @@ def _stashed(log: str, branch: str) -> list[str]:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return ""
+        return plain_file.read(path, LARGEST).decode("utf-8", "replace")
     except OSError as error:
+        if error.errno in linked.NO_FILE:
+            return ""
         raise Failed(f"cannot read {path}: {error.strerror}", "mend that and run the command again") from None

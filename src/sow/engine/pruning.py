@@ -52,6 +52,20 @@ def prune(
     return pruning.done
 
 
+def sweep(home: Home, ended: Collection[str]) -> Pruned:
+    """Remove the worktrees of ended tasks that a killed run left, where they are clean and their work is pinned."""
+    repository = Repository(home)
+    with repository.held():
+        pruning = _Pruning(repository, 0, frozenset(ended), unmerged=False, dry_run=False)
+        pruning.task_worktrees()
+    return pruning.done
+
+
+def leftovers(home: Home, ended: Collection[str]) -> list[str]:
+    """The worktrees of ended tasks and of their judges that are still there."""
+    return [name for name in list_folder(f"{home.sow}/local/worktrees") if name.removesuffix(JUDGE) in ended]
+
+
 class _Pruning:
     """One pruning: worktrees first, then pins, then the branches that are safe without them."""
 
@@ -79,10 +93,8 @@ class _Pruning:
 
     def task_worktrees(self) -> None:
         """Remove the worktrees of ended tasks and of their judges."""
-        for name in list_folder(f"{self.repository.home.sow}/local/worktrees"):
+        for name in leftovers(self.repository.home, self.ended):
             task = name.removesuffix(JUDGE)
-            if task not in self.ended:
-                continue
             place = Place(self.repository, task)
             run = parts_of(place.branch())[0] or UNKNOWN_RUN
             worktrees = Worktrees(self.repository.home, run, repository=self.repository)

@@ -8,7 +8,7 @@ import time
 from sow.engine.steps import SOON, drive
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
-from sow.system import boundary, process
+from sow.system import boundary, plain_file, process
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
@@ -49,6 +49,7 @@ class SupervisedRunner:
         "mark",
         "marks",
         "on_event",
+        "sealed",
         "seconds",
         "strike",
     )
@@ -66,6 +67,7 @@ class SupervisedRunner:
         on_event: Callable[[Event], str],
         strike: Callable[[Iterable[str]], object],
         among_others: bool = False,
+        sealed: bool = False,
     ) -> None:
         self.adapter = adapter
         self.files = files
@@ -76,6 +78,7 @@ class SupervisedRunner:
         self.mark = mark
         self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
         self.among_others = among_others  # whether one thread follows several
+        self.sealed = sealed  # for a judge: other agents can change neither what it is asked nor what it says
         self.seconds = 0.0
         self.gone = float("inf")  # when nobody of its family was there any more
         self.strike = strike  # told of files beyond the session's folder
@@ -87,21 +90,21 @@ class SupervisedRunner:
 
     def steps(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
         """The same step by step, so that one thread can follow many."""
-        _write_private(self.files.prompt, prompt)
+        plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
-            _write_private(path, text)
+            plain_file.write(path, text)
         if call.report and os.path.lexists(call.report):
             boundary.cross(f"remove {call.report}")
             os.unlink(call.report)  # what an earlier turn left says nothing about this one
         try:
-            ending = yield from self._supervise(call, request, story)
+            ending = yield from self._supervise(call, request, prompt, story)
         finally:
             self.strike((*call.files, *((call.report,) if call.report else ())))
-        for event in self.adapter.read_report(_read_report(call.report)) if call.report else ():
+        for event in self.adapter.read_report(plain_file.read_text(call.report, MAX_REPORT)) if call.report else ():
             story.add(event)
         return ending
 
-    def _supervise(self, call: Call, request: Request, story: Story) -> Steps[Ending]:
+    def _supervise(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
         """The process itself, from its start until nothing of it is left."""
         own = (*self.adapter.capabilities.variables, *self.let_through)
         environment = worker_environment(self.environment, own=own, marks=self.marks)
@@ -116,6 +119,7 @@ class SupervisedRunner:
             limits=self.limits,
             stop_signal=self.adapter.capabilities.stop_signal,
             stop_group=self.adapter.capabilities.stop_group,
+            sealed=prompt.encode("utf-8", "replace") if self.sealed else None,
         )
         started = time.monotonic()
         try:
@@ -129,8 +133,7 @@ class SupervisedRunner:
         return Ending(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
 
     def _follow(self, child: process.Child, story: Story, log: process.Log) -> Steps[None]:
-        boundary.cross(f"create {self.files.readable}")
-        readable = os.open(self.files.readable, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
             for event in read(line):
@@ -155,19 +158,3 @@ class SupervisedRunner:
         finally:
             log.close()
             os.close(readable)
-
-
-def _read_report(path: str) -> str:
-    """A file that a CLI left, as far as it has a sane size; a missing one says nothing."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_REPORT)
-    except OSError:
-        return ""
-
-
-def _write_private(path: str, text: str) -> None:
-    boundary.cross(f"write {path}")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Steps = Generator[Any, str, T]  # yields SOON, or nothing
 
-STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 SOON = True  # what a step yields that waits for nothing but a step of the others
 SHORTEST = 0.005
 LONGEST = 0.1

@@ -18,6 +18,7 @@ from sow.executors.registry import adapter as find_adapter
 from sow.executors.settings import program
 from sow.executors.story import Story
 from sow.store import bounds, sessions
+from sow.store.home import STRUCK
 from sow.store.litter import Litter
 from sow.system import clock, identity, redaction
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 # tries are theirs, so it is the time of nothing but tries that counts.
 BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
+LATE = 24 * 3600  # seconds: a limit that ended earlier says nothing about the next try
+FARTHEST = 31 * 24 * 3600  # seconds: no limit of a plan lasts longer than a month
+JUDGED = "review"  # the first turn of every session whose last words we decide from
 GOING_ON = ("resume", "reminder")  # turns of a session that is there
 
 
@@ -57,6 +61,12 @@ def refuse_steered(crew: Crew, executor: ExecutorConfig, adapter: Adapter) -> No
             f"{executor.name} would obey {' and '.join(steering)} of this repository",
             f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
         )
+
+
+def plausible(moment: int) -> int:
+    """When a limit ends, in seconds since 1970: 0 for a moment that is long past, at most a month from now."""
+    now = int(time.time())
+    return min(moment, now + FARTHEST) if moment > now - LATE else 0
 
 
 class Seat:
@@ -273,14 +283,16 @@ class Seat:
             marks=self.marks(record),
             mark=record.session["mark"],
             among_others=self.crew.seen is not None,
+            sealed=record.session["turns"][0]["kind"] == JUDGED,
             on_event=lambda event: self._hear(event, record),
             strike=lambda paths: strike(record, turn, self.crew.environment, paths),
         )
 
     def _clean(self, outcome: Outcome) -> Outcome:
-        """The outcome in words that may be kept and shown: limits by their names, and no secret."""
+        """The outcome in words that may be kept and shown: limits by their names and with a sane end, and no secret."""
         if outcome.kind == "timeout":
             outcome.reason = self.crew.stopped_by(outcome.reason)
+        outcome.reset_at = plausible(outcome.reset_at)
         values = redaction.secrets(self.crew.environment, self.let_through())
         outcome.reason = redaction.redact_text(outcome.reason, values)
         outcome.text = redaction.redact_text(outcome.text, values)
@@ -294,6 +306,7 @@ class Seat:
             "SOW_ROOT": self.crew.home.root,
             "SOW_DESK": self.desk.folder,
             "SOW_RUN": f"{self.desk.id}/{record.session['number']}",
+            STRUCK: " ".join(self._secrets()),
             **self.desk.marks(),
             **self._identity(),
         }

@@ -191,4 +191,4 @@ def _cut_off(job: TaskJob, result: Result) -> Ended | None:
 def until_of(outcome: Outcome) -> float:
     """When an executor that may not go on now is tried again."""
     wait = LIMITED if outcome.kind == "limited" else OVERLOADED
-    return float(outcome.reset_at) if outcome.reset_at else time.time() + wait
+    return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait

@@ -87,7 +87,7 @@ def workplace(home: Home, cwd: str) -> Home:
         where = checkout.at(folder)
         if where is not None:
             same = os.path.realpath(where.common) == os.path.realpath(home.checkout.common)
-            return Home(where) if same else home
+            return Home(where, environment=home.environment) if same else home
         folder = os.path.dirname(folder)
     return home
 

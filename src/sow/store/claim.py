@@ -31,7 +31,7 @@ class Claim:
         self.holder = b""
 
     def __enter__(self) -> Claim:
-        descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
+        descriptor = self._open()
         give_up = time.monotonic() + PATIENCE
         while not try_lock(descriptor, self.path):
             if time.monotonic() > give_up:
@@ -50,6 +50,16 @@ class Claim:
             raise failure("claim", self.path, error) from None
         self.descriptor = descriptor
         return self
+
+    def _open(self) -> int:
+        """The claim's file; one with a second name, which may be a file of the user's, loses this one if it is free."""
+        descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
+        if os.fstat(descriptor).st_nlink < 2 or not try_lock(descriptor, self.path):
+            return descriptor
+        counted(f"remove {self.path}")
+        os.unlink(self.path)
+        os.close(descriptor)
+        return open_lock(self.path, os.O_RDWR | os.O_CREAT)
 
     def work_on(self, run: str) -> None:
         """Name the run that is worked on, for those who look at it: a claim of runs is had for other work too."""

@@ -260,9 +260,15 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
     """Add a text in one write, so that entries of parallel writers never mix."""
     try:
-        descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
         try:
-            if not os.fstat(descriptor).st_size:  # new, or left by somebody who died here: its name may not be durable
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
+            if facts.st_nlink > 1:  # under its second name it may be a file that is not ours
+                replace_file(disk, path, read_text(disk, path, facts.st_size, torn=True) + text, durable=durable)
+                return
+            if not facts.st_size:  # new, or left by somebody who died here: its name may not be durable
                 sync_folder(disk, os.path.dirname(path))
             write_all(disk, descriptor, text.encode("utf-8"))
             if durable:

@@ -25,7 +25,7 @@ def path(desk: Desk, number: int) -> str:
 
 def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
     """Write the next feedback file, and say where it is; the same words again, after a crash, are the same file."""
-    words = harmless(text).strip()
+    words = harmless(desk.home.struck(text)).strip()
     number = max(numbers(desk), default=0)
     if not number or not _is_said(desk, number, by=harmless(by), iteration=iteration, text=words):
         number += 1
@@ -66,7 +66,7 @@ def read(desk: Desk) -> list[dict[str, str]]:
 
 def is_about(desk: Desk, text: str, iteration: int) -> bool:
     """Whether this very text was said about an iteration."""
-    wanted = (str(iteration), harmless(text).strip())
+    wanted = (str(iteration), harmless(desk.home.struck(text)).strip())
     return any((each["iteration"], each["text"]) == wanted for each in read(desk))
 
 

@@ -19,7 +19,7 @@ from sow.store.disk import (
     sync_folder,
 )
 from sow.store.lock import Lock
-from sow.system import checkout
+from sow.system import checkout, redaction
 from sow.system.checkout import Checkout
 
 TYPE_CHECKING = False
@@ -28,16 +28,19 @@ if TYPE_CHECKING:
 
     from sow.store.holder import Holder
 
+STRUCK = "SOW_STRUCK"  # names of more variables that are secret, which a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
 
 
 class Home:
     """One checkout with its .sow/ folder; every path of ours comes from here."""
 
-    __slots__ = ("checkout", "disk", "real", "root", "unkept")
+    __slots__ = ("checkout", "disk", "environment", "needles", "real", "root", "unkept")
 
-    def __init__(self, where: Checkout, disk: Disk | None = None) -> None:
+    def __init__(self, where: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None) -> None:
         self.checkout = where
+        self.environment = environment or {}  # its secrets are struck out of every text that is written
+        self.needles: list[bytes] | None = None
         self.root = where.root
         self.disk = disk or Disk()
         self.real: set[str] = set()  # folders that were looked at before reading: no link among them
@@ -99,6 +102,18 @@ class Home:
         while len(folder) > len(self.root):
             refuse_link(folder)
             folder = os.path.dirname(folder)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the environment has secrets that must not get into a file."""
+        if self.needles is None:
+            named = self.environment.get(STRUCK, "").split()
+            self.needles = redaction.needles(redaction.secrets(self.environment, named))
+        return bool(self.needles)
+
+    def struck(self, text: str) -> str:
+        """The text without the secrets of the environment; every text of a person or an agent passes here."""
+        return redaction.struck_text(text, self.needles or []) if self.has_secrets else text
 
     def kept(self, owner: str) -> str:
         """A folder for what git cannot switch, stash or clean away."""
@@ -163,7 +178,7 @@ def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
                 f"{source} is {root}, which is not the root of a git repository", "give the folder that holds .git"
             )
         where = found
-    home = Home(where)
+    home = Home(where, environment=environment)
     if os.path.lexists(home.sow):
         refuse_link(home.sow)
     return home

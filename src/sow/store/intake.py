@@ -164,10 +164,10 @@ def _apply(home: Home, project: ProjectState, each: Difference, where: str, acto
         gone, _ = task_rules.move(loaded["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
         desk.save(loaded, gone, project["project_id"])
         return
-    home.replace(desk.description_path, each.wanted.description)
+    home.replace(desk.description_path, home.struck(each.wanted.description))
     kept = {key: value for key, value in loaded["task"].items() if key not in rules.FIELDS}
     changed: Task = {**kept, **each.wanted.fields, "source": _source(each.wanted), "updated_at": now}  # type: ignore[typeddict-item]
-    desk.save(loaded, changed, project["project_id"])
+    desk.save(loaded, {**changed, "name": home.struck(changed["name"])}, project["project_id"])
 
 
 def _source(wanted: Wanted) -> dict[str, str]:

@@ -28,7 +28,8 @@ def render(entry: LogEntry) -> str:
 
 
 def append(home: Home, path: str, entry: LogEntry) -> None:
-    """Add one entry; entries of parallel writers never mix."""
+    """Add one entry without secrets; entries of parallel writers never mix."""
+    entry = {**entry, "text": home.struck(entry["text"])}
     state.check({**entry, "text": harmless(entry["text"]).strip("\n")}, "log entry", validate)
     home.append(path, render(entry))
 

@@ -18,7 +18,7 @@ def path(home: Home) -> str:
 def add(home: Home, text: str, *, by: str, now: str) -> str:
     """Append one memory, and say where it is."""
     home.folder("project", "context")
-    body = "\n".join(f"\\{line}" if _marked(line) else line for line in harmless(text).strip().split("\n"))
+    body = "\n".join(f"\\{line}" if _marked(line) else line for line in harmless(home.struck(text)).strip().split("\n"))
     home.append(path(home), f"\n{HEAD}{now} · {harmless(by)}\n\n{body}\n")
     return home.relative(path(home))
 

@@ -141,6 +141,7 @@ def save(desk: AnyDesk, session: NoteSession, owner: str) -> None:
     """Replace the file, and keep a copy."""
     shown = desk.home.relative(desk.notes_path)
     make_folders(desk.home.disk, desk.folder, ("completion_drive",))
+    state.strike(desk.home, session)
     state.check(session, shown, validate)
     text = json_text.dump(session)
     desk.home.replace(desk.notes_path, text)

@@ -99,7 +99,7 @@ def create(home: Home, *, project_id: str, name: str, description: str, phases: 
         "schema_version": VERSION,
         "revision": 0,
         "project_id": project_id,
-        "name": name,
+        "name": home.struck(name),
         "description": description,
         "branch": branch,
         "phases": phases,

@@ -7,9 +7,8 @@ from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.wording import DETAILS
 from sow.store import feedback, log, notes, restoring, sessions
 from sow.store import project as projects
-from sow.store.disk import counted
 from sow.store.repair import load_or_repair
-from sow.system import clock
+from sow.system import clock, plain_file
 from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
@@ -249,19 +248,12 @@ def last_words(desk: Desk, task: Task) -> str:
 
 def keep_output(folder: str, command: str, tail: str) -> None:
     """Keep the end of what a failed command said, for the feedback."""
-    path = _output_path(folder, command)
-    counted(f"write {path}")
-    with open(path, "w", encoding="utf-8", errors="replace") as file:
-        file.write(tail)
+    plain_file.write(_output_path(folder, command), tail)
 
 
 def output_of(folder: str, command: str) -> str:
     """The end of what a command said when it failed last."""
-    try:
-        with open(_output_path(folder, command), encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
+    return plain_file.read_text(_output_path(folder, command), MOST_FEEDBACK)
 
 
 def _output_path(folder: str, command: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sow.errors import InvalidFile
 from sow.store import state
 from sow.store.disk import PrivateDisk, counted, failure, replace_file
 from sow.store.schema import VERSION
@@ -161,7 +162,8 @@ def final_text(desk: Desk, task: Task) -> str:
 def last_words(record: Record) -> str:
     """What was said last in a session, as far as it is kept."""
     for turn in reversed(record.session["turns"]):
-        path = record.file(turn["number"], "txt")
-        if os.path.isfile(path):
-            return record.desk.home.read(path)
+        try:
+            return record.desk.home.read(record.file(turn["number"], "txt"))
+        except (FileNotFoundError, InvalidFile):  # not said, or something else was put there
+            continue
     return ""

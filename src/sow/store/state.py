@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     Validate = Callable[[Any, str], None]
 
+PROSE = frozenset(
+    {
+        "abandoned_reason", "answer", "context", "criteria", "description", "escalation_reason", "evidence", "feedback",
+        "missing_evidence", "pending_answer", "question", "reason", "resolution", "review_feedback", "text",
+    }
+)  # fmt: skip
 MOST_REMEMBERED = 2 << 20  # characters of text
 
 
@@ -112,9 +118,21 @@ def read(home: Home, path: str, validate: Validate) -> dict[str, Any]:
     return parse(home.read(path, yaml_text.MAX_BYTES), home.relative(path), validate)
 
 
+def strike(home: Home, data: Any, *, prose: bool = False) -> None:
+    """Strike the secrets out of all fields of the data that hold prose; names, paths and commands stay."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, each in list(pairs) if home.has_secrets else ():
+        is_prose = key in PROSE if isinstance(data, dict) else prose
+        if isinstance(each, (dict, list)):
+            strike(home, each, prose=is_prose)
+        elif is_prose and isinstance(each, str):
+            data[key] = home.struck(each)
+
+
 def render(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
     """The text of the next revision, which must follow the schema."""
     data["revision"] = data.get("revision", 0) + 1
+    strike(home, data)
     check(data, home.relative(path), validate)
     text = yaml_text.dump(data)
     CHECKED.add(text, validate, data)  # it is read back soon, if at all

@@ -126,12 +126,13 @@ def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
     home = desk.home
     parent = home.folder("project", "phases", desk.phase, "tasks")
     aside = Desk(home, desk.phase, f".new.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    task = {**task, "name": home.struck(task["name"])}
     loaded: TaskState = {"schema_version": VERSION, "revision": 0, "task": task}
     state.check({**loaded}, f"task {task['id']}", validate)
     text = state.render(home, desk.state_path, {**loaded}, validate)
     try:
         home.disk.make_folder(aside.folder)
-        write_new(home.disk, aside.description_path, description)
+        write_new(home.disk, aside.description_path, home.struck(description))
         write_new(home.disk, aside.state_path, text)
         sync_folder(home.disk, aside.folder)
         home.disk.replace(aside.folder, desk.folder)
@@ -287,7 +288,7 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
             rules.check_dependencies(task, wanted, {each["id"]: each["depends_on"] for _, each in known})
             changed["depends_on"] = list(dict.fromkeys(wanted))
         elif field == "name":
-            changed["name"] = value
+            changed["name"] = home.struck(value)
         elif field == "priority":
             changed["priority"] = value
         elif field == "assigned_agent":

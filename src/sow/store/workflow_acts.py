@@ -125,13 +125,13 @@ def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Chang
 
 
 def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> Changed:
-    """Write down what an agent has handed out; what changed gets the next version."""
+    """Write down what an agent has handed out; what changed, or is not there any more, gets the next version."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
         known = {each["path"]: each for each in member["outputs"]}
         now = clock.now()
-        for path, digest in digests.items():
+        for path, digest in {**dict.fromkeys(known, rules.GONE), **digests}.items():
             old = known.get(path)
             if old is None or old["digest"] != digest:
                 known[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
@@ -187,9 +187,25 @@ def send_back(home: Home, name: str, feedback: str) -> Changed:
         return opened.save(name, {**back, "rounds": 0, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]})
 
 
+def reopen(home: Home, name: str, paths: Iterable[str]) -> Changed:
+    """A verified agent whose outputs somebody changed goes back to work; it counts as a round that was not passed."""
+    changed = ", ".join(paths)
+    feedback = (
+        f"After your work was verified, these outputs changed: {changed}. Make them right, and hand them in again."
+    )
+    with home.lock():
+        opened = Opened(home)
+        member = opened.member(name)
+        back = rules.moved(name, member, "working", clock.now())
+        return opened.save(
+            name, {**back, "rounds": member["rounds"] + 1, "tries": 0, "feedback": feedback[:MOST_FEEDBACK]}
+        )
+
+
 def _keep_round(desk: MemberDesk, result: VerificationResults) -> None:
     """The round's own file."""
     path = desk.round_path(result["round"])
+    state.strike(desk.home, result)
     state.check(result, desk.home.relative(path), validate_results)
     desk.make_folder("verification_history")
     desk.home.replace(path, json_text.dump(result))

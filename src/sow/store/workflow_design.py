@@ -55,7 +55,7 @@ def new(home: Home, name: str, summary: str) -> WorkflowFolder:
         }
         folder.make_folder("agents")
         if summary or not os.path.lexists(folder.summary_path(name)):
-            folder.write(folder.summary_path(name), summary)
+            folder.write(folder.summary_path(name), home.struck(summary))
         folder.save({"schema_version": VERSION, "revision": 0, "workflow": workflow})
     return folder
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 TICK = 0.05
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Farewell:
@@ -26,7 +26,7 @@ class Farewell:
         self.stops: set[threading.Event] = set()
 
     def watch(self) -> None:
-        """Leave on Ctrl-C and SIGTERM from now on, also while a thread waits for input that never comes."""
+        """Leave on Ctrl-C and its kin from now on, also while a thread waits for input that never comes."""
         for number in SIGNALS:
             signal.signal(number, self._leave)
 

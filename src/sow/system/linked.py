@@ -6,12 +6,14 @@ the two can be lost while the other, and the work, is still there.
 
 from __future__ import annotations
 
+import errno
 import os
 
 from sow.errors import Failed
-from sow.system import boundary
+from sow.system import boundary, plain_file
 
 POINTER = "gitdir: "
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)  # missing, or something else
 INITIALISING = "initializing"  # git's own word in the lock of a worktree that it has not finished
 # What an unfinished operation leaves in a git folder, and the command that knows it.
 UNDER_WAY = {
@@ -96,7 +98,7 @@ def write(path: str, text: str, *, aside: str = "") -> None:
     boundary.cross(f"write {path}")
     aside = aside or f"{path}.sow"
     try:
-        with open(aside, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(plain_file.create(aside, mode=0o666), "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
         os.replace(aside, path)
     except OSError as error:
@@ -107,7 +109,7 @@ def copy(source: str, target: str) -> None:
     """Copy one of git's files as a whole, with its time: git tells by an index's time which entries it may trust."""
     boundary.cross(f"copy to {target}")
     try:
-        with open(source, "rb") as old, open(f"{target}.sow", "wb") as new:
+        with open(source, "rb") as old, open(plain_file.create(f"{target}.sow", mode=0o666), "wb") as new:
             while data := old.read(1 << 20):
                 new.write(data)
             facts = os.fstat(old.fileno())
@@ -132,9 +134,8 @@ def remove(path: str) -> bool:
 def line(path: str) -> str:
     """The first line of one of git's small files; nothing where it is not there."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(8192).rstrip("\n")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return ""
+        return plain_file.read(path, 8192).partition(b"\n")[0].decode("utf-8", "surrogateescape")
     except OSError as error:
+        if error.errno in NO_FILE:
+            return ""
         raise Failed(f"cannot read {path}: {error.strerror}", "mend that and run the command again") from None

@@ -53,13 +53,18 @@ class Peer:
             os.close(self.descriptor)
 
     def interrupt(self) -> None:
-        """Send what Ctrl-C sends, to this process only."""
+        """Send what Ctrl-C sends, to this process only; one that ignores that gets SIGTERM, a stopped one goes on."""
         import signal
 
-        if self.descriptor >= 0:
-            signal.pidfd_send_signal(self.descriptor, signal.SIGINT)
-        else:
-            os.kill(self.pid, signal.SIGINT)
+        for number in (signal.SIGTERM if _ignores(self.pid, signal.SIGINT) else signal.SIGINT, signal.SIGCONT):
+            try:
+                if self.descriptor >= 0:
+                    signal.pidfd_send_signal(self.descriptor, number)
+                else:
+                    os.kill(self.pid, number)
+            except ProcessLookupError:
+                if number != signal.SIGCONT:  # it has ended between the two
+                    raise
 
     def ended(self, seconds: float) -> bool:
         """Wait for its end, at most so long; whether it came."""
@@ -76,6 +81,16 @@ class Peer:
                 return False
             time.sleep(PAUSE)
         return True
+
+
+def _ignores(pid: int, number: int) -> bool:
+    """Whether a process ignores a signal, as one does that a script started with `&`; unknown counts as yes."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            masks = [line.split()[1] for line in file if line.startswith("SigIgn:")]
+    except OSError:
+        return True
+    return not masks or bool(int(masks[0], 16) >> (number - 1) & 1)
 
 
 def _open(pid: int) -> int:

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from sow.errors import Failed, SowError
-from sow.system import boundary, tree
+from sow.system import boundary, plain_file, tree
 from sow.system import census as censuses
 
 TYPE_CHECKING = False
@@ -48,8 +48,11 @@ class Lines:
 
     __slots__ = ("cut", "descriptor", "left", "seen")
 
-    def __init__(self, path: str) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    def __init__(self, source: str | int) -> None:
+        if isinstance(source, str):
+            self.descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        else:
+            self.descriptor = os.dup(source)
         self.left = b""
         self.cut = False
         self.seen = 0
@@ -58,7 +61,7 @@ class Lines:
         """The lines that came since the last call, up to `most` chunks of them."""
         found: list[str] = []
         for _ in range(most):
-            data = os.read(self.descriptor, CHUNK)
+            data = os.pread(self.descriptor, CHUNK, self.seen)  # the position of a shared descriptor is its writer's
             if not data:
                 break
             self.seen += len(data)
@@ -88,7 +91,7 @@ class Lines:
 
     def _skip_to(self, position: int) -> None:
         """Leave out what lies before, and the rest of the line into which that leads."""
-        self.seen = os.lseek(self.descriptor, position, os.SEEK_SET)
+        self.seen = position
         self.left, self.cut = b"", True
 
     def tail(self, size: int) -> str:
@@ -114,7 +117,7 @@ class Log:
         """The lines that came since the last call."""
         if self.lines is None and self.path and os.path.isfile(self.path) and not os.path.islink(self.path):
             self.lines = Lines(self.path)
-            os.lseek(self.lines.descriptor, self.skip, os.SEEK_SET)
+            self.lines.seen = self.skip
         return self.lines.read() if self.lines else []
 
     def close(self) -> None:
@@ -142,9 +145,11 @@ class Child:
         "looked",
         "mark",
         "outputs",
+        "paths",
         "process",
         "quiet_since",
         "said",
+        "sealed",
         "silent_size",
         "started",
         "stop_group",
@@ -167,7 +172,10 @@ class Child:
         stop_signal: int = signal.SIGTERM,
         stop_group: bool = False,
         census: Census | None = None,
+        sealed: bytes | None = None,
     ) -> None:
+        self.sealed = sealed is not None  # whether its words have no name on disk until it has ended
+        self.paths = (stdout_path, stderr_path)
         self.census = census or censuses.here()
         self.mark = mark
         self.limits = limits
@@ -178,12 +186,12 @@ class Child:
         self.known: dict[int, int] = {}
         self.silent_size = 0
         self.ended = self.gone = float("inf")  # when it was seen to be over, and when all of its family were
-        self.outputs = [_create(path) for path in (stdout_path, stderr_path)]
-        self.lines, self.errors = Lines(stdout_path), Lines(stderr_path)
+        self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
+        self.lines, self.errors = (Lines(each) for each in self.outputs)
         task = environment.get("SOW_TASK", "")
         tree.NURSERY.open(task, self.census)
         try:
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin_path, self.outputs)
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, _stdin(stdin_path, sealed), self.outputs)
         except SowError:
             tree.NURSERY.close()
             self._close_files()
@@ -280,11 +288,21 @@ class Child:
                 boundary.cross("cut")
                 os.ftruncate(descriptor, self.limits.size)
         self.said = self.errors.tail(TAIL)
+        if self.sealed:
+            self._publish()
         self._close_files()
         try:
             return self.process.wait(tree.PATIENCE)
         except subprocess.TimeoutExpired:  # the system itself holds it, and will let it go dead
             return -signal.SIGKILL
+
+    def _publish(self) -> None:
+        """Leave a copy of what it said, for people: what counts was read before, and a full disk changes nothing."""
+        for descriptor, path in zip(self.outputs, self.paths, strict=True):
+            try:
+                plain_file.copy(descriptor, path)
+            except OSError:
+                continue
 
     def _sweep(self) -> None:
         """End what is left of its family; nobody is killed by a look that others took before."""
@@ -329,22 +347,32 @@ def _read_for_a_while(lines: Lines, tell: Callable[[str], None]) -> None:
             tell(line)
 
 
-def _create(path: str) -> int:
-    """A new private file that can only grow."""
-    boundary.cross(f"create {path}")
+def _create(path: str, *, sealed: bool) -> int:
+    """A new private file that can only grow; a sealed one has no name that others could open."""
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.open(path, flags, 0o600)
+        return (
+            plain_file.nameless(os.path.dirname(path)) if sealed else plain_file.create(path, os.O_RDWR | os.O_APPEND)
+        )
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only") from None
 
 
+def _stdin(path: str, sealed: bytes | None) -> int:
+    """The prompt: the file of that name, or these bytes in a file that nobody else can change."""
+    if sealed is None:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = plain_file.nameless(os.path.dirname(path))
+    with open(os.dup(descriptor), "wb") as file:
+        file.write(sealed)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
 def _start(
-    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin_path: str, outputs: list[int]
+    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int]
 ) -> subprocess.Popen[bytes]:
     """The program in a session of its own, or what kept it from starting."""
     boundary.cross(f"start {arguments[0]}")
-    stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return subprocess.Popen(
             arguments,

@@ -19,6 +19,8 @@ SHORTEST = 8
 LONGEST_NAME = 200
 CHUNK = 1 << 20
 FILLER = b"*"
+UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")  # in a URL
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
 NO_FILE = (
     errno.ENOENT,
     errno.ELOOP,
@@ -78,25 +80,26 @@ def _passwords(value: str) -> set[str]:
 
 def forms(secret: str) -> set[bytes]:
     """A secret as it may stand in a file: plain, in JSON, in a URL, in hex, in base64 at any offset."""
-    import base64
-    import json
-    from urllib.parse import quote
+    import binascii  # here, because most calls of a hot verb have no secret
 
     raw = secret.encode("utf-8", "surrogateescape")
-    found = {
-        raw,
-        json.dumps(secret)[1:-1].encode(),
-        quote(raw, safe="").encode(),
-        raw.hex().encode(),
-        raw.hex().upper().encode(),
-    }
+    quoted = "".join(chr(byte) if chr(byte) in UNQUOTED else f"%{byte:02X}" for byte in raw)
+    found = {raw, _in_json(secret), quoted.encode(), raw.hex().encode(), raw.hex().upper().encode()}
     for offset in range(3):  # base64 turns three bytes into four letters: the inner letters depend on the offset only
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            coded = encode(b"\0" * offset + raw)
-            start = (0, 2, 3)[offset]
-            end = len(coded.rstrip(b"=")) - (1 if (len(raw) + offset) % 3 else 0)
-            found.add(coded[start:end])
+        coded = binascii.b2a_base64(b"\0" * offset + raw, newline=False)
+        start = (0, 2, 3)[offset]
+        end = len(coded.rstrip(b"=")) - (1 if (len(raw) + offset) % 3 else 0)
+        found |= {coded[start:end], coded[start:end].translate(URL_SAFE)}
     return {form for form in found if len(form) >= SHORTEST}
+
+
+def _in_json(secret: str) -> bytes:
+    """The secret inside a JSON string; the json module is loaded only where something has to be escaped."""
+    if secret.isascii() and secret.isprintable() and '"' not in secret and "\\" not in secret:
+        return secret.encode()
+    import json
+
+    return json.dumps(secret)[1:-1].encode()
 
 
 def redact_file(path: str, values: Iterable[str]) -> int:
@@ -111,9 +114,29 @@ def redact_file(path: str, values: Iterable[str]) -> int:
             return 0
         raise Failed(f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it") from None
     try:
-        return _strike_file(descriptor, found) if stat.S_ISREG(os.fstat(descriptor).st_mode) else 0
+        facts = os.fstat(descriptor)
+        if stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
+            descriptor = _alone(path, descriptor)
+        return _strike_file(descriptor, found) if stat.S_ISREG(facts.st_mode) else 0
     finally:
         os.close(descriptor)
+
+
+def _alone(path: str, descriptor: int) -> int:
+    """A copy in the place of a file that has a second name: under that it may be a file of the user's."""
+    from sow.system import plain_file
+
+    copy = plain_file.create(f"{path}.copy", os.O_RDWR)
+    try:
+        while data := os.read(descriptor, CHUNK):
+            os.write(copy, data)
+        boundary.cross(f"replace {path}")
+        os.replace(f"{path}.copy", path)
+    except OSError:
+        os.close(copy)
+        raise
+    os.close(descriptor)
+    return copy
 
 
 def _strike_file(descriptor: int, needles: list[bytes]) -> int:
@@ -150,5 +173,9 @@ def struck(data: bytes, needles: list[bytes]) -> bytes:
 
 def redact_text(text: str, values: Iterable[str]) -> str:
     """The text without the secrets, in whatever form they stand there."""
-    clean, _ = _strike(text.encode("utf-8", "surrogatepass"), needles(values))
-    return clean.decode("utf-8", "surrogatepass")
+    return struck_text(text, needles(values))
+
+
+def struck_text(text: str, needles: list[bytes]) -> str:
+    """The text with stars in the place of each needle."""
+    return struck(text.encode("utf-8", "surrogatepass"), needles).decode("utf-8", "surrogatepass")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType, TracebackType
 
-STOPPING = (signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 AT_ONCE = 20
 TICK = 0.1
 LINGER = 1.0  # how long the pipes of a git that has ended are still read

@@ -32,6 +32,14 @@ def refusal(client: tuple[str, int], server: tuple[str, int]) -> str:
     return "an agent sent it" if any(caller.is_agent(pid) for pid in holders) else ""
 
 
+def is_foreign(client: tuple[str, int], server: tuple[str, int]) -> bool:
+    """Whether another user owns the client's end; without /proc nobody can say, and it counts as ours."""
+    if not os.path.exists("/proc/net/tcp"):
+        return False
+    found = _row(client, server)
+    return found is None or found[0] not in (os.getuid(), 0)
+
+
 def _row(client: tuple[str, int], server: tuple[str, int]) -> tuple[int, str] | None:
     """The user who owns the client's end of a connection, and its number; None once it is closed."""
     ends = _shown(client), _shown(server)

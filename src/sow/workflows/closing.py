@@ -8,6 +8,7 @@ from sow.engine.loop import DONE, STOPPED, WAITS
 from sow.errors import SowError
 from sow.store import workflow_acts, workflow_questions
 from sow.system import clock
+from sow.workflows import outputs
 from sow.workflows.run import LEFT
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ def close(deck: Deck, code: int) -> list[str]:
 def _complete(deck: Deck) -> list[str]:
     """Every agent's session ends and is archived, then the workflow; each step can be repeated after a crash."""
     doers, said = deck.doers(), []
+    _refuse_changed(deck)
     for name, member in list(deck.workflow()["members"].items()):
         if member["kind"] == ARCHITECT and member["status"] == "pending":
             continue  # nobody ever asked it
@@ -50,6 +52,16 @@ def _complete(deck: Deck) -> list[str]:
             deck.ship.tell("archived", task=name, file=each[:500])
     workflow_acts.set_progress(deck.home, "completed")
     return said
+
+
+def _refuse_changed(deck: Deck) -> None:
+    """The last gate: no workflow is complete with an output that is not what was verified."""
+    for name, member in deck.workflow()["members"].items():
+        paths = outputs.unlike_verified(deck, name) if member["status"] == "verified" else []
+        if paths:
+            raise SowError(
+                f"output {paths[0]} of agent {name} changed after it was verified", "go on: sow workflow run"
+            )
 
 
 def _dismiss(deck: Deck, name: str) -> list[str]:

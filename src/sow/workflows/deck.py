@@ -13,6 +13,7 @@ from sow.store import notes
 from sow.store.design_desk import DesignDesk
 from sow.store.member_desk import MemberDesk
 from sow.store.workflow import WorkflowFolder
+from sow.workflows.digested import Digested
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Line:
 class Deck:
     """One run of a workflow: everything but the loop."""
 
-    __slots__ = ("_read", "_seen", "at_work", "folder", "line", "plan", "seat", "ship", "yes")
+    __slots__ = ("_read", "_seen", "at_work", "digested", "folder", "line", "plan", "seat", "ship", "yes")
 
     def __init__(self, ship: Ship, plan: WorkflowPlan, *, yes: bool = False, seat: type[Seat] = Seat) -> None:
         self.ship = ship
@@ -71,6 +72,7 @@ class Deck:
         self.seat = seat  # what a turn is taken in
         self.folder = WorkflowFolder(ship.home)
         self.line = Line()
+        self.digested = Digested()
         self.at_work: set[str] = set()  # whose jobs go on at this moment
         self._seen: tuple[int, int] | None = None
         self._read: Workflow | None = None

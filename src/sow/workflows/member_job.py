@@ -12,7 +12,7 @@ from sow.engine.ended import Ended
 from sow.engine.work_turn import until_of
 from sow.executors.registry import adapter as find_adapter
 from sow.store import sessions, workflow_acts, workflow_questions
-from sow.workflows import advising, escalating, standing_word
+from sow.workflows import advising, escalating, outputs, standing_word
 from sow.workflows.crew_seat import CrewSeat
 from sow.workflows.verify_turn import verify
 
@@ -48,6 +48,8 @@ class MemberJob:
             if self.id not in (*self.deck.doers(), self.deck.solution_architect()):
                 return Ended("abandoned", reason="it is in the plan no more")
             stage, reason = self.deck.stage(self.id)
+            if stage == "start" and outputs.reopen_changed(self.deck, self.deck.needs().get(self.id, [])):
+                continue  # it waits for them now
             if stage in ("start", "work", "review_notes"):
                 ended = yield from self._work(stage)
             elif stage == "blocked" or (stage == "wait" and advising.has_work(self)):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from sow.domain.crew_plan import desk_path, is_own, shown
+from sow.domain.member import GONE
+from sow.store import workflow_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import MemberOutput
     from sow.workflows.deck import Deck
-
-BLOCK = 1 << 20
 
 
 def place(deck: Deck, name: str, path: str) -> str:
@@ -53,7 +52,8 @@ def digests(deck: Deck, name: str) -> dict[str, str]:
             where = place(deck, name, path)
             found |= {f"{shown(path)}/{rest}": each for rest, each in _files(where)} if os.path.isdir(where) else {}
             found |= {shown(path): where} if os.path.isfile(where) else {}
-    return {path: _digest(where) for path, where in sorted(found.items()) if not os.path.islink(where)}
+    made = {path: deck.digested.digest(where) for path, where in sorted(found.items())}
+    return {path: digest for path, digest in made.items() if digest}
 
 
 def _files(folder: str) -> Iterable[tuple[str, str]]:
@@ -63,12 +63,24 @@ def _files(folder: str) -> Iterable[tuple[str, str]]:
             yield os.path.relpath(path, folder), path
 
 
-def _digest(path: str) -> str:
-    made = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            made.update(block)
-    return made.hexdigest()
+def unlike_verified(deck: Deck, name: str) -> list[str]:
+    """The outputs of an agent that are not what its verifier saw: changed, gone or new."""
+    known = {each["path"]: each["digest"] for each in deck.member(name)["outputs"] if each["digest"] != GONE}
+    now = digests(deck, name)
+    return sorted(path for path in known.keys() | now.keys() if known.get(path) != now.get(path))
+
+
+def reopen_changed(deck: Deck, names: Iterable[str]) -> bool:
+    """Send verified agents of these back to work whose outputs changed since; whether there was any."""
+    found = False
+    for name in names:
+        known = deck.workflow()["members"].get(name)
+        paths = unlike_verified(deck, name) if known is not None and known["status"] == "verified" else []
+        if paths:
+            found = True
+            workflow_acts.reopen(deck.home, name, paths)
+            deck.ship.tell("set_aside", task=name, text=f"outputs changed after they were verified: {paths}"[:500])
+    return found
 
 
 def versions(deck: Deck, name: str, *, at: str = "") -> dict[str, int]:
@@ -77,7 +89,7 @@ def versions(deck: Deck, name: str, *, at: str = "") -> dict[str, int]:
     handed: dict[str, MemberOutput] = {}
     for other, member in deck.workflow()["members"].items():
         if other != name:
-            handed |= {each["path"]: each for each in member["outputs"]}
+            handed |= {each["path"]: each for each in member["outputs"] if each["digest"] != GONE}
     wanted = [shown(path) for path in planned.inputs] if planned is not None else []
     found = {
         path: each["version"] - bool(at and each["at"] > at)

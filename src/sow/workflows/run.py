@@ -10,7 +10,7 @@ from sow.domain.member import is_dropped
 from sow.domain.workflow_agent import DONE
 from sow.engine.loop import Loop
 from sow.store import restoring, workflow_acts, workflow_design, workflow_questions
-from sow.workflows import advising, checking, opening, replanning
+from sow.workflows import advising, checking, opening, outputs, replanning
 from sow.workflows.member_job import MemberJob
 
 TYPE_CHECKING = False
@@ -123,6 +123,8 @@ class CrewLoop(Loop):
             replanning.notice(self.deck)
 
     def _is_over(self) -> bool:
+        if not self.running:
+            outputs.reopen_changed(self.deck, self.deck.doers())
         self._renew_board()
         if not self.running:  # what others did may let somebody go on who could not
             for ident, status in self.board.statuses().items():

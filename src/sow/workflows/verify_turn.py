@@ -6,6 +6,7 @@ import os
 
 from sow.domain import side_by_side, verification
 from sow.domain.crew_plan import written
+from sow.domain.member import GONE
 from sow.store import sessions, workflow_acts
 from sow.system import clock
 from sow.workflows import judge_turn, outputs, words
@@ -34,10 +35,12 @@ def verify(job: MemberJob) -> Steps[Ended | None]:
     heard = yield from judge_turn.hear(deck, _question(deck, name))
     if heard.ended is not None:
         return heard.ended
-    if isinstance(heard.answer, verification.Verification):
+    moved = outputs.unlike_verified(deck, name)
+    if isinstance(heard.answer, verification.Verification) and not (heard.answer.passes and moved):
         _write(job, heard.answer, verifier)
         return None
-    state = workflow_acts.verifier_failed(deck.home, name, heard.failure).member
+    why = f"outputs changed while they were verified: {', '.join(moved)}" if moved else heard.failure
+    state = workflow_acts.verifier_failed(deck.home, name, why).member
     job.tell_question(state)
     return None
 
@@ -59,7 +62,7 @@ def _prompt(deck: Deck, name: str, nonce: str) -> str:
     planned, desk = deck.plan.member(name), deck.desk(name)
     own = deck.desk(verifier).instructions_path
     listed = written(planned) if planned is not None else []
-    versions = {each["path"]: each["version"] for each in deck.member(name)["outputs"]}
+    versions = {each["path"]: each["version"] for each in deck.member(name)["outputs"] if each["digest"] != GONE}
     listed = list(dict.fromkeys([*listed, *versions]))
     return words.verifier_prompt(
         agent,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.agents import crew_briefing
+from sow.domain.text import one_line
 from sow.engine.own_command import sow_word
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ def quoted(text: str) -> str:
 
 
 def listed(items: Iterable[str]) -> str:
-    return "\n".join(f"- {each}" for each in items) or "- none"
+    return "\n".join(f"- {one_line(each)}" for each in items) or "- none"
 
 
 def noted(notes: Iterable[Note]) -> str:

@@ -1,0 +1,80 @@
+"""Files in folders where agents can write: each is made anew, and only a regular file is read.
+
+An agent can plant a link, a second name of another file or a pipe under a name that sow will use. Writing through it
+would change another file of the user's, reading it would copy a secret or wait for ever.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from sow.system import boundary
+
+CHUNK = 1 << 20
+ANEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
+    """A new file, for its owner only unless told otherwise; what lies there loses this name, and is not touched."""
+    boundary.cross(f"create {path}")
+    try:
+        return os.open(path, flags | ANEW, mode)
+    except FileExistsError:
+        os.unlink(path)
+    return os.open(path, flags | ANEW, mode)
+
+
+def nameless(folder: str) -> int:
+    """A new file that has no name, so that no other process finds it by one; it lies on the disk of this folder."""
+    boundary.cross(f"create a file in {folder}")
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):  # macOS, or a file system that cannot: it has a name for a moment
+        path = f"{folder}/.{os.urandom(8).hex()}.tmp"
+        descriptor = create(path, os.O_RDWR | os.O_APPEND)
+        os.unlink(path)
+        return descriptor
+
+
+def copy(descriptor: int, path: str) -> None:
+    """Copy an open file from its beginning into a new one."""
+    position, target = 0, create(path)
+    boundary.cross(f"write {path}")
+    with open(target, "wb") as file:
+        while data := os.pread(descriptor, CHUNK, position):
+            file.write(data)
+            position += len(data)
+
+
+def write(path: str, text: str) -> None:
+    """Write a text into a new file."""
+    descriptor = create(path)
+    boundary.cross(f"write {path}")
+    with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
+def open_to_read(path: str) -> int:
+    """A descriptor of a regular file; anything else is an OSError, and nobody waits for a pipe."""
+    descriptor = os.open(path, READ)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return descriptor
+
+
+def read(path: str, limit: int) -> bytes:
+    """The beginning of a regular file."""
+    with open(open_to_read(path), "rb") as file:
+        return file.read(limit)
+
+
+def read_text(path: str, limit: int) -> str:
+    """The same as text; what is missing or no regular file says nothing."""
+    try:
+        return read(path, limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
