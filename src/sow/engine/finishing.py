@@ -28,6 +28,7 @@ MERGE = [
     "--no-verify-signatures",
 ]
 STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
+STATUS += ["--ignore-submodules=dirty"]  # git would use the settings of the submodules, which a worker can write
 UNTRACKED = "??"
 
 
