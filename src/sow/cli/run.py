@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
-from sow.cli import feature_branch, git_changes, plan_import, plan_source, shell_consent
+from sow.cli import feature_branch, git_changes, plan_import, plan_source, run_setup, shell_consent
 from sow.cli.context import Context
 from sow.cli.project import plan_project
 from sow.cli.run_settings import options_asked, reviewers_of, settings_of
@@ -80,6 +80,7 @@ def run(
     timeout: str,
     max_cost: str,
     max_wait: str,
+    accept: str,
 ) -> int:
     actor = context.judge("run a plan")
     home = context.place()
@@ -96,6 +97,7 @@ def run(
         "timeout": timeout,
         "max_cost": max_cost,
         "max_wait": max_wait,
+        "accept": accept,
     }
     config = configs.load(context.environment)
     reading = plan_source.sound(context, plan)
@@ -152,6 +154,7 @@ def _check_crew(context: Context, config: Config, reading: Reading, wish: Wish) 
 def _run(context: Context, home: Home, config: Config, reading: Reading, wish: Wish, actor: Actor) -> int:
     with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}") as claim:
         _agree_to_shell(context, reading, wish)
+        accepted = run_setup.agree(context, home, config, reading, wish)
         _refuse_other_versions(home)
         feature_branch.leave_main(home, f"sow/{slug_of(reading.plan.name) or 'plan'}")
         if lay_out(home):
@@ -162,6 +165,7 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
             _refuse_work_apart(context, home, config, reading, wish)
         project, given = _import(context, home, reading, wish, actor)
         folder, goes_on = _open(claim, home, project, given, reading, wish)
+        run_setup.record(folder, accepted)
         remarks = _sail(context, config, folder, project, wish, goes_on=goes_on)
         if wish.update_plan:
             from sow.cli.plan_update import update
@@ -366,6 +370,12 @@ COMMANDS = (
             Option("--timeout", "DURATION", "How long one turn may take, such as 45m"),
             Option("--max-cost", "USD", "Start nothing new above this cost"),
             Option("--max-wait", "DURATION", "How long to wait for a limit to end"),
+            Option(
+                "--accept",
+                "WHAT",
+                "Go on although checks would import your checkout's code; results are YELLOW at best",
+                choices=("outside-imports",),
+            ),
             Option("--update-plan", help="Write the statuses back into the plan file"),
             Option(
                 "--dry-run", help="Show who would do what, how long it would take and what it would cost; start nothing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from sow.cli import run_setup
 from sow.cli.output import emit
 from sow.cli.plan_source import path_of
 from sow.cli.plan_update import statuses_of
@@ -63,13 +64,15 @@ def foretell(
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
         left = [{"id": task, "why": why} for task, why in outlook.left_alone.items()]
-        emit({**facts, "goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money})
+        facts |= {"goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money}
+        emit({**facts, "setup": run_setup.forecast(context, home, config, reading, settings)})
         return 0
     show(reading, json=False)
     out("")
     for each in crew:
         out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
     _say(outlook)
+    run_setup.say(run_setup.forecast(context, home, config, reading, settings))
     if not roles:
         out("nothing of it would be started" if outlook.left_alone else "nothing of it is left to do")
         return 0

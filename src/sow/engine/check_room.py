@@ -6,10 +6,13 @@ import shlex
 
 from sow.engine.checking import run_check
 from sow.engine.place import EnvironmentProblem
+from sow.engine.setup_plan import LET_THROUGH, reader_of, setup_of
 from sow.errors import Interrupted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sow.domain.shapes import Check
     from sow.engine.checking import Ran
     from sow.engine.merging import Integration
@@ -30,17 +33,17 @@ class CheckRoom:
     def show(self, commit: str) -> Steps[None]:
         """Put a commit there, and what the user wants in every worktree."""
         self.integration.show(commit)
-        wanted = self.ship.furniture()
+        wanted = setup_of(self.ship, reader_of(self.integration.path)).furniture()
         for command in self.integration.furnish(wanted):
             shown = shlex.join(command)
-            ran = yield from self.run({"kind": "dependency", "command": shown}, "")
+            ran = yield from self.run({"kind": "dependency", "command": shown}, "", let_through=LET_THROUGH)
             if not ran.evidence["passed"]:
                 raise EnvironmentProblem(
                     f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit"
                 )
         self.integration.furnished(wanted)
 
-    def run(self, check: Check, tree: str, iteration: int = 1) -> Steps[Ran]:
+    def run(self, check: Check, tree: str, iteration: int = 1, *, let_through: Sequence[str] = ()) -> Steps[Ran]:
         """Run one command on what is there."""
         ran = yield from run_check(
             check,
@@ -48,8 +51,8 @@ class CheckRoom:
             tree=tree,
             cwd=self.integration.path,
             folder=self.ship.checks_folder(self.name),
-            environment=self.ship.environment,
-            let_through=self.ship.config.setting("checks", "env"),
+            environment=self.ship.environment_in(self.integration.path),
+            let_through=[*self.ship.config.setting("checks", "env"), *let_through],
             limits=self.ship.check_limits(),
         )
         if ran.interrupted:

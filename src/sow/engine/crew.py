@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from sow.system.environment import inside
 from sow.system.process import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sow.config import Config
     from sow.domain.shapes import Task
@@ -38,7 +39,7 @@ class Result:
 class Crew:
     """What every turn needs to know: where, with which settings, and whom to tell."""
 
-    __slots__ = ("config", "environment", "home", "model", "seen", "tell", "timeout")
+    __slots__ = ("config", "environment", "home", "model", "seen", "sources", "tell", "timeout")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Crew:
         model: str = "",
         timeout: float = 0,
         seen: Seen | None = None,
+        sources: Sequence[str] | None = None,
     ) -> None:
         self.home = home
         self.config = config
@@ -58,6 +60,11 @@ class Crew:
         self.model = model
         self.timeout = timeout
         self.seen = seen  # by the turns before, where one process takes many
+        self.sources = sources  # of the code, if the user accepted imports from their own checkout
+
+    def environment_in(self, folder: str) -> dict[str, str]:
+        """The variables for a worker in a folder: in a worktree, nothing in them leads to the user's own checkout."""
+        return inside(self.environment, self.home.root, folder, sources=self.sources)
 
     def limits(self) -> Limits:
         return Limits(

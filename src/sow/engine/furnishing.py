@@ -28,7 +28,7 @@ MEND = "mend 'worktree' in your settings (sow config edit), or put the file ther
 
 
 def furniture(place: Place) -> list[str]:
-    """The paths that we linked or copied into a worktree: they are no work."""
+    """The paths that we linked or copied into a worktree, or that its setup made: they are no work."""
     try:
         with open(f"{place.record}/{LIST}", encoding="utf-8", errors="surrogateescape") as file:
             return [path for path in file.read().split("\0") if path]
@@ -41,7 +41,8 @@ def furnish(place: Place, settings: Mapping[str, Any]) -> list[list[str]]:
     links, copies = list(settings.get("link") or ()), list(settings.get("copy") or ())
     for path in (*links, *copies):
         _check(place, path)
-    listed = dict.fromkeys([*furniture(place), *map(os.path.normpath, (*links, *copies))])
+    made = settings.get("outputs") or ()
+    listed = dict.fromkeys([*furniture(place), *map(os.path.normpath, (*links, *copies, *made))])
     linked.write(f"{place.record}/{LIST}", "".join(f"{path}\0" for path in listed))
     for path in map(os.path.normpath, links):
         _link(place, path)
@@ -154,7 +155,7 @@ def _problem(act: str, path: str, error: OSError) -> EnvironmentProblem:
 
 
 def _digest(settings: Mapping[str, Any]) -> str:
-    text = json.dumps({key: settings.get(key) for key in ("link", "copy", "setup")}, sort_keys=True)
+    text = json.dumps({key: settings.get(key) for key in ("link", "copy", "setup", "key")}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

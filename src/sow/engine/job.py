@@ -10,11 +10,12 @@ import time
 
 from sow.domain import stage as stages
 from sow.domain import task as rules
-from sow.engine import asked, standing_answer, work_turn
+from sow.engine import asked, outside_imports, standing_answer, work_turn
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
 from sow.engine.review_turn import review
+from sow.engine.setup_plan import LET_THROUGH, reader_of, setup_of
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -22,7 +23,7 @@ from sow.store import run_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sow.domain.shapes import Check, Task
     from sow.engine.checking import Ran
@@ -159,15 +160,19 @@ class TaskJob:
         if isolation is None:
             return
         folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
-        wanted = self.ship.furniture()
+        setup = setup_of(self.ship, reader_of(folder))
+        wanted = setup.furniture()
         yield from self.set_up(isolation.worktrees.furnish(self.id, wanted), folder)
         isolation.worktrees.furnished(self.id, wanted)
+        checks = run_acts.look(self.desk, self.project).get("checks", ())
+        outside_imports.require_none(self.ship, setup, (each["command"] for each in checks), folder)
 
     def set_up(self, commands: Iterable[list[str]], folder: str) -> Steps[None]:
         """Run the user's set-up commands in a worktree; one that fails is no fault of the work."""
         for command in commands:
             shown = shlex.join(command)
-            ran = yield from self.run_check({"kind": "dependency", "command": shown}, folder, "")
+            check: Check = {"kind": "dependency", "command": shown}
+            ran = yield from self.run_check(check, folder, "", let_through=LET_THROUGH)
             if not ran.evidence["passed"]:
                 raise SowError(f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit")
 
@@ -209,9 +214,10 @@ class TaskJob:
             if not ran.evidence["passed"]:  # before the evidence: a check that has some is not run again
                 run_acts.keep_output(self.ship.checks_folder(self.id), check["command"], ran.tail)
             run_acts.add_evidence(self.desk, self.project, [ran.evidence])
+        outside_imports.note(self.ship, self.desk, self.project)
         return None
 
-    def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
+    def run_check(self, check: Check, cwd: str, tree: str, *, let_through: Sequence[str] = ()) -> Steps[Ran]:
         """Run one command of the plan, and tell how it went."""
         ship = self.ship
         ship.step(self.id, f"running {check['command']}"[:120])
@@ -221,8 +227,8 @@ class TaskJob:
             tree=tree,
             cwd=cwd,
             folder=ship.checks_folder(self.id),
-            environment=ship.environment,
-            let_through=ship.config.setting("checks", "env"),
+            environment=ship.environment_in(cwd),
+            let_through=[*ship.config.setting("checks", "env"), *let_through],
             limits=ship.check_limits(),
         )
         facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}

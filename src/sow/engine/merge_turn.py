@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.stage import missing_checks
+from sow.engine.setup_plan import reader_of, setup_of
 from sow.store import run_acts
 from sow.system import clock
 
@@ -74,7 +75,7 @@ def _holds(evidence: Evidence, tree: str) -> bool:
 def _folder(job: TaskJob, integration: Integration, commit: str) -> Steps[str]:
     """The integration worktree on a commit, with what the user wants in every worktree."""
     folder = integration.show(commit)
-    wanted = job.ship.furniture()
+    wanted = setup_of(job.ship, reader_of(folder)).furniture()
     yield from job.set_up(integration.furnish(wanted), folder)
     integration.furnished(wanted)
     return folder

@@ -6,9 +6,11 @@ import time
 
 from sow.domain.task import DEFAULT_AGENT
 from sow.engine.crew import Crew
+from sow.engine.setup_plan import Setups
 from sow.store import git_watch
 from sow.store.run_acts import RUNNER as RUNNER
 from sow.store.seen import Seen
+from sow.system.environment import inside
 from sow.system.process import Limits
 
 TYPE_CHECKING = False
@@ -92,6 +94,7 @@ class Ship:
         "queue",
         "seen",
         "settings",
+        "setups",
         "stop_new",
         "stopping",
     )
@@ -114,6 +117,7 @@ class Ship:
         self.agents = agents
         self.folder = folder
         self.settings: RunSettings = folder.run["settings"]
+        self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))
         self.isolation = isolation  # none where all tasks share one folder
         self.listeners = listeners
         self.judges = config.setting("review", "agents") if judges is None else judges
@@ -150,7 +154,10 @@ class Ship:
 
     def crew(self, tell: Callable[[Event], None]) -> Crew:
         timeout = self.settings.get("timeout", NO_LIMIT)
-        return Crew(self.home, self.config, self.environment, tell=tell, timeout=timeout, seen=self.seen)
+        sources = self.setups.sources
+        return Crew(
+            self.home, self.config, self.environment, tell=tell, timeout=timeout, seen=self.seen, sources=sources
+        )
 
     def role_of(self, task: Task) -> Agent:
         """Who works on a task; an unknown role is played by the default one."""
@@ -227,9 +234,9 @@ class Ship:
         wall = config.seconds(str(self.config.setting("checks", "timeout")))
         return Limits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
 
-    def furniture(self) -> dict[str, Any]:
-        """What the user wants in every worktree."""
-        return {name: self.config.setting("worktree", name) for name in ("link", "copy", "setup")}
+    def environment_in(self, folder: str) -> dict[str, str]:
+        """The variables for programs in a checkout of this run: nothing in them leads to the user's own checkout."""
+        return inside(self.environment, self.home.root, folder, sources=self.setups.sources)
 
     def checks_folder(self, task: str) -> str:
         """Where the output of a task's checks is kept."""

@@ -278,7 +278,7 @@ class Seat:
             adapter=self.adapter,
             files=files_of(record, turn["number"]),
             limits=self.crew.limits(),
-            environment=self.crew.environment,
+            environment=self.crew.environment_in(record.session["cwd"]),
             let_through=self.let_through(),
             marks=self.marks(record),
             mark=record.session["mark"],

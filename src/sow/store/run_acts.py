@@ -76,10 +76,14 @@ def concerns(task: Task) -> list[Concern]:
 
 
 def _result(task: Task) -> str:
-    """The result of a task that is accepted: with concerns and no review of this iteration it is YELLOW at best."""
+    """The result of a task that is accepted: with concerns and no review of this iteration it is YELLOW at best.
+
+    A doubt about the environment stays after a review too: the reviewer saw the results of the same checks.
+    """
     result = task.get("result", "GREEN")
     reviewed = any(each["iteration"] == task["iteration"] for each in task.get("reviews", ()))
-    return "YELLOW" if result == "GREEN" and concerns(task) and not reviewed else result
+    doubts = [each for each in concerns(task) if not reviewed or each["kind"] == "environment"]
+    return "YELLOW" if result == "GREEN" and doubts else result
 
 
 def add_review(desk: Desk, project: ProjectState, review: Review, words: str) -> Task:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from sow.errors import SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 ALLOWED = frozenset(
     {
@@ -15,10 +17,17 @@ ALLOWED = frozenset(
         "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
         "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_SSH_COMMAND",
         "GOPATH", "GOROOT", "GOCACHE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV",
-        "PYTHONDONTWRITEBYTECODE", "PYTHONPATH",
+        "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "NODE_PATH", "GOWORK", "POETRY_VIRTUALENVS_IN_PROJECT",
     }
 )  # fmt: skip
 ALLOWED_PREFIXES = ("LC_", "XDG_")
+# Variables that say where programs and code are: a list of folders, or one path.
+PATH_LISTS = ("PATH", "PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "CLASSPATH", "PERL5LIB", "RUBYLIB")
+PATHS = (
+    "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "UV_PROJECT_ENVIRONMENT",
+    "CARGO_TARGET_DIR", "GOWORK", "GOBIN", "npm_config_prefix", "NPM_CONFIG_PREFIX", "GEM_HOME", "BUNDLE_PATH",
+)  # fmt: skip
+VENVS = (".venv", "venv", "env")
 # What a CLI sets for its own children: left in, it would confuse a CLI that starts below another one.
 OUTER_MARKS = frozenset(
     {
@@ -43,6 +52,77 @@ def worker_environment(
         if (name in ALLOWED or name in exact or name.startswith(prefixes)) and name not in OUTER_MARKS
     }
     return {**kept, **marks}
+
+
+def inside(
+    environment: Mapping[str, str], checkout: str, folder: str, *, sources: Sequence[str] | None = None
+) -> dict[str, str]:
+    """The environment for programs in `folder`, another checkout of the same repository.
+
+    A path below the user's checkout becomes the same path below `folder` if that exists; otherwise it is left out. A
+    virtual environment in `folder` comes first. With `sources` the user accepted the tools of their own checkout: such
+    paths stay, and these folders of the code, relative to a checkout, come first for Python.
+    """
+    found = dict(environment)
+    if os.path.realpath(folder) == os.path.realpath(checkout):
+        return found
+    keep = sources is not None
+    for name in (*PATH_LISTS, *PATHS):
+        value = found.get(name, "")
+        entries = value.split(os.pathsep) if name in PATH_LISTS else [value]
+        moved = [_moved(each, checkout, folder, keep=keep, home=found.get("HOME", "")) for each in entries]
+        left = [each for each in moved if each]
+        if value and moved != entries:
+            found[name] = os.pathsep.join(left)
+            if not left:
+                del found[name]
+    found.pop("UV_PROJECT_ENVIRONMENT", None)  # uv would set up that environment, not the one of the folder
+    found["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"  # poetry would use one environment for all checkouts
+    if sources:
+        first = [os.path.normpath(os.path.join(folder, each)) for each in sources]
+        found["PYTHONPATH"] = _first(first, found.get("PYTHONPATH", ""))
+    own = own_venv(folder)
+    if own:
+        found |= {"VIRTUAL_ENV": own, "PATH": _first([f"{own}/bin"], found.get("PATH", os.defpath))}
+        found.pop("PYTHONHOME", None)
+    if os.path.exists(f"{checkout}/go.work") and not os.path.exists(f"{folder}/go.work"):
+        found["GOWORK"] = "off"  # go looks in the folders above, and would find the modules of the user's checkout
+    return found
+
+
+def own_venv(folder: str) -> str:
+    """The virtual environment in a folder; empty if there is none."""
+    paths = (f"{folder}/{name}" for name in VENVS)
+    return next((each for each in paths if os.path.isfile(f"{each}/pyvenv.cfg") and os.path.isdir(f"{each}/bin")), "")
+
+
+def below(path: str, folder: str) -> str | None:
+    """The part of a path below a folder, through links too; None for a path elsewhere."""
+    for one, other in ((path, folder), (os.path.realpath(path), os.path.realpath(folder))):
+        if one == other or one.startswith(f"{other}/"):
+            return one[len(other) + 1 :]
+    return None
+
+
+def _moved(path: str, checkout: str, folder: str, *, keep: bool, home: str) -> str:
+    """A path of the user's environment as it is for another checkout; empty if it leads to the user's own."""
+    if not os.path.isabs(path) or below(path, folder) is not None:
+        return path
+    part = below(path, checkout)
+    if part is None:
+        return path
+    there = os.path.join(folder, part) if part else folder
+    if os.path.exists(there):
+        return there
+    # If the home folder itself is the checkout, the tools in it are the user's, not the repository's.
+    personal = below(home, checkout) == "" and part.startswith(".") and not os.path.isfile(f"{path}/../pyvenv.cfg")
+    return path if keep or personal else ""
+
+
+def _first(paths: Sequence[str], others: str) -> str:
+    """A list of folders with some at its front."""
+    rest = [each for each in others.split(os.pathsep) if each and each not in paths]
+    return os.pathsep.join([*paths, *rest])
 
 
 def user_folder(environment: Mapping[str, str], variable: str, usual: str) -> str:

@@ -67,11 +67,18 @@ def is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(question: str) -> bool:
-    """Ask for a yes on the terminal; no answer is no."""
-    sys.stderr.write(f"{question} [y/N] ")
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask for a yes on the terminal; an empty line is the default, and no answer is no."""
+    answer = ask(f"{question} [{'Y/n' if default else 'y/N'}]")
+    return answer in ("y", "yes") or (default and answer == "\n")
+
+
+def ask(question: str) -> str:
+    """The answer to a question on the terminal, in small letters; a line end for an empty line, nothing for no line."""
+    sys.stderr.write(f"{question} ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    line = sys.stdin.readline().lower()
+    return line.strip() or line[-1:]
 
 
 def read_input() -> str:
