@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[Ship, Integration]]:
     """The run and its integration branch, while nobody else runs anything in this checkout."""
     from sow.engine import closing
+    from sow.store import git_watch
     from sow.store import project as projects
 
     home = folder.home
@@ -30,7 +31,7 @@ def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[
         raise SowError(
             f"run {folder.id} worked in your own folder (--isolation none)", "it has no branch: see 'git status'"
         )
-    with home.claim("run", purpose=f"{command} of {folder.id}"):
+    with home.claim("run", purpose=f"{command} of {folder.id}"), git_watch.guarded(home):
         ship = _ship(context, folder)
         try:
             if ship.isolation is not None:

@@ -68,7 +68,12 @@ def spawn_worker(context: Context, agent: str, task: str, wish: Wish, *, executo
         from sow.engine import preview
 
         return show(preview.spawn(crew, task, role, chosen[0], fresh=fresh), json=wish.json)
-    return _take(home, task, lambda: drive(work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh)), wish)
+    return _take(
+        home,
+        task,
+        guarded(home, chosen, lambda: drive(work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh))),
+        wish,
+    )
 
 
 def resume_worker(context: Context, task: str, words: str, wish: Wish, *, executor: str) -> int:
@@ -96,7 +101,12 @@ def resume_worker(context: Context, task: str, words: str, wish: Wish, *, execut
         from sow.engine import preview
 
         return show(preview.resume(crew, task, role, chosen), json=wish.json)
-    return _take(home, task, lambda: drive(work.resume(crew, task, role, chosen, words, actor=actor)), wish)
+    return _take(
+        home,
+        task,
+        guarded(home, [chosen], lambda: drive(work.resume(crew, task, role, chosen, words, actor=actor))),
+        wish,
+    )
 
 
 def _executor(config: Config, name: str, task: str, *, asked: bool) -> ExecutorConfig:
@@ -120,6 +130,21 @@ def _take(home: Home, task: str, turn: Callable[[], Result], wish: Wish) -> int:
         from sow.cli.agent_ending import stopped
 
         raise stopped(home, task) from None
+
+
+def guarded(home: Home, executors: list[ExecutorConfig], turn: Callable[[], Result]) -> Callable[[], Result]:
+    """The same turn with the repository sealed, if git is asked what the CLI did; else nothing delays the start."""
+    if all(adapter(each.type).capabilities.structured for each in executors):
+        return turn
+    from sow.store import git_watch
+
+    def take() -> Result:
+        with git_watch.guarded(home):
+            result = turn()
+            result.remarks += [f"meanwhile {each}; undo it: {git_watch.UNDO}" for each in git_watch.news(home)]
+            return result
+
+    return take
 
 
 def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:

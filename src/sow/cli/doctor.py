@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.cli.context import Context
 from sow.cli.output import emit
-from sow.cli.spec import Command
+from sow.cli.spec import Command, Option
 from sow.domain.advice import END_LEFT
 from sow.engine.idle import look
 from sow.engine.standpoint import Standpoint
@@ -17,7 +17,9 @@ from sow.system.terminal import harmless_line, out, paint
 MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗", "red")}
 
 
-def doctor(context: Context, *, json: bool) -> int:
+def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, yes: bool, json: bool) -> int:
+    if undo_git_changes or keep_git_changes:
+        return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
     from sow.cli.doctor_executors import examine_executors
     from sow.cli.doctor_layers import examine_layers
 
@@ -38,6 +40,18 @@ def doctor(context: Context, *, json: bool) -> int:
             out(f"    {harmless_line(each['hint'])}")
     out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
     return 1 if problems else 0
+
+
+def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
+    """Decide on the changes that appeared in the git folder while workers ran."""
+    from sow.cli import git_changes
+
+    if keep and undo:
+        raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "give one of them")
+    context.judge("decide on changes in the git folder")
+    home = context.home()
+    home.refuse_while_run()
+    return git_changes.keep(home, yes=yes) if keep else git_changes.undo(home, yes=yes)
 
 
 def _idle(context: Context) -> list[dict[str, str]]:
@@ -62,6 +76,11 @@ COMMANDS = (
         "doctor",
         doctor,
         "Check the machine, the repository, every state file, your settings and the agent CLIs",
+        options=(
+            Option("--undo-git-changes", help="Undo what appeared in the git folder while workers ran"),
+            Option("--keep-git-changes", help="Keep what appeared there, and let sow use it"),
+            Option("--yes", help="Do not ask"),
+        ),
         json=True,
         details="An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
         "kept in ~/.cache/sow/probes.json until the program changes.",

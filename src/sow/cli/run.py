@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
-from sow.cli import feature_branch, plan_import, plan_source, shell_consent
+from sow.cli import feature_branch, git_changes, plan_import, plan_source, shell_consent
 from sow.cli.context import Context
 from sow.cli.project import plan_project
 from sow.cli.run_settings import options_asked, reviewers_of, settings_of
@@ -15,7 +15,7 @@ from sow.cli.spec import Argument, Command, Option
 from sow.domain import phase as phases
 from sow.domain.ids import slug_of
 from sow.errors import InvalidFile, SowError
-from sow.store import intake, restoring
+from sow.store import git_watch, intake, restoring
 from sow.store import project as projects
 from sow.store.layout import lay_out
 from sow.system import git
@@ -170,6 +170,7 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
             update(context, files, dry_run=False, json=False, quiet=wish.json)
     for each in remarks:
         err(f"note: {harmless_line(each)}")
+    git_changes.settle(home, yes=wish.yes or wish.json)
     if not wish.json:
         from sow.cli import runs_view
         from sow.engine import report
@@ -221,7 +222,7 @@ def _sail(
     from sow.engine.steps import drive
 
     home = folder.home
-    with Live(json=wish.json, expected=expected.minutes(folder)) as live:
+    with git_watch.guarded(home), Live(json=wish.json, expected=expected.minutes(folder)) as live:
         if goes_on:
             live.recall(folder.journal())
         ship = opening.board_ship(

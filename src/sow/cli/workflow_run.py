@@ -6,10 +6,12 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
+from sow.cli import git_changes
 from sow.cli.agent_run import registry_of
 from sow.cli.live import Live
 from sow.cli.run_settings import options_asked, workflow_settings
 from sow.engine.notifying import Notifier, in_turn
+from sow.store import git_watch
 from sow.store.workflow import WorkflowFolder
 from sow.system.terminal import err, harmless_line, out
 from sow.workflows import closing, opening
@@ -89,7 +91,7 @@ def _sail(
     json: bool,
 ) -> int:
     """The run from its first entry in the journal to the last."""
-    with Live(json=json) as live:
+    with git_watch.guarded(home), Live(json=json) as live:
         deck, goes_on = opening.open_deck(
             home,
             config,
@@ -113,4 +115,5 @@ def _sail(
             remarks += notifier.close()
     for each in remarks:
         err(f"note: {harmless_line(each)}")
+    git_changes.settle(home, yes=yes or json)
     return run["exit"]

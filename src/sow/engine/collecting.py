@@ -95,7 +95,8 @@ class Collecting:
         for number, folder in enumerate(self.place.found(), 1):
             target = f"{self.pins.prefix}/{self.name}-own-{number}"
             specs = [f"+refs/heads/*:{target}/*", f"+HEAD:{target}/HEAD"]
-            words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", folder]
+            words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"]
+            words += ["--", folder]
             done = [self.repository.attempt([*words, spec]) for spec in specs]
             if any(each.code for each in done):
                 self.remarks.append(f"what was committed in {folder} could not be pinned: {done[0].words}")

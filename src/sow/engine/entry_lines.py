@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 LONGEST = 240
 LONGEST_FEEDBACK = 160
+MOST_CHANGES = 3
 ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
 # What stays on a terminal when the live view has gone on.
 LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
         "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
+        "git_changed",
     }
 )  # fmt: skip
 
@@ -166,6 +168,12 @@ def _set_aside(entry: Entry, scene: Scene) -> str:
     return f"{entry.text('file') or 'a file'} could not be read, and is set aside"
 
 
+def _git_changed(entry: Entry, scene: Scene) -> str:
+    changes = entry.texts("changes")
+    more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
+    return f"changed in the git folder, and not used by sow: {'; '.join(changes[:MOST_CHANGES])}{more}"
+
+
 def _notify_failed(entry: Entry, scene: Scene) -> str:
     return f"nobody is notified: {entry.text('reason')}"
 
@@ -222,6 +230,7 @@ WORDS: dict[str, Words] = {
     "archived": _archived,
     "set_aside": _set_aside,
     "restored": _restored,
+    "git_changed": _git_changed,
     "notify_failed": _notify_failed,
     "limit": _stop,
     "breaker": _stop,

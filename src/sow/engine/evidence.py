@@ -11,8 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.store.home import Home
 
-# State files are no work, nor are the notes that aider keeps beside the code.
-LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--"]
+# State files are no work, nor are the notes that aider keeps beside the code. Git does not look into submodules: it
+# would use their own settings, which a worker can write.
+LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--"]
 LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
 
 

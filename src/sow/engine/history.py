@@ -103,6 +103,7 @@ class History:
         self.questions: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
         self.stops: list[str] = []
+        self.git_changes: list[str] = []  # to the settings, hooks and lists in the git folder
         self.spent = ""  # why the last call could start nothing more
         self.recovered = 0
         self.asked: list[Any] = []  # the names of the options that the last call had
@@ -156,6 +157,10 @@ class History:
     def _waiting(self, entry: Entry) -> None:
         if not self._open and not self._waits:
             self._waits = ("people" if entry.number("until") is None else "limits", self.now)
+
+    def _git_changed(self, entry: Entry) -> None:
+        about = f"task {entry.task}: " if _is_worker(entry.task) else ""
+        self.git_changes += [f"{about}{each}" for each in entry.texts("changes")]
 
     def _run_started(self, entry: Entry) -> None:
         self.spent = ""
@@ -290,7 +295,7 @@ class History:
         self.stops.append(self.spent)
 
 
-OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting"})
+OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting", "git_changed"})
 EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "run_started": History._run_started,
     "task_started": History._task_started,
@@ -308,4 +313,5 @@ EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "breaker": History._breaker,
     "budget": History._budget,
     "waiting": History._waiting,
+    "git_changed": History._git_changed,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from sow.engine import evidence
 
 TYPE_CHECKING = False
@@ -14,9 +12,9 @@ MOST = 8
 
 
 class HomeLook:
-    """The user's checkout, branches, tags, stash and settings at one moment."""
+    """The user's checkout, branches, tags and stash at one moment; store/git_watch.py compares the git folder."""
 
-    __slots__ = ("branch", "config", "files", "head", "refs")
+    __slots__ = ("branch", "files", "head", "refs")
 
     def __init__(self, repository: Repository) -> None:
         checkout = repository.home.checkout
@@ -25,7 +23,6 @@ class HomeLook:
         self.files = evidence.files(checkout.root)
         refs = repository.refs("refs/heads/", "refs/tags/", "refs/stash")
         self.refs = {name: oid for name, oid in refs.items() if not name.startswith("refs/heads/sow/")}
-        self.config = _digest(f"{checkout.common}/config")
 
     def changes_since(self, before: HomeLook) -> list[str]:
         """What is different from before: by a worker that left its worktree, or by the user."""
@@ -38,8 +35,6 @@ class HomeLook:
             found.append(f"files of the home checkout changed: {_some(paths)}")
         if names := _different(self.refs, before.refs):
             found.append(f"branches, tags or the stash changed: {_some(names)}")
-        if self.config != before.config:
-            found.append("the settings of the repository (.git/config) changed")
         return found
 
 
@@ -49,11 +44,3 @@ def _different(now: dict[str, str], before: dict[str, str]) -> list[str]:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
-
-
-def _digest(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except OSError:
-        return ""

@@ -170,7 +170,7 @@ class Place:
         if not head or not os.path.exists(self.index):
             return ["what it was made from is not known"]
         index = self.begin(head)
-        words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none"]
+        words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"]
         entries = self.git(*words, index=index).split("\0")
         return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
 

@@ -34,6 +34,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
     history, remarks = _history(folder)
     states, more = _states(home, run)
     remarks += more
+    remarks += [f"changed in the git folder, and not used by sow: {each}" for each in history.git_changes]
     live = runs.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
     turns, more = recorded_turns.turns(home, run, history, idents)

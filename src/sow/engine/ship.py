@@ -6,6 +6,7 @@ import time
 
 from sow.domain.task import DEFAULT_AGENT
 from sow.engine.crew import Crew
+from sow.store import git_watch
 from sow.store.run_acts import RUNNER as RUNNER
 from sow.store.seen import Seen
 from sow.system.process import Limits
@@ -125,6 +126,20 @@ class Ship:
 
     def tell(self, event: str, **facts: Any) -> None:
         """Write an event down, and pass it on to those who watch."""
+        if event in ("turn_ended", "run_ended"):
+            self.look_at_git(facts.get("task", ""))
+        self._write(event, facts)
+        if event == "run_started":
+            self.look_at_git("")
+
+    def look_at_git(self, task: str) -> list[str]:
+        """Report new changes to the settings, hooks and lists in the git folder; returns one line for each."""
+        changes = git_watch.news(self.home)
+        if changes:
+            self._write("git_changed", {"changes": changes, **({"task": task} if task else {})})
+        return changes
+
+    def _write(self, event: str, facts: dict[str, Any]) -> None:
         entry = self.folder.write(event, t=round(time.monotonic() - self.begun, 3), **facts)
         for listener in self.listeners:
             listener(entry)

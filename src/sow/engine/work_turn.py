@@ -149,6 +149,7 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
         ship.isolation.pin(job.id)
     if look is not None and ship.isolation is not None:
         result.remarks += [f"meanwhile {each}" for each in ship.isolation.worktrees.look_home().changes_since(look)]
+    result.remarks += [f"meanwhile {each}" for each in ship.look_at_git(job.id)]
     job.remarks += result.remarks
     told = turn_facts(result.outcome, result.record.session["turns"][-1])
     ship.tell("turn_ended", **facts, **(told | {"status": result.status, "remarks": result.remarks}))

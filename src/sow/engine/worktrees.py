@@ -224,12 +224,10 @@ class Worktrees:
             refused = self._reason_to_keep(place, task, busy)
             if refused or dry_run:
                 return refused
-            force = []
             if os.path.isdir(place.path):
                 furnishing.clear(place)
-                # Git wants to be forced where there are submodules, even empty ones; that nothing is in them is known.
-                force = ["--force"] if place.submodules() else []
-            done = self.repository.attempt(["worktree", "remove", *force, "--", place.path])
+            # Without --force git looks for changes itself, with the filters of the moment; we have looked with ours.
+            done = self.repository.attempt(["worktree", "remove", "--force", "--", place.path])
             if done.code:
                 return Refused(f"git does not remove worktree {task}: {done.words}", "see 'git worktree list'")
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from sow.errors import SowError
 from sow.store import desk as desks
-from sow.store import notes, workflow_health
+from sow.store import git_watch, notes, workflow_health
 from sow.store import project as projects
 from sow.store.home import Home
 from sow.store.kinds import validate_file
@@ -77,6 +77,9 @@ def _repository(home: Home) -> Iterator[Finding]:
     for name in ("config.yaml", "sinks/index.json", "repos/index.json"):
         if os.path.isfile(f"{home.sow}/{name}"):
             yield _valid(f"{home.sow}/{name}", f".sow/{name}")
+    for change in git_watch.pending(home):
+        hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
+        yield _finding("warning", f"changed while workers ran, and not used by sow: {change}", hint)
     if _ignored(home):
         yield _finding(
             "warning",

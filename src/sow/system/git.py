@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 
 from sow.errors import Failed
-from sow.system import boundary, tree
+from sow.system import boundary, sealed, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,27 +16,33 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60
 LONG = 1800  # a checkout of a large repository on a slow disk, with files that a filter fetches
-# Our calls never ask, never page, never run a hook, never start work behind our back, and see only the repository
-# that they are given.
-SETTINGS = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "commit.gpgSign=false",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "maintenance.auto=false",
-    "-c",
-    "core.safecrlf=false",
-    "-c",
-    "submodule.recurse=false",
-    "-c",
-    "i18n.commitEncoding=UTF-8",
+# Our calls never ask, never page, never run a hook and never start work in the background. What they print does not
+# depend on the user's settings. They believe no commit graph, which could name another tree than the commit does.
+SETTINGS = tuple(
+    word
+    for setting in (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "core.commitGraph=false",
+        "core.ignoreStat=false",
+        "core.quotePath=false",
+        "core.safecrlf=false",
+        "commit.gpgSign=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "fetch.writeCommitGraph=false",
+        "submodule.recurse=false",
+        "i18n.commitEncoding=UTF-8",
+        "i18n.logOutputEncoding=UTF-8",
+        "log.showSignature=false",
+        "color.ui=false",
+        "trailer.separators=:",
+        "diff.algorithm=default",
+        "merge.renames=true",
+        "merge.directoryRenames=conflict",
+        "merge.verbosity=2",
+    )
+    for word in ("-c", setting)
 )
 HIDDEN = (
     "GIT_DIR",
@@ -51,10 +58,26 @@ HIDDEN = (
     "GIT_GLOB_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_ATTR_SOURCE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_CONFIG",
 )
+QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "LC_ALL": "C",
+}
 MAX_HEAD = 200  # of the line before an object
 ROOM = 64 << 10  # bytes that git needs at least for its smallest files
 BLAME = ("fatal: ", "error: ")
+FOREIGN = b"detected dubious ownership"
 
 
 class Done:
@@ -88,6 +111,7 @@ def run(
     variables: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
     hold: int = -1,
+    is_sealed: bool = True,
 ) -> str:
     """The output of one git command; a failure is our error, with git's own words."""
     done = attempt(
@@ -99,6 +123,7 @@ def run(
         variables=variables,
         timeout=timeout,
         hold=hold,
+        is_sealed=is_sealed,
     )
     if check and done.code:
         raise failure(arguments, done)
@@ -120,13 +145,16 @@ def attempt(
     variables: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
     hold: int = -1,
+    is_sealed: bool = True,
 ) -> Done:
-    """What one git command came to, whatever that is.
+    """The result of one git command, also of one that failed.
 
     `options` stand before the command, `index` is another index file than the checkout's own, and `hold` is a lock
-    that git keeps for as long as it runs: when we are killed, the next one waits until our git has ended.
+    that git keeps for as long as it runs: when we are killed, the next one waits until our git has ended. With
+    `is_sealed` off, git reads the repository's own settings although a seal exists.
     """
-    process = _start(arguments, cwd, options, _environment(index, variables), hold)
+    own = sealed.variables(arguments, cwd, options) if is_sealed else sealed.UNSEALED
+    process = _start(arguments, cwd, options, _environment(index, {**own, **(variables or {})}), hold)
     try:
         out, err = process.communicate(input.encode("utf-8", "surrogateescape"), timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -139,7 +167,16 @@ def attempt(
         _finish(process, timeout)
         raise
     code = process.returncode
+    if code and FOREIGN in err:
+        raise _foreign(cwd)
     return Done(code=code, out=_text(out), err=_text(err), full=bool(code) and _is_full(cwd))
+
+
+def _foreign(cwd: str) -> Failed:
+    return Failed(
+        f"{cwd} belongs to another user, and git refuses to work in it",
+        f"if you trust it: git config --global --add safe.directory {shlex.quote(cwd)}",
+    )
 
 
 def _is_full(folder: str) -> bool:
@@ -152,7 +189,8 @@ def _is_full(folder: str) -> bool:
 
 def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), limit: int) -> tuple[str, bool]:
     """The beginning of what a command prints, in bytes up to the limit, and whether that is all of it."""
-    process = _start(arguments, cwd, options, _environment("", None), -1, errors=subprocess.DEVNULL)
+    environment = _environment("", sealed.variables(arguments, cwd, options))
+    process = _start(arguments, cwd, options, environment, -1, errors=subprocess.DEVNULL)
     try:
         said = process.stdout.read(limit + 1) if process.stdout else b""
     finally:
@@ -162,7 +200,9 @@ def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), lim
 
 def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
     """The contents of files by their object names, one after the other, as they are stored: no filter is run."""
-    process = _start(["cat-file", "--batch"], cwd, options, _environment("", None), -1, errors=subprocess.DEVNULL)
+    words = ["cat-file", "--batch"]
+    environment = _environment("", sealed.variables(words, cwd, options))
+    process = _start(words, cwd, options, environment, -1, errors=subprocess.DEVNULL)
     into, out = process.stdin, process.stdout
     try:
         for name in names:
@@ -183,7 +223,7 @@ def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Ite
 
 def _environment(index: str, variables: Mapping[str, str] | None) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    environment |= QUIET
     if index:
         environment["GIT_INDEX_FILE"] = index
     return environment | dict(variables or {})
