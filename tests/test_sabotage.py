@@ -436,6 +436,49 @@ SABOTAGES = {
         "            return known[1] if known is not None else None\n",
         "dashboard/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
     ),
+    "planted git settings are used": Sabotage(
+        "system/sealed.py",
+        "    return seal.variables(cwd, options)\n",
+        "    return {}\n",
+        "guarantees/test_t5_planted_git.py::test_no_git_call_runs_what_a_worker_planted[a clean and a smudge filter]",
+    ),
+    "edited sealed settings are used": Sabotage(
+        "system/sealed.py",
+        "        if self.current_stamps() != self.stamps:\n",
+        "        if not self.stamps:\n",
+        "guarantees/test_t5_planted_git.py::test_the_seal_is_written_again_if_somebody_edits_it",
+    ),
+    "objects of another repository are used": Sabotage(
+        "system/sealed.py",
+        "    seal.refuse_misled()\n",
+        "",
+        "guarantees/test_t5_planted_git.py::test_objects_of_another_repository_stop_the_run",
+    ),
+    "replaced objects are believed": Sabotage(
+        "system/git.py",
+        '    "GIT_NO_REPLACE_OBJECTS": "1",\n',
+        "",
+        "guarantees/test_t5_planted_git.py::test_replaced_objects_are_not_believed",
+    ),
+    "git looks into submodules": Sabotage(
+        "engine/evidence.py",
+        '"--ignore-submodules=dirty", "--"]\n',
+        '"--"]\n',
+        "guarantees/test_t5_planted_git.py::"
+        "test_no_git_call_runs_what_a_worker_planted[a submodule with settings of its own]",
+    ),
+    "the seal of a killed run is not used": Sabotage(
+        "store/git_watch.py",
+        "    seal = sealed.load(where)\n    if seal is None:\n",
+        "    seal = None\n    if seal is None:\n",
+        "guarantees/test_t5_planted_git.py::test_a_killed_run_leaves_nothing_to_believe",
+    ),
+    "state outside of a sparse checkout stays out": Sabotage(
+        "engine/merging.py",
+        '"add", "--all", "--sparse", "--"',
+        '"add", "--all", "--"',
+        "engine/test_sparse.py::test_a_run_in_a_sparse_checkout",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.branch_name import is_branch_name
+from sow.engine.repository import branch_above
 from sow.errors import Failed, SowError
 from sow.store.home import FORBIDDEN_BRANCHES
 from sow.system import git
@@ -37,6 +38,9 @@ def leave_main(home: Home, name: str) -> None:
     try:
         git.run(["switch", "--quiet", "--create", name], cwd=home.root)
     except Failed as problem:
+        above = name.partition("/")[0]
+        if "/" in name and exists(home, above):
+            raise branch_above(above) from None
         said = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
         raise SowError(said, "finish what is under way there, see 'git status'") from None
     err(f"note: made branch {name}, since nothing is run on {branch}")

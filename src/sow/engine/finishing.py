@@ -156,10 +156,20 @@ def _move(repository: Repository, branch: str, old: str, target: str, paths: lis
     options = [] if "=" in branch else ["-c", f"branch.{branch}.mergeoptions="]
     done = repository.attempt([*MERGE, target], options=[*options, "-c", "merge.autoStash=false"])
     if not done.code and repository.find("HEAD") == target:
+        _show_state(repository)
         return Finished(target, paths)
     repository.put_entries(before, index="", where=lambda path: is_below(path, STATE))
     _put_back(repository, old, paths)
     return Refused(f"git did not do it: {done.words}", f"mend that, {AGAIN}")
+
+
+def _show_state(repository: Repository) -> None:
+    """Write the state's files again. If the user's sparse checkout leaves them out, the merge has removed them."""
+    listed = repository.git("ls-files", "-t", "-z", "--", *STATE).split("\0")
+    hidden = "".join(f"{entry[2:]}\0" for entry in listed if entry.startswith("S "))
+    if hidden:
+        repository.git("update-index", "-z", "--no-skip-worktree", "--stdin", input=hidden)
+        repository.attempt(["checkout-index", "--index", "--quiet", "-z", "--stdin"], input=hidden)
 
 
 def _put_back(repository: Repository, old: str, paths: Sequence[str]) -> None:

@@ -53,6 +53,8 @@ def integrate(ship: Ship, integration: Integration, *, dry_run: bool = False) ->
     head, count = integration.head, 0
     if not repository.is_ancestor(theirs, head):
         count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
+        if not repository.are_related(head, theirs):
+            return Integrated(theirs=count, refused=_unrelated(integration, branch))
         tried = integration.bring_in(theirs)
         if tried.conflicts:
             return Integrated(theirs=count, refused=_conflict(integration, tried.conflicts))
@@ -80,6 +82,11 @@ def _conflict(integration: Integration, paths: tuple[str, ...]) -> Refused:
         f"your new commits conflict with the run in {shown}",
         f"{_merge_by_hand(integration)}, resolve and commit what conflicts, {LATER}",
     )
+
+
+def _unrelated(integration: Integration, branch: str) -> Refused:
+    way = f"sow project save && git merge --allow-unrelated-histories {integration.branch}"
+    return Refused(f"{branch} and the run have no commit in common", f"{way}, {LATER}; or git switch to another branch")
 
 
 def _red(integration: Integration, command: str) -> Refused:

@@ -210,7 +210,7 @@ class Integration:
             self.repository.git("read-tree", head, index=index)
             there = [path for path in STATE if self._can_save(path, head)]
             if there:
-                self.repository.git("add", "--all", "--", *there, index=index)
+                self.repository.git("add", "--all", "--sparse", "--", *there, index=index)
             found = self.repository.git("write-tree", index=index).strip()
         if found == self.repository.tree_of(head):
             return head

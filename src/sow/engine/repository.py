@@ -136,6 +136,10 @@ class Repository:
         """Whether the newer commit contains the older one."""
         return older == newer or self.attempt(["merge-base", "--is-ancestor", older, newer]).code == 0
 
+    def are_related(self, one: str, other: str) -> bool:
+        """Whether two commits have an ancestor in common."""
+        return self.attempt(["merge-base", one, other]).code == 0
+
     def only_commits(self, objects: Iterable[str]) -> list[str]:
         """Those of some objects that are there and are commits."""
         asked = "".join(f"{each}\n" for each in objects)
@@ -173,7 +177,16 @@ class Repository:
         if done.code and self._remove_stale_lock(name):
             done = self.attempt(words)
         if done.code:
+            self._refuse_branch_above(name)
             raise Failed(f"cannot move {name}: {done.words}", "look at it with 'git show-ref', and run again")
+
+    def _refuse_branch_above(self, name: str) -> None:
+        """Git cannot make the branch a/b while there is a branch a."""
+        parts = name.split("/")
+        for depth in range(3, len(parts)):
+            above = "/".join(parts[:depth])
+            if self.find(above):
+                raise branch_above(above.removeprefix("refs/heads/"))
 
     def drop_ref(self, name: str, old: str) -> None:
         """Remove a ref of ours that still has this value."""
@@ -223,6 +236,14 @@ class Repository:
                 "update-index", "-z", "--index-info", input="".join(f"{each}\0" for each in lines.values()), index=index
             )
         return list(lines)
+
+
+def branch_above(name: str) -> SowError:
+    """The error for a branch of the user in whose place sow needs a folder of branches."""
+    return SowError(
+        f"your branch {name} is in the way: git cannot make a branch {name}/… beside it",
+        f"rename it: git branch -m {name} {name}-old",
+    )
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:

@@ -139,9 +139,11 @@ def _facts(where: Checkout) -> dict[str, Any]:
     files = {name: text for name in sealed.COPIES if (text := sealed.content(f"{where.common}/{name}")) is not None}
     settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
     for key, name in (("core.attributesfile", "attributes"), ("core.excludesfile", "ignore")):
-        files[name] = sealed.content(_user_list(where, picture, key, name)) or ""
+        if text := sealed.content(_user_list(where, picture, key, name)):
+            files[name] = text
     files["config"] = sealed.config_text(settings)
     return {
+        "identity": sealed.identity(where),
         "common": where.common,
         "git": where.git,
         "root": where.root,

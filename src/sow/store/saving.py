@@ -24,10 +24,12 @@ def save_project(home: Home, message: str) -> str:
     _refuse_under_way(home)
     with home.lock():
         paths = _paths(home)
-        if not git.run(["status", "--porcelain", "--untracked-files=all", "--", *paths], cwd=home.root).strip():
+        if not git.run(
+            ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty", "--", *paths], cwd=home.root
+        ).strip():
             return ""
         _refuse_nobody(home)
-        git.run(["add", "--", *paths], cwd=home.root)
+        git.run(["add", "--sparse", "--", *paths], cwd=home.root)
         known = [path for path in paths if git.run(["ls-files", "--", path], cwd=home.root)]
         git.run(["commit", "--quiet", "--no-verify", f"--message={message}", "--only", "--", *known], cwd=home.root)
     return git.run(["rev-parse", "--short", "HEAD"], cwd=home.root).strip()

@@ -19,7 +19,7 @@ class Checkout:
 
     def branch(self) -> str:
         """The branch that is checked out; empty when HEAD is detached."""
-        head = _first_line(f"{self.git}/HEAD")
+        head = _link(f"{self.git}/HEAD") or _first_line(f"{self.git}/HEAD")
         if head == "ref: refs/heads/.invalid":  # the reftable format keeps HEAD elsewhere
             from sow.system import git
 
@@ -47,6 +47,15 @@ def is_repository(folder: str) -> bool:
     """Whether a folder is the root of a checkout, or a bare repository."""
     bare = (f"{folder}/HEAD", f"{folder}/objects", f"{folder}/refs")
     return os.path.lexists(f"{folder}/.git") or all(map(os.path.exists, bare))
+
+
+def _link(path: str) -> str:
+    """The branch of a HEAD that is a symbolic link, as old versions of git made it; written as in a file."""
+    try:
+        target = os.readlink(path)
+    except OSError:
+        return ""
+    return f"ref: {target}" if target.startswith("refs/") else ""
 
 
 def _first_line(path: str) -> str:

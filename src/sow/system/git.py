@@ -23,6 +23,7 @@ SETTINGS = tuple(
     for setting in (
         "core.hooksPath=/dev/null",
         "core.fsmonitor=false",
+        "core.abbrev=auto",
         "core.commitGraph=false",
         "core.ignoreStat=false",
         "core.quotePath=false",

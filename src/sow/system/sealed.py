@@ -85,6 +85,9 @@ class Seal:
         """Write the files and links of the folder."""
         _make_folder(self.folder)
         _make_folder(f"{self.folder}/info")
+        if '[filter "lfs"]' in self.facts["files"]["config"]:
+            # git-lfs keeps the only copy of new files there, and cannot make the folder behind a link.
+            _make_folder(f"{self.facts['common']}/lfs")
         for name in LINKS:
             _link(f"{self.facts['common']}/{name}", f"{self.folder}/{name}")
         files = self.texts()
@@ -99,12 +102,13 @@ class Seal:
     def texts(self) -> dict[str, str]:
         """The files of the folder; the user's own attributes and excludes are read from copies there."""
         files: dict[str, str] = self.facts["files"]
-        more = [("core.attributesFile", f"{self.folder}/attributes"), ("core.excludesFile", f"{self.folder}/ignore")]
+        pairs = (("core.attributesFile", "attributes"), ("core.excludesFile", "ignore"))
+        more = [(key, f"{self.folder}/{name}" if name in files else os.devnull) for key, name in pairs]
         return {**files, "config": files["config"] + config_text(more)}
 
     def current_stamps(self) -> list[Stamp | None]:
         """The inodes, sizes and times of the folder's files; a program cannot set the time of a change back."""
-        names = ("", "info", FACTS, *COPIES, *self.facts["files"])
+        names = ("", "info", *self.facts["files"])
         return [stamp(f"{self.folder}/{name}") for name in names]
 
     def remove(self) -> None:
@@ -126,7 +130,8 @@ class Seal:
         """Refuse to call git if a file appeared that redirects git, and that git cannot be told to ignore."""
         for name in REFUSED:
             path = f"{self.facts['common']}/{name}"
-            if content(path) != self.facts["refused"].get(name):
+            known = self.facts["refused"].get(name)
+            if (known is not None or stamp(path) is not None) and content(path) != known:
                 raise Waiting(
                     f"{path} changed since the run started, and git would take objects or refs from elsewhere",
                     "undo it: sow doctor --undo-git-changes, or keep it: sow doctor --keep-git-changes",
@@ -176,7 +181,8 @@ def load(where: Checkout) -> Seal | None:
     """The seal that another process made for a repository and did not remove."""
     for folder in _folders(where):
         facts = _facts(folder)
-        if facts is not None:
+        # A repository that was made anew at the same path is another one.
+        if facts is not None and facts["identity"] == identity(where):
             seal = Seal(folder, {**facts, "root": where.root, "git": where.git})
             if all(content(f"{folder}/{name}") == text for name, text in seal.texts().items()):
                 seal.stamps = seal.current_stamps()
@@ -196,6 +202,12 @@ def make(where: Checkout, facts: dict[str, Any]) -> Seal:
             continue
         return seal
     raise problem or Failed(f"cannot seal the settings of {where.root}", "set HOME to your home folder")
+
+
+def identity(where: Checkout) -> list[int]:
+    """What tells a git folder from another one at the same path."""
+    facts = os.stat(where.common)
+    return [facts.st_dev, facts.st_ino]
 
 
 def _folders(where: Checkout) -> list[str]:

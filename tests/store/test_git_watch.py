@@ -1,0 +1,163 @@
+"""The seal of a repository's git settings: what it copies, when it is used again, and how changes are undone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from shop import home_at
+
+from sow.store import git_watch
+from sow.store.home import Home
+from sow.system import git, sealed
+
+ODD = ("plain", ' two  spaces"quotes" ; # ', "back\\slash", "line\nend", "tab\t", "träne", "", "-x")
+
+
+@pytest.fixture
+def home(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home whose user is the test's."""
+    for name, value in bare_repo.environment.items():
+        monkeypatch.setenv(name, value)
+    return home_at(bare_repo.root)
+
+
+def listed(home: Home) -> list[str]:
+    return git.run(["config", "--list", "-z"], cwd=home.root).split("\0")
+
+
+def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
+    """Values of any kind, keys without one, subsections, includes and the user's own file are in the copy."""
+    for number, value in enumerate(ODD):
+        bare_repo.git("config", "--add", "odd.value", value)
+        bare_repo.git("config", "--global", f'odd.sub "{number}\\.x.value', value)
+    with (bare_repo.root / ".git/config").open("a") as file:
+        file.write("[bare]\n\tkey\n")
+    (bare_repo.root / ".git/more").write_text("[inner]\n\tvalue = 1\n")
+    bare_repo.git("config", "include.path", "more")
+    before = [each for each in listed(home) if each.startswith(("odd.", "bare.key", "inner."))]
+    with git_watch.guarded(home):
+        inside = listed(home)
+        bare_repo.git("config", "odd.later", "1")
+        assert "odd.later\n1" not in listed(home)
+    assert [each for each in inside if each.startswith(("odd.", "bare.key", "inner."))] == before
+    assert not [each for each in inside if each.startswith("include.")]
+    assert "odd.later\n1" not in listed(home)  # until the user decides
+    git_watch.keep(home)
+    assert "odd.later\n1" in listed(home)
+
+
+def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
+    """A seal that a power loss cut off is made again."""
+    seal = git_watch.begin(home)
+    sealed.OWNED.clear()
+    (Path(seal.folder) / "seal.json").write_text('{"picture": ')
+    assert sealed.find(home.root) is None
+    with git_watch.guarded(home):
+        assert json.loads((Path(seal.folder) / "seal.json").read_text())["root"] == home.root
+
+
+def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
+    """The seal that a killed run left does not count for another repository in its place."""
+    git_watch.begin(home)
+    sealed.OWNED.clear()
+    shutil.copytree(bare_repo.root / ".git", bare_repo.root / "other")
+    shutil.rmtree(bare_repo.root / ".git")
+    (bare_repo.root / "other").rename(bare_repo.root / ".git")
+    bare_repo.git("config", "odd.value", "1")
+    assert sealed.find(home.root) is None
+    assert git_watch.pending(home) == []
+    with git_watch.guarded(home):
+        assert "odd.value\n1" in listed(home)
+
+
+def test_without_a_folder_of_the_user(bare_repo: Repo, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user's folder cannot be written, the seal is in the git folder."""
+    (bare_repo.root / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(bare_repo.root / "file"))
+    with git_watch.guarded(home):
+        bare_repo.git("config", "odd.value", "1")
+        assert "odd.value\n1" not in listed(home)
+        bare_repo.git("config", "--unset", "odd.value")
+    assert not (bare_repo.root / ".git/sow/sealed").exists()
+
+
+def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
+    """Settings, hooks, lists and replaced objects are again what they were; what was taken away is kept."""
+    hooks = bare_repo.root / ".git/hooks"
+    (hooks / "pre-push").write_text("mine\n")
+    (hooks / "pre-push").chmod(0o755)
+    bare_repo.git("config", "--add", "odd.list", "a")
+    bare_repo.git("config", "--add", "odd.list", "b")
+    bare_repo.git("config", "odd.value", "old")
+    seal = git_watch.begin(home)
+    before = seal.picture
+    (hooks / "pre-push").write_text("theirs\n")
+    (hooks / "pre-commit").write_text("theirs\n")
+    (bare_repo.root / ".git/info/attributes").write_text("* -diff\n")
+    bare_repo.git("config", "--add", "odd.list", "c")
+    bare_repo.git("config", "odd.value", "new")
+    bare_repo.git("config", "--global", "odd.mine", "new")
+    bare_repo.git("config", "branch.main.remote", "origin")
+    bare_repo.git(
+        "replace", bare_repo.git("hash-object", "-w", "-t", "tree", "/dev/null").strip(), _blob(bare_repo), "-f"
+    )
+    lines = git_watch.news(home)
+    assert len(lines) == 7, lines
+    assert git_watch.news(home) == []
+    assert git_watch.undo(home) == []
+    now = git_watch._picture(home.checkout)
+    assert now["files"] == before["files"]
+    assert os.stat(hooks / "pre-push").st_mode & 0o777 == 0o755
+    assert sorted(map(str, now["settings"])) == sorted(
+        [*map(str, before["settings"]), str([f"{home.root}/.git/config", "branch.main.remote", "origin"])]
+    )
+    assert now["replaced"] == {}
+    kept = sorted(path.name for path in (bare_repo.root / ".git/sow/removed").rglob("*") if path.is_file())
+    assert kept == ["attributes", "pre-commit", "pre-push"]
+
+
+def _blob(repo: Repo) -> str:
+    return repo.git("rev-parse", "HEAD^{tree}").strip()
+
+
+def test_a_broken_config_is_undone(bare_repo: Repo, home: Home) -> None:
+    """Settings that git cannot read do not stop our calls, are reported, and are restored as a file."""
+    config = bare_repo.root / ".git/config"
+    text = config.read_text()
+    git_watch.begin(home)
+    config.write_text(f"{text}[broken\n")
+    assert git.run(["rev-parse", "HEAD"], cwd=home.root)
+    (line,) = git_watch.news(home)
+    assert "cannot be read any more" in line
+    assert git_watch.undo(home) == []
+    assert config.read_text() == text
+
+
+def test_a_partial_clone_fetches_what_is_missing(bare_repo: Repo, home: Home, tmp_path: Path) -> None:
+    """In the user's own partial clone missing objects are fetched; a promise that appears later is not believed."""
+    (bare_repo.root / "file.txt").write_text("content\n")
+    bare_repo.git("add", "file.txt")
+    bare_repo.git("commit", "-q", "-m", "file")
+    bare_repo.git("config", "uploadpack.allowFilter", "true")
+    bare_repo.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    for name in ("own", "planted"):
+        url = f"file://{bare_repo.root}"
+        bare_repo.git("clone", "-q", "--no-checkout", "--filter=blob:none", url, str(tmp_path / name))
+    words = ["cat-file", "blob", "HEAD:file.txt"]
+    own = home_at(tmp_path / "own")
+    with git_watch.guarded(own):
+        assert git.run(words, cwd=own.root) == "content\n"
+    planted = home_at(tmp_path / "planted")
+    config = tmp_path / "planted/.git/config"
+    text = config.read_text()
+    config.write_text(text.replace("promisor = true", "").replace("partialclonefilter = blob:none", ""))
+    with git_watch.guarded(planted):
+        config.write_text(text)
+        assert git.attempt(words, cwd=planted.root).code != 0
+    git_watch.keep(planted)
+    assert git.run(words, cwd=planted.root) == "content\n"
