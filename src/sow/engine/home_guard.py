@@ -74,10 +74,10 @@ class HomeGuard:
         if not os.path.lexists(f"{self.home.sow}/.gitignore"):
             lay_out(self.home)  # without it, what is of this machine alone would look like the user's new files
         found = self._project()
-        now = time.monotonic()
+        now, at_work = time.monotonic(), set(running)
         if now >= self.looked + LOOK_EVERY:
             self.looked, running = now, self.desks
-        return found + [desk.id for ident in list(running) if self._task(desk := self.desks[ident])]
+        return found + [ident for ident in list(running) if self._task(self.desks[ident], idle=ident not in at_work)]
 
     def _project(self) -> list[str]:
         if not self._changed(projects.path(self.home)):
@@ -85,11 +85,13 @@ class HomeGuard:
         with self.home.lock():
             return ["project"] if restoring.bring_project_back(self.home, self.project["project_id"]) else []
 
-    def _task(self, desk: Desk) -> bool:
+    def _task(self, desk: Desk, *, idle: bool) -> bool:
         if not self._changed(desk.state_path):
             return False
         with self.home.lock():
-            return restoring.bring_task_back(desk, self.project["project_id"])
+            memory = self.home.memory
+            edited = memory is not None and idle and bool(memory.put_back(desk.id, desk.state_path))
+            return restoring.bring_task_back(desk, self.project["project_id"]) or edited
 
     def _changed(self, path: str) -> bool:
         """Whether a file is gone, or another one than at the last look."""

@@ -10,6 +10,7 @@ from sow.engine.spending import budget_of, spend
 from sow.engine.steps import LONGEST, SHORTEST, Interrupts
 from sow.errors import SowError
 from sow.store.restoring import Elsewhere
+from sow.store.run_memory import RunMemory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ DONE, FAILED, WAITS, STOPPED = 0, 1, 4, 130
 class Loop:
     """One call of a run, from the first decision to the last; what is run is a child's matter."""
 
+    is_workflow = False
     __slots__ = (
         "asked",
         "begun",
@@ -49,6 +51,7 @@ class Loop:
 
     def __init__(self, ship: Ship, desks: Iterable[Desk | MemberDesk], *, tick: Callable[[float], None]) -> None:
         self.ship = ship
+        ship.home.memory = RunMemory(ship.home, ship.folder.run["project_id"], workflow=self.is_workflow)
         self.tick = tick
         self.interrupts = 0
         self.told: dict[str, int] = {}
@@ -139,6 +142,13 @@ class Loop:
 
     def _guard(self) -> None:
         """Nothing is decided from state that the user's git took away or set back."""
+        memory = self.ship.home.memory
+        if memory is not None:
+            memory.hear()
+            while memory.forged:
+                name, where = memory.forged.pop()
+                text = f"the state of {name} was edited by hand together with its copy; the edit is in {where}"
+                self.ship.tell("set_aside", task=name if name in self.board.statuses() else "", text=text)
         for name in self.watch_home():
             self.ship.tell("restored", task=name)
 

@@ -61,7 +61,7 @@ class Desk:
         """The task's state; what is wrong with it is said with its path."""
         shown = self.home.relative(self.state_path)
         try:
-            loaded: TaskState = state.read(self.home, self.state_path, validate)  # type: ignore[assignment]
+            loaded: TaskState = state.read(self.home, self.state_path, validate, copy=self.id)  # type: ignore[assignment]
         except FileNotFoundError:
             raise InvalidFile(f"{shown} is missing", f"restore it: git checkout -- {shown}") from None
         if loaded["task"]["id"] != self.id:

@@ -25,8 +25,11 @@ from sow.system.checkout import Checkout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import TracebackType
 
     from sow.store.holder import Holder
+    from sow.store.run_memory import RunMemory
+    from sow.store.vouching import Voucher
 
 STRUCK = "SOW_STRUCK"  # names of more variables that are secret, which a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
@@ -35,12 +38,14 @@ FORBIDDEN_BRANCHES = ("main", "master")
 class Home:
     """One checkout with its .sow/ folder; every path of ours comes from here."""
 
-    __slots__ = ("checkout", "disk", "environment", "needles", "real", "root", "unkept")
+    __slots__ = ("checkout", "disk", "environment", "memory", "needles", "real", "root", "unkept", "vouchers")
 
     def __init__(self, where: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None) -> None:
         self.checkout = where
         self.environment = environment or {}  # its secrets are struck out of every text that is written
         self.needles: list[bytes] | None = None
+        self.memory: RunMemory | None = None  # of the run that this process is
+        self.vouchers: list[Voucher] = []
         self.root = where.root
         self.disk = disk or Disk()
         self.real: set[str] = set()  # folders that were looked at before reading: no link among them
@@ -121,7 +126,15 @@ class Home:
 
     def lock(self) -> Lock:
         """The short lock on every state file of this checkout: on the folder that holds them all."""
-        return Lock(self.sow if is_folder(self.sow) else self.folder())
+        return HomeLock(self)
+
+    def vouch(self, text: str) -> None:
+        """Tell a live run that this state is written by sow, and for no worker: for a worker nobody vouches."""
+        if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
+            from sow.store import vouching  # here, because only a live run needs it
+
+            voucher = vouching.vouch(self, text)
+            self.vouchers += [voucher] if voucher is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:
         """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
@@ -162,6 +175,24 @@ class Home:
         holder = self.holder(task)
         if holder:
             raise claim.taken(f"task-{task}", holder)
+
+
+class HomeLock(Lock):
+    """The short lock of a home; once it is given back, a run that has to know is waited for."""
+
+    __slots__ = ("home",)
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(home.sow if is_folder(home.sow) else home.folder())
+        self.home = home
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        vouchers, self.home.vouchers = self.home.vouchers, []
+        for voucher in vouchers:
+            voucher.close()
 
 
 def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
     """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
     path = _path(home, project_id, name)
+    if home.memory is not None:
+        home.memory.wrote(name, text)
+    else:
+        home.vouch(text)
     try:
         replace_file(home.disk, f"{home.kept(project_id)}/{file_name(name)}", text, durable=False)
         home.unkept.discard(path)

@@ -113,9 +113,12 @@ def _check_version(version: object, path: str) -> None:
     )
 
 
-def read(home: Home, path: str, validate: Validate) -> dict[str, Any]:
-    """The state in a file."""
-    return parse(home.read(path, yaml_text.MAX_BYTES), home.relative(path), validate)
+def read(home: Home, path: str, validate: Validate, copy: str = "") -> dict[str, Any]:
+    """The state in a file; for a live run, of a state whose copy has this name, what its memory says instead."""
+    text = home.read(path, yaml_text.MAX_BYTES)
+    if copy and home.memory is not None:
+        text = home.memory.true(copy, text)
+    return parse(text, home.relative(path), validate)
 
 
 def strike(home: Home, data: Any, *, prose: bool = False) -> None:

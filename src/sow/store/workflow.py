@@ -74,7 +74,7 @@ class WorkflowFolder:
     def load(self) -> WorkflowState:
         """The state as it is; nothing is mended."""
         try:
-            loaded: WorkflowState = state.read(self.home, self.state_path, validate)  # type: ignore[assignment]
+            loaded: WorkflowState = state.read(self.home, self.state_path, validate, copy=COPY)  # type: ignore[assignment]
         except FileNotFoundError:
             raise SowError(f"there is no workflow in {self.home.root}", "begin one: sow workflow new NAME") from None
         return loaded

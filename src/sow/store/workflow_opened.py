@@ -38,8 +38,11 @@ class Opened:
         self.ending = ending  # the agent whose turn ends now, if any
         self.folder = WorkflowFolder(home)
         self.loaded: WorkflowState
+        edited = home.memory.put_back(COPY, self.folder.state_path) if home.memory is not None else ""
         self.loaded, repaired = self.folder.load_or_repair()
         self.remarks = [repaired] if repaired else []
+        if edited:
+            self.remarks.append(f"orchestration/state.yaml was edited by hand with its copy; the edit is in {edited}")
         self._put_state_back()
         for name in self.workflow["members"]:
             said = notes.mend(self.desk(name), self._answers(name))

@@ -102,6 +102,15 @@ def is_agent(pid: int) -> bool:
     )
 
 
+def is_supervised(pid: int) -> bool:
+    """Whether a process is below a turn: a worker's, a judge's, whatever marks it took off; or it is gone."""
+    proc = Proc()
+    family = _ancestors(proc, pid)
+    return not family or any(
+        process.name.startswith(BADGE) or bool(proc.variable(each, "SOW_TASK")) for each, process in family
+    )
+
+
 def _ancestors(proc: Proc, start: int = 0) -> list[tuple[int, Process]]:
     """Everybody above us, or a process and all above it.
 

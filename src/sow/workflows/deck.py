@@ -89,7 +89,9 @@ class Deck:
             return self.folder.workflow()
         seen = (facts.st_ino, facts.st_mtime_ns)
         if self._read is None or seen != self._seen:
-            self._seen, self._read = seen, self.folder.workflow()
+            self._read = self.folder.workflow()
+            memory = self.home.memory  # a state that does not count now may do so in a moment, when its copy is written
+            self._seen = None if memory is not None and memory.doubted else seen
         return self._read
 
     def member(self, name: str) -> MemberState:

@@ -34,6 +34,7 @@ LEFT = {"status": "abandoned", "result": None, "retry_count": 0}  # who is in th
 class CrewLoop(Loop):
     """One call of `sow workflow run`."""
 
+    is_workflow = True
     __slots__ = ("deck", "seen")
 
     def __init__(self, deck: Deck, *, tick: Callable[[float], None]) -> None:
