@@ -6,12 +6,12 @@ import shlex
 
 from sow.engine.checking import run_check
 from sow.engine.place import EnvironmentProblem
-from sow.engine.setup_plan import LET_THROUGH, reader_of, setup_of
+from sow.engine.setup_plan import reader_of, setup_of
 from sow.errors import Interrupted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from sow.domain.shapes import Check
     from sow.engine.checking import Ran
@@ -33,26 +33,29 @@ class CheckRoom:
     def show(self, commit: str) -> Steps[None]:
         """Put a commit there, and what the user wants in every worktree."""
         self.integration.show(commit)
-        wanted = setup_of(self.ship, reader_of(self.integration.path)).furniture()
+        setup = setup_of(self.ship, reader_of(self.integration.path))
+        wanted, environment = setup.furniture(), setup.environment(self.integration.path, setting_up=True)
         for command in self.integration.furnish(wanted):
             shown = shlex.join(command)
-            ran = yield from self.run({"kind": "dependency", "command": shown}, "", let_through=LET_THROUGH)
+            ran = yield from self.run({"kind": "dependency", "command": shown}, "", environment=environment)
             if not ran.evidence["passed"]:
                 raise EnvironmentProblem(
                     f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit"
                 )
         self.integration.furnished(wanted)
 
-    def run(self, check: Check, tree: str, iteration: int = 1, *, let_through: Sequence[str] = ()) -> Steps[Ran]:
+    def run(
+        self, check: Check, tree: str, iteration: int = 1, *, environment: Mapping[str, str] | None = None
+    ) -> Steps[Ran]:
         """Run one command on what is there."""
+        folder = self.integration.path
         ran = yield from run_check(
             check,
             iteration=iteration,
             tree=tree,
-            cwd=self.integration.path,
+            cwd=folder,
             folder=self.ship.checks_folder(self.name),
-            environment=self.ship.environment_in(self.integration.path),
-            let_through=[*self.ship.config.setting("checks", "env"), *let_through],
+            environment=self.ship.check_environment(folder) if environment is None else environment,
             limits=self.ship.check_limits(),
         )
         if ran.interrupted:

@@ -9,7 +9,6 @@ from sow.domain import command_line
 from sow.engine.check_mark import CheckMark
 from sow.errors import SowError
 from sow.system import clock, plain_file, process
-from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
@@ -54,22 +53,19 @@ def run_check(
     cwd: str,
     folder: str,
     environment: Mapping[str, str],
-    let_through: Sequence[str],
     limits: Limits,
 ) -> Steps[Ran]:
-    """Run one command in the task's folder; its output goes to files in `folder`."""
+    """Run one command in a folder with exactly this environment; its output goes to files in `folder`."""
     name = f"{folder}/{check['kind']}-{clock.stamp()}-{os.urandom(3).hex()}"
     out, err = f"{name}.out", f"{name}.err"
     started = time.monotonic()
     stopped = ""
-    # Only the mark: a command of the plan is no worker, and must not be able to speak as one.
-    surroundings = worker_environment(environment, own=let_through, marks={})
     with CheckMark(name) as mark:
         try:
             child = process.Child(
                 arguments(check["command"]),
                 cwd=cwd,
-                environment=surroundings,
+                environment=environment,
                 stdin_path=os.devnull,
                 stdout_path=out,
                 stderr_path=err,

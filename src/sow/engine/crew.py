@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sow.system.environment import inside
+import os
+
+from sow.system.environment import inside, own_venv
 from sow.system.process import Limits
 
 TYPE_CHECKING = False
@@ -64,7 +66,8 @@ class Crew:
 
     def environment_in(self, folder: str) -> dict[str, str]:
         """The variables for a worker in a folder: in a worktree, nothing in them leads to the user's own checkout."""
-        return inside(self.environment, self.home.root, folder, sources=self.sources)
+        own, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
+        return inside(self.environment, self.home.root, folder, venv=own, go_work=go_work, sources=self.sources)
 
     def limits(self) -> Limits:
         return Limits(

@@ -15,7 +15,7 @@ from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
 from sow.engine.review_turn import review
-from sow.engine.setup_plan import LET_THROUGH, reader_of, setup_of
+from sow.engine.setup_plan import reader_of, setup_of
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -23,10 +23,11 @@ from sow.store import run_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
     from sow.domain.shapes import Check, Task
     from sow.engine.checking import Ran
+    from sow.engine.setup_plan import Setup
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
     from sow.executors.story import Event
@@ -162,17 +163,18 @@ class TaskJob:
         folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
         setup = setup_of(self.ship, reader_of(folder))
         wanted = setup.furniture()
-        yield from self.set_up(isolation.worktrees.furnish(self.id, wanted), folder)
+        yield from self.set_up(setup, isolation.worktrees.furnish(self.id, wanted), folder)
         isolation.worktrees.furnished(self.id, wanted)
         checks = run_acts.look(self.desk, self.project).get("checks", ())
         outside_imports.require_none(self.ship, setup, (each["command"] for each in checks), folder)
 
-    def set_up(self, commands: Iterable[list[str]], folder: str) -> Steps[None]:
-        """Run the user's set-up commands in a worktree; one that fails is no fault of the work."""
+    def set_up(self, setup: Setup, commands: Iterable[list[str]], folder: str) -> Steps[None]:
+        """Run setup commands in a worktree; one that fails is no fault of the work."""
+        environment = setup.environment(folder, setting_up=True)
         for command in commands:
             shown = shlex.join(command)
             check: Check = {"kind": "dependency", "command": shown}
-            ran = yield from self.run_check(check, folder, "", let_through=LET_THROUGH)
+            ran = yield from self.run_check(check, folder, "", environment=environment)
             if not ran.evidence["passed"]:
                 raise SowError(f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit")
 
@@ -217,7 +219,9 @@ class TaskJob:
         outside_imports.note(self.ship, self.desk, self.project)
         return None
 
-    def run_check(self, check: Check, cwd: str, tree: str, *, let_through: Sequence[str] = ()) -> Steps[Ran]:
+    def run_check(
+        self, check: Check, cwd: str, tree: str, *, environment: Mapping[str, str] | None = None
+    ) -> Steps[Ran]:
         """Run one command of the plan, and tell how it went."""
         ship = self.ship
         ship.step(self.id, f"running {check['command']}"[:120])
@@ -227,8 +231,7 @@ class TaskJob:
             tree=tree,
             cwd=cwd,
             folder=ship.checks_folder(self.id),
-            environment=ship.environment_in(cwd),
-            let_through=[*ship.config.setting("checks", "env"), *let_through],
+            environment=ship.check_environment(cwd) if environment is None else environment,
             limits=ship.check_limits(),
         )
         facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}

@@ -75,8 +75,9 @@ def _holds(evidence: Evidence, tree: str) -> bool:
 def _folder(job: TaskJob, integration: Integration, commit: str) -> Steps[str]:
     """The integration worktree on a commit, with what the user wants in every worktree."""
     folder = integration.show(commit)
-    wanted = setup_of(job.ship, reader_of(folder)).furniture()
-    yield from job.set_up(integration.furnish(wanted), folder)
+    setup = setup_of(job.ship, reader_of(folder))
+    wanted = setup.furniture()
+    yield from job.set_up(setup, integration.furnish(wanted), folder)
     integration.furnished(wanted)
     return folder
 

@@ -42,16 +42,18 @@ NODE_MODULES = "node_modules"
 class Proposal:
     """Commands that would set up a checkout, and the paths that they make."""
 
-    __slots__ = ("commands", "missing", "outputs")
+    __slots__ = ("commands", "missing", "outputs", "traces")
 
     def __init__(self) -> None:
         self.commands: list[list[str]] = []
         self.outputs: list[str] = []
+        self.traces: list[str] = []  # paths that the commands may make besides
         self.missing: dict[str, str] = {}  # tool: the file that asks for it
 
     def add(self, other: Proposal) -> None:
         self.commands += other.commands
         self.outputs += other.outputs
+        self.traces += other.traces
         self.missing |= other.missing
 
 
@@ -85,8 +87,10 @@ class Around:
 
 def _venv_of(root: str, environment: Mapping[str, str]) -> str:
     """The user's virtual environment in the checkout; empty if there is none."""
-    active = environment.get("VIRTUAL_ENV", "")
-    return active if active and below(active, root) and os.path.isdir(active) else own_venv(root)
+    active, own = environment.get("VIRTUAL_ENV", ""), own_venv(root)
+    if active and below(active, root) and os.path.isdir(active):
+        return active
+    return f"{root}/{own}" if own else ""
 
 
 def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
@@ -130,7 +134,8 @@ def _python(read: Read, around: Around) -> Proposal:
         if around.has("uv"):
             frozen = ["--frozen"] if read("uv.lock") is not None else []
             found.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
-            found.outputs += [".venv", *_egg_infos(read, project)]
+            found.outputs.append(".venv")
+            found.traces += _egg_infos(read, project)
             return found
         found.missing["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
     elif read("poetry.lock") is not None:
@@ -168,7 +173,8 @@ def _pip(read: Read, around: Around, project: Mapping[str, Any]) -> Proposal | N
         parts += ["-e", f".[{','.join(extras)}]" if extras else "."]
     parts += [word for each in groups for word in ("--group", each)]
     found.commands.append([*pip, *parts])
-    found.outputs += [name, *_egg_infos(read, project)]
+    found.outputs.append(name)
+    found.traces += _egg_infos(read, project)
     return found
 
 
@@ -219,9 +225,12 @@ def _node(read: Read, around: Around) -> Proposal:
         found.missing[tool] = lock
         return found
     found.commands.append(command)
-    found.outputs += [NODE_MODULES, *(f"{each}/{NODE_MODULES}" for each in workspaces(read))]
-    if tool == "yarn":
-        found.outputs += [".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged", ".yarn/install-state.gz"]
+    found.traces += [f"{each}/{NODE_MODULES}" for each in workspaces(read)]
+    if "--immutable" in command:
+        found.traces += [NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"]
+        found.traces += [".yarn/install-state.gz"]
+    else:
+        found.outputs.append(NODE_MODULES)
     return found
 
 

@@ -12,7 +12,7 @@ from sow.engine import setup_detection
 from sow.engine.place import EnvironmentProblem
 from sow.store import setup_choices
 from sow.system import git
-from sow.system.environment import inside
+from sow.system.environment import VENVS, inside, own_venv, worker_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,18 @@ MOST = 64 << 20
 class Setup:
     """How one tree is set up, and the environment of programs in a checkout of it."""
 
-    __slots__ = ("around", "commands", "copies", "key", "links", "outputs", "sources")
+    __slots__ = (
+        "around",
+        "commands",
+        "copies",
+        "go_work",
+        "key",
+        "let_through",
+        "links",
+        "outputs",
+        "sources",
+        "traces",
+    )
 
     def __init__(
         self,
@@ -43,6 +54,9 @@ class Setup:
         links: Sequence[str] = (),
         copies: Sequence[str] = (),
         outputs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+        let_through: Sequence[str] = (),
+        go_work: bool = False,
         sources: Sequence[str] | None = None,
         content: Mapping[str, bytes] | None = None,
     ) -> None:
@@ -51,6 +65,9 @@ class Setup:
         self.links = list(links)
         self.copies = list(copies)
         self.outputs = list(outputs)  # paths below the folder that the commands make
+        self.traces = list(traces)  # paths that they may make besides
+        self.let_through = list(let_through)
+        self.go_work = go_work
         self.sources = sources  # of the code, if the user accepted imports from their own checkout
         self.key = _digest([self.commands, self.links, self.copies], content or {})
 
@@ -59,13 +76,28 @@ class Setup:
         """The commands as they are shown, agreed to and run."""
         return [shlex.join(each) for each in self.commands]
 
-    def environment(self, folder: str) -> dict[str, str]:
-        """The variables for programs in a checkout: nothing in them leads to the user's own checkout."""
-        return inside(self.around.environment, self.around.root, folder, sources=self.sources)
+    def environment(self, folder: str, *, setting_up: bool = False) -> dict[str, str]:
+        """The variables for checks in a checkout, or for its setup commands: none leads to the user's own checkout.
+
+        A declared setup may make a virtual environment that only the folder shows, so ask after the setup.
+        """
+        made = [each for each in self.outputs if each in (*VENVS, os.path.basename(self.around.venv))]
+        found = inside(
+            self.around.environment,
+            self.around.root,
+            folder,
+            venv="" if setting_up else next(iter(made), own_venv(folder)),
+            go_work=self.go_work,
+            sources=self.sources,
+        )
+        if setting_up:
+            found.pop("VIRTUAL_ENV", None)  # poetry would set up that environment
+        more = LET_THROUGH if setting_up else ()
+        return worker_environment(found, own=(*self.let_through, *more), marks={})
 
     def furniture(self) -> dict[str, Any]:
         """The same as settings for `furnishing`."""
-        made = {"outputs": self.outputs, "key": self.key}
+        made = {"outputs": [*self.outputs, *self.traces], "key": self.key}
         return {"link": self.links, "copy": self.copies, "setup": self.commands, **made}
 
 
@@ -171,22 +203,28 @@ class Setups:
             commands=commands,
             links=links,
             copies=copies,
-            outputs=_usual_outputs(read, self.around, commands),
-            sources=self.sources,
+            traces=_usual_outputs(read, self.around, commands),
             content=setup_detection.manifests(read) if commands else None,
+            **self._common(read),
         )
+
+    def _common(self, read: Read) -> dict[str, Any]:
+        """The part that every setup of this repository has."""
+        let_through = self.config.setting("checks", "env")
+        return {"let_through": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
 
     def _setup(self, proposal: Proposal | None, read: Read) -> Setup:
         copies = self.copies()
         if proposal is None or not proposal.commands:
-            return Setup(self.around, copies=copies, sources=self.sources)
+            return Setup(self.around, copies=copies, **self._common(read))
         return Setup(
             self.around,
             commands=proposal.commands,
             copies=copies,
             outputs=proposal.outputs,
-            sources=self.sources,
+            traces=proposal.traces,
             content=setup_detection.manifests(read),
+            **self._common(read),
         )
 
 

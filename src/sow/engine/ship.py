@@ -10,7 +10,7 @@ from sow.engine.setup_plan import Setups
 from sow.store import git_watch
 from sow.store.run_acts import RUNNER as RUNNER
 from sow.store.seen import Seen
-from sow.system.environment import inside
+from sow.system.environment import worker_environment
 from sow.system.process import Limits
 
 TYPE_CHECKING = False
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 0.0
 INTEGRATOR = "integrator"
+
+
+def _unheard(event: Event) -> None:
+    """Nobody listens."""
 
 
 class Queue:
@@ -234,9 +238,10 @@ class Ship:
         wall = config.seconds(str(self.config.setting("checks", "timeout")))
         return Limits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
 
-    def environment_in(self, folder: str) -> dict[str, str]:
-        """The variables for programs in a checkout of this run: nothing in them leads to the user's own checkout."""
-        return inside(self.environment, self.home.root, folder, sources=self.setups.sources)
+    def check_environment(self, folder: str) -> dict[str, str]:
+        """The variables of the user's that a command of the plan may see in a folder; it has no mark of a worker."""
+        found = self.crew(_unheard).environment_in(folder)
+        return worker_environment(found, own=self.config.setting("checks", "env"), marks={})
 
     def checks_folder(self, task: str) -> str:
         """Where the output of a task's checks is kept."""

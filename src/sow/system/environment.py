@@ -21,11 +21,12 @@ ALLOWED = frozenset(
     }
 )  # fmt: skip
 ALLOWED_PREFIXES = ("LC_", "XDG_")
-# Variables that say where programs and code are: a list of folders, or one path.
+# Variables that say where programs and code are: lists of folders, single paths that a program makes if they are
+# missing, and single paths that must exist.
 PATH_LISTS = ("PATH", "PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "CLASSPATH", "PERL5LIB", "RUBYLIB")
+MADE_PATHS = ("CARGO_TARGET_DIR", "GOBIN", "GEM_HOME", "BUNDLE_PATH", "PYTHONPYCACHEPREFIX")
 PATHS = (
-    "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "UV_PROJECT_ENVIRONMENT",
-    "CARGO_TARGET_DIR", "GOWORK", "GOBIN", "npm_config_prefix", "NPM_CONFIG_PREFIX", "GEM_HOME", "BUNDLE_PATH",
+    "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONUSERBASE", "GOWORK", "npm_config_prefix", "NPM_CONFIG_PREFIX",
 )  # fmt: skip
 VENVS = (".venv", "venv", "env")
 # What a CLI sets for its own children: left in, it would confuse a CLI that starts below another one.
@@ -55,45 +56,54 @@ def worker_environment(
 
 
 def inside(
-    environment: Mapping[str, str], checkout: str, folder: str, *, sources: Sequence[str] | None = None
+    environment: Mapping[str, str],
+    checkout: str,
+    folder: str,
+    *,
+    venv: str = "",
+    go_work: bool = False,
+    sources: Sequence[str] | None = None,
 ) -> dict[str, str]:
     """The environment for programs in `folder`, another checkout of the same repository.
 
-    A path below the user's checkout becomes the same path below `folder` if that exists; otherwise it is left out. A
-    virtual environment in `folder` comes first. With `sources` the user accepted the tools of their own checkout: such
-    paths stay, and these folders of the code, relative to a checkout, come first for Python.
+    A path below the user's checkout becomes the same path below `folder`, or is left out if it must exist. The virtual
+    environment `venv` of the folder comes first; `go_work` says whether the folder has a go.work. With `sources` the
+    user accepted the tools of their own checkout: such paths stay, and these folders of the code, relative to a
+    checkout, come first for Python.
     """
     found = dict(environment)
     if os.path.realpath(folder) == os.path.realpath(checkout):
         return found
-    keep = sources is not None
-    for name in (*PATH_LISTS, *PATHS):
+    for name in (*PATH_LISTS, *MADE_PATHS, *PATHS):
         value = found.get(name, "")
         entries = value.split(os.pathsep) if name in PATH_LISTS else [value]
-        moved = [_moved(each, checkout, folder, keep=keep, home=found.get("HOME", "")) for each in entries]
-        left = [each for each in moved if each]
-        if value and moved != entries:
-            found[name] = os.pathsep.join(left)
-            if not left:
-                del found[name]
+        moved = [_moved(each, checkout, folder, home=found.get("HOME", "")) for each in entries]
+        if moved == entries:
+            continue
+        if sources is not None and name in ("PATH", "VIRTUAL_ENV"):
+            moved = entries
+        elif name in PATHS:
+            moved = []
+        found[name] = os.pathsep.join(moved)
+        if not moved:
+            del found[name]
     found.pop("UV_PROJECT_ENVIRONMENT", None)  # uv would set up that environment, not the one of the folder
     found["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"  # poetry would use one environment for all checkouts
     if sources:
         first = [os.path.normpath(os.path.join(folder, each)) for each in sources]
         found["PYTHONPATH"] = _first(first, found.get("PYTHONPATH", ""))
-    own = own_venv(folder)
-    if own:
+    if venv:
+        own = os.path.join(folder, venv)
         found |= {"VIRTUAL_ENV": own, "PATH": _first([f"{own}/bin"], found.get("PATH", os.defpath))}
         found.pop("PYTHONHOME", None)
-    if os.path.exists(f"{checkout}/go.work") and not os.path.exists(f"{folder}/go.work"):
+    if not go_work and os.path.exists(f"{checkout}/go.work"):
         found["GOWORK"] = "off"  # go looks in the folders above, and would find the modules of the user's checkout
     return found
 
 
 def own_venv(folder: str) -> str:
-    """The virtual environment in a folder; empty if there is none."""
-    paths = (f"{folder}/{name}" for name in VENVS)
-    return next((each for each in paths if os.path.isfile(f"{each}/pyvenv.cfg") and os.path.isdir(f"{each}/bin")), "")
+    """The name of the virtual environment in a folder; empty if there is none."""
+    return next((each for each in VENVS if os.path.isfile(f"{folder}/{each}/pyvenv.cfg")), "")
 
 
 def below(path: str, folder: str) -> str | None:
@@ -104,19 +114,16 @@ def below(path: str, folder: str) -> str | None:
     return None
 
 
-def _moved(path: str, checkout: str, folder: str, *, keep: bool, home: str) -> str:
-    """A path of the user's environment as it is for another checkout; empty if it leads to the user's own."""
+def _moved(path: str, checkout: str, folder: str, *, home: str) -> str:
+    """A path of the user's environment as it is for another checkout."""
     if not os.path.isabs(path) or below(path, folder) is not None:
         return path
     part = below(path, checkout)
-    if part is None:
-        return path
-    there = os.path.join(folder, part) if part else folder
-    if os.path.exists(there):
-        return there
     # If the home folder itself is the checkout, the tools in it are the user's, not the repository's.
-    personal = below(home, checkout) == "" and part.startswith(".") and not os.path.isfile(f"{path}/../pyvenv.cfg")
-    return path if keep or personal else ""
+    is_personal = part is not None and below(home, checkout) == "" and part.startswith(".")
+    if part is None or (is_personal and not os.path.isfile(f"{path}/../pyvenv.cfg")):
+        return path
+    return os.path.join(folder, part) if part else folder
 
 
 def _first(paths: Sequence[str], others: str) -> str:
