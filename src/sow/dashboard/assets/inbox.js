@@ -82,7 +82,7 @@ export function mount(root, context) {
     const named = item.text === store.tasks.get(item.task)?.name; // which the link above says already
     const text = h("div", { class: "prose inbox-text" }, named ? null : markdown(item.text));
     const facts = h("div", { class: "inbox-facts" });
-    const remark = h("p", { class: "muted wrap", "data-testid": "inbox-remark" }, item.remark ?? "");
+    const remark = h("div", { class: "muted wrap", "data-testid": "inbox-remark" }, item.remark ?? "");
     /** @param {import("./act.js").Act} act @param {string} said */
     const done = (act, said) => {
       settled.set(key, { act, said });
