@@ -436,6 +436,18 @@ SABOTAGES = {
         "            return known[1] if known is not None else None\n",
         "dashboard/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
     ),
+    "a result without changes is no concern": Sabotage(
+        "engine/job.py",
+        '        if not found.paths and not task.get("allow_empty"):',
+        '        if not found.paths and task.get("allow_empty"):',
+        "guarantees/test_t3_no_work.py::test_no_changes_without_a_review_are_yellow[only its status]",
+    ),
+    "a refused command is no concern": Sabotage(
+        "engine/work.py",
+        "        if seat.refusals and not seat.judges:\n",
+        "        if seat.refusals and seat.judges:\n",
+        "guarantees/test_t3_no_work.py::test_work_after_a_refusal_is_yellow_and_names_the_command",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 
