@@ -479,6 +479,18 @@ SABOTAGES = {
         '"add", "--all", "--"',
         "engine/test_sparse.py::test_a_run_in_a_sparse_checkout",
     ),
+    "a result without changes is no concern": Sabotage(
+        "engine/job.py",
+        '        if not found.paths and not task.get("allow_empty"):',
+        '        if not found.paths and task.get("allow_empty"):',
+        "guarantees/test_t3_no_work.py::test_no_changes_without_a_review_are_yellow[only its status]",
+    ),
+    "a refused command is no concern": Sabotage(
+        "engine/work.py",
+        "        if seat.refusals and not seat.judges:\n",
+        "        if seat.refusals and seat.judges:\n",
+        "guarantees/test_t3_no_work.py::test_work_after_a_refusal_is_yellow_and_names_the_command",
+    ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
 

@@ -345,3 +345,11 @@ def test_endless_input_is_refused(task_repo: Repo) -> None:
     """A text on standard input is bounded."""
     result = task_repo.sow("log", "--task", "010", "-", stdin=b"x" * (5 << 20))
     assert (result.code, "larger than 4 MiB" in result.err) == (2, True)
+
+
+def test_a_task_may_allow_a_result_without_changes(repo: Repo):
+    """--allow-empty is kept on the task; without it the field is not there."""
+    repo.ok("task", "create", "--name", "Look around", "--allow-empty")
+    repo.ok("task", "create", "--name", "Add login")
+    assert repo.task("010")["allow_empty"] is True
+    assert "allow_empty" not in repo.task("020")

@@ -55,6 +55,19 @@ def test_what_can_be_done_about_a_task_is_told(finished: Harbour, task_repo: Rep
     assert facts.task("010")["acts"] == []
 
 
+def test_a_tasks_page_has_what_was_refused(harbour: Harbour):
+    """The page of a task lists refused commands, the setting that allows them, and what is in doubt."""
+    done = {"status": "needs_review"}
+    harbour.simulated("barred", "implementer", [{"refuse": "npm install"}, {"refuse": "npm install"}, done])
+    harbour.plan("First")
+    assert harbour.run("--review", "off").code == 0
+    page = facts_of(harbour.repo).task("010")
+    (refused,) = page["refusals"]
+    assert (refused["text"], refused["count"], refused["iteration"]) == ("npm install", 2, 1)
+    assert "agents.executors.barred.settings.yolo_mode: true" in page["refusals_advice"]
+    assert [each["kind"] for each in page["concerns"]] == ["refused", "no_changes"]
+
+
 @pytest.mark.parametrize("ident", ["990", "first", "../010", "", "010/../020", "\x00"])
 def test_what_is_not_there_is_missing(finished: Harbour, ident: str):
     """A task, a turn or a run that is not there is one kind of error, whatever its name."""

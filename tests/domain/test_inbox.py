@@ -94,7 +94,7 @@ ITEMS = {
 def test_each_thing_that_waits_is_one_item(kind):
     """Every kind of item says what, since when, and what to do about it."""
     given_state, expected = ITEMS[kind]
-    assert only(**given_state) == {"phase": None, "agent": None, **expected, "blocks": 0}
+    assert only(**given_state) == {"phase": None, "agent": None, **expected, "blocks": 0, "remark": ""}
 
 
 @pytest.mark.parametrize("kind", ITEMS)

@@ -261,6 +261,8 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
         "question": {"number": 1, "text": three},
         "why": four, "started_at": five, "active_seconds": 2.0, "estimated_minutes": 3, "cost_usd": 0.5,
         "cost_unknown_turns": 1, "input_tokens": 3, "output_tokens": 4, "tokens_unknown_turns": 0, "status": six,
+        "concerns": [{"kind": "no_changes", "text": seven}],
+        "refusals": [{"tool": one, "command": two, "reason": three, "count": 2, "executor": four}],
     }  # fmt: skip
     group = {**row, "turns": 2, "work_seconds": 3.0, "tasks": 1}
     counts = {"total": 1, **dict.fromkeys(report_html.LOOKS, 0), "failed": 1}

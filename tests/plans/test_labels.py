@@ -30,6 +30,7 @@ SPELLINGS = {
     "agent": ("Agent", "agents", "AGENT"),
     "status": ("Status", "STATUS"),
     "type": ("Type", "types"),
+    "allow_empty": ("Allow empty", "Allow Empty", "allow_empty"),
     "worktree_group": ("WorktreeGroup", "Worktree Group", "worktree_group", "worktreegroups"),
     "success_criteria": ("Success Criteria", "success criterion"),
     "integration_criteria": ("Integration Criteria", "Integration criterion"),
@@ -49,6 +50,7 @@ VALUES = {
     "agent": ("`dev`", lambda task: task.agent == "dev"),
     "status": ("completed", lambda task: task.status == "completed"),
     "type": ("component", lambda task: task.type == "component"),
+    "allow_empty": ("yes", lambda task: task.allow_empty),
     "worktree_group": ("api", lambda task: task.worktree_group == "api"),
     "success_criteria": ("it works", lambda task: task.success_criteria[0].text == "it works"),
     "integration_criteria": ("it works", lambda task: task.integration_criteria[0].text == "it works"),
@@ -245,3 +247,14 @@ def test_an_agent_is_one_name():
     plan = plan_of("## Task 1: a\n**Agent**: dev or nobody\n\nx\n")
     assert plan.tasks[0].agent == "dev"
     assert found(plan, error=False) == ["plan.md:2: task 1: of 'dev or nobody' only 'dev' is read (name one agent)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "warnings"),
+    [("**Allow empty**: yes", True, 0), ("**Allow Empty:** no", False, 0), ("**Allow empty**: perhaps", False, 1)],
+)
+def test_a_task_may_allow_a_result_without_changes(text: str, allowed: bool, warnings: int) -> None:
+    """The label holds yes or no; anything else is no, and is said."""
+    plan = plan_of(f"# P\n\n## Task 1: Look\n{text}\n\nLook around.\n")
+    assert plan.tasks[0].allow_empty is allowed
+    assert len(plan.findings) == warnings

@@ -11,7 +11,7 @@ import pytest
 from conftest import SOW, Repo
 
 from real import install, layer
-from real.contract import ObedientContract
+from real.contract import NEEDS_REVIEW, ObedientContract
 from real.references import ReadsReferences
 from real.steering import IgnoresSteering
 from real.stub import Stub
@@ -54,6 +54,33 @@ class TestClaude(IgnoresSteering, ReadsReferences, ObedientContract):
         assert "use the painter subagent to: " in workshop.asked(0)
         offered = [set(each["tools"]) for each in workshop.stub.requests() if each["decision"] == "text:painted"]
         assert offered == [{"Read"}]
+
+    def test_refused_commands_are_named(self, workshop: Workshop) -> None:
+        """Without yolo_mode every command that Claude refuses is told once, and is on the task with its reason."""
+        self.configure(workshop, yolo_mode=False)
+        push = {"file_path": "/etc/sow-test", "content": "x"}
+        workshop.stub.plays["work"] = [
+            "sh:npm install left-pad",
+            "sh:npm install left-pad --save",
+            "sh:ls /root/elsewhere",
+            f"call:Write {json.dumps(push)}",
+            "sh:git log -1",
+            NEEDS_REVIEW,
+        ]
+        workshop.task("play:work")
+        result = workshop.spawn()
+        assert (result.code, workshop.status()) == (0, "needs_review"), result
+        found = [(each["tool"], each.get("command"), each["count"]) for each in workshop.repo.task("010")["refusals"]]
+        assert found == [
+            ("Bash", "npm install left-pad", 1),
+            ("Bash", "npm install left-pad --save", 1),
+            ("Bash", "ls /root/elsewhere", 1),
+            ("Write", "/etc/sow-test", 1),
+        ]
+        assert "4 commands refused: npm install left-pad, " in result.err
+        assert all(each["reason"] for each in workshop.repo.task("010")["refusals"])
+        text = workshop.readable(1)
+        assert text.count("[refused] ") == 4 and "[output] commit " in text
 
     def test_a_plan_is_run_reviewed_and_merged(self, repo: Repo, tmp_path: Path) -> None:
         """Three tasks in worktrees, without yolo_mode: one is RED and comes back GREEN, and all end on the branch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from sow.cli.output import emit
+from sow.domain import refusals
 from sow.engine.work import door
 from sow.errors import Failed, Interrupted, Waiting
 from sow.store import desk as desks
@@ -32,6 +33,7 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
                 "turn": turn,
                 "transcript": result.record.folder,
                 "remarks": result.remarks,
+                "refusals": result.refusals,
             }
         )
     else:
@@ -39,6 +41,9 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
             out(harmless(result.outcome.text))
         for remark in result.remarks:
             err(f"note: {harmless_line(remark)}")
+        if result.refusals:
+            told = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+            err(f"note: {harmless_line(told)}")
         err(_cost(turn))
     _refuse(result)
     if not json:

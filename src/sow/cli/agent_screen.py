@@ -9,15 +9,17 @@ if TYPE_CHECKING:
     from sow.executors.story import Event
 
 MOST = 40_000
+MOST_REFUSED = 50
 
 
 class Screen:
     """Shows events, and remembers the end of what it showed; a quiet one shows nothing."""
 
-    __slots__ = ("quiet", "shown")
+    __slots__ = ("quiet", "refused", "shown")
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self.refused: set[str] = set()
         self.shown = ""
 
     def show(self, event: Event) -> None:
@@ -29,8 +31,20 @@ class Screen:
             out(harmless(event.text))
         elif event.kind == "tool":
             out(f"  · {harmless_line(event.text)}")
+        elif event.kind == "refused":
+            self._refused(event)
         elif event.kind in ("retry", "limit", "error") and (event.text or event.status):
             err(f"  ! {harmless_line(event.text)} {event.status or ''}".rstrip())
+
+    def _refused(self, event: Event) -> None:
+        """Each refused command once; the end of the turn tells how often."""
+        from sow.domain import refusals
+
+        told = refusals.called(event.tool, event.command)
+        if told not in self.refused and len(self.refused) < MOST_REFUSED:
+            self.refused.add(told)
+            why = f" ({harmless_line(event.text)})" if event.text else ""
+            err(f"  ! refused: {harmless_line(told)}{why}")
 
     def has_shown(self, text: str) -> bool:
         """Whether a text was just seen, however it was broken into lines."""

@@ -41,6 +41,8 @@ def inbox(context: Context, *, json: bool) -> int:
             out(f"   {line}")
         if len(more) > MOST_LINES:
             out(f"   … {len(more) - MOST_LINES} more lines: sow inbox --json")
+        if each["remark"]:
+            out(f"   {harmless_line(each['remark'])}")
         out(f"   {paint(each['do'], 'cyan')}")
     if not found:
         out("nothing waits for you")

@@ -26,6 +26,7 @@ def create(
     depends_on: list[str],
     after: str,
     priority: str,
+    allow_empty: bool,
     json: bool,
 ) -> int:
     home = context.home()
@@ -42,6 +43,7 @@ def create(
         ),
         after=ids.task_id(after) if after else "",
         priority=priority,
+        allow_empty=allow_empty,
         actor=context.actor(),
     )
     if json:
@@ -120,6 +122,7 @@ CREATE_OPTIONS = (
     Option("--depends-on", "ID", "A task that must be completed first", repeat=True, completes="tasks"),
     Option("--after", "ID", "Give it an id right behind this task's", completes="tasks"),
     Option("--priority", "PRIORITY", "How urgent it is", choices=PRIORITIES, default="medium"),
+    Option("--allow-empty", help="A result without changes is fine; otherwise it is YELLOW at best"),
 )
 
 COMMANDS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.cli.context import Context
 from sow.cli.output import emit, table
 from sow.domain import phase as phases
+from sow.domain import refusals
 from sow.domain.ids import agent_id
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -79,6 +80,8 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
     )
     if "question" in known:
         _section("Question", f"{known['question']['number']}. {known['question']['text']}")
+    _section("Refused", "\n".join(_refused(known)))
+    _section("Look at this", "\n".join(_concerns(known)))
     recent = known["log"][-RECENT:]
     title = "Log" if len(recent) == len(known["log"]) else f"Log (the last {RECENT} of {len(known['log'])})"
     _section(title, "\n".join(_entry(each) for each in recent))
@@ -115,6 +118,25 @@ def _references(known: dict[str, Any], root: str) -> list[str]:
         place = f"{root}/{path}" if path.startswith(".sow/") else path
         found.append(f"{place}{part} ({each['kind']}: {each['reason']})" if each else place)
     return found
+
+
+def _refused(known: dict[str, Any]) -> list[str]:
+    """The commands that the agent CLI refused, and the setting that allows them."""
+    found = known.get("refusals", [])
+    lines = [_refusal(each) for each in found]
+    return [*lines, refusals.advice(found)] if lines else []
+
+
+def _refusal(each: dict[str, Any]) -> str:
+    times = f", {each['count']} times" if each["count"] > 1 else ""
+    why = f": {harmless_line(each['reason'])}" if each["reason"] else ""
+    return f"{refusals.called(each['tool'], each.get('command', ''))} (iteration {each['iteration']}{times}){why}"
+
+
+def _concerns(known: dict[str, Any]) -> list[str]:
+    """What keeps the present iteration from being GREEN without a review; refused commands have their own section."""
+    now = [each for each in known.get("concerns", ()) if each["iteration"] == known["iteration"]]
+    return [each["text"] for each in now if each["kind"] != refusals.KIND]
 
 
 def _note(note: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.dashboard.missing import Missing
+from sow.domain import refusals
 from sow.domain.ids import is_member, is_task_id
 from sow.engine import report_crew
 from sow.errors import SowError
@@ -81,6 +82,8 @@ def document(home: Home, ident: str) -> Document:
         **known,
         "sessions": [_session(each, working=working) for each in own],
         "iterations": known.get("iteration", 0),
+        "refusals": [_refusal(each) for each in known.get("refusals", ())],
+        "refusals_advice": refusals.advice(known.get("refusals", ())),
         "evidence": [_evidence(each) for each in known.get("evidence", ())],
         "reviews": known.get("reviews", []),
         "branch": _branch(home, ident),
@@ -153,6 +156,15 @@ def _turn(turn: Any, *, working: bool) -> Document:
 
 def _evidence(piece: Any) -> Document:
     return {**piece, "digest": piece["output"], "command": harmless_line(piece["command"])}
+
+
+def _refusal(each: Any) -> Document:
+    """A tool call that the agent CLI refused, as one line."""
+    return {
+        **each,
+        "text": refusals.called(each["tool"], each.get("command", "")),
+        "reason": harmless_line(each["reason"]),
+    }
 
 
 def _branch(home: Home, ident: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain import refusals
 from sow.domain.task import is_approved
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
     """Questions, proposals, reviews and failures, ranked by how many tasks each holds up."""
     asking = [task for task in tasks if _asks(task)]
     held = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
-    waiting = [_of_task(task, held[task["id"]]) for task in asking]
+    waiting = [_with_refusals(_of_task(task, held[task["id"]]), task) for task in asking]
     waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
     waiting += [
         item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
@@ -58,6 +59,7 @@ def item(
         "agent": agent,
         "phase": phase,
         "text": text,
+        "remark": "",
         "since": since,
         "blocks": blocks,
         "do": do,
@@ -99,6 +101,12 @@ def _of_task(task: Task, blocks: int) -> Item:
         blocks=blocks,
         do=f"sow approve {ident}",
     )
+
+
+def _with_refusals(found: Item, task: Task) -> Item:
+    """The item with a remark on what the agent CLI refused, and how to allow it."""
+    refused = refusals.last(task)
+    return {**found, "remark": f"{refusals.sentence(refused)}; {refusals.advice(refused)}" if refused else ""}
 
 
 def _of_phase(phase: Phase) -> Item:

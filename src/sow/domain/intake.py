@@ -25,6 +25,7 @@ FIELDS = (
     "estimated_minutes",
     "type",
     "worktree_group",
+    "allow_empty",
 )
 LONGEST_NAME = 200
 LONGEST_TEXT = 4000
@@ -109,6 +110,7 @@ def fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: C
         "estimated_minutes": _whole(task.estimated_minutes),
         "type": task.type if task.type != "regular" else "",
         "worktree_group": _short(_one_line(task.worktree_group), LONGEST_NAME),
+        "allow_empty": task.allow_empty,
     }
     return {key: value for key, value in found.items() if value or key in ("name", "depends_on", "criteria")}
 

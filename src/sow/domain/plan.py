@@ -75,6 +75,7 @@ class PlanTask:
 
     __slots__ = (
         "agent",
+        "allow_empty",
         "brief",
         "commit",
         "context",
@@ -126,6 +127,7 @@ class PlanTask:
         self.estimated_minutes: float | None = None
         self.type = "regular"
         self.worktree_group = ""
+        self.allow_empty = False  # whether a result without changes is fine
         self.success_criteria: list[Criterion] = []
         self.integration_criteria: list[Criterion] = []
         self.test_commands: list[str] = []
@@ -161,6 +163,7 @@ class PlanTask:
             "estimated_minutes": self.estimated_minutes,
             "type": self.type,
             "worktree_group": self.worktree_group or None,
+            "allow_empty": self.allow_empty or None,
             "success_criteria": [each.document() for each in self.success_criteria],
             "integration_criteria": [each.document() for each in self.integration_criteria],
             "test_commands": self.test_commands,

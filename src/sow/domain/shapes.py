@@ -80,6 +80,7 @@ class Refusal(TypedDict):
     count: int
     at: str
     command: NotRequired[str]
+    executor: NotRequired[str]
 
 
 class Waiver(TypedDict):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sow.config import Config
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import Refusal, Task
     from sow.executors.adapter import Outcome
     from sow.executors.story import Event
     from sow.store.desk import Desk
@@ -24,10 +24,19 @@ if TYPE_CHECKING:
 class Result:
     """What a turn came to."""
 
-    __slots__ = ("desk", "executor", "outcome", "record", "remarks", "status", "task")
+    __slots__ = ("desk", "executor", "outcome", "record", "refusals", "remarks", "status", "task", "unchanged")
 
     def __init__(
-        self, *, desk: Desk, task: Task, outcome: Outcome, record: Record, executor: str, remarks: list[str]
+        self,
+        *,
+        desk: Desk,
+        task: Task,
+        outcome: Outcome,
+        record: Record,
+        executor: str,
+        remarks: list[str],
+        refusals: list[Refusal],
+        unchanged: bool = False,
     ) -> None:
         self.desk = desk
         self.task = task
@@ -36,6 +45,8 @@ class Result:
         self.record = record
         self.executor = executor
         self.remarks = remarks
+        self.refusals = refusals  # tool calls that the CLI refused in this call
+        self.unchanged = unchanged  # the worker is known to have changed nothing in the checkout that all tasks share
 
 
 class Crew:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain import refusals
 from sow.domain.duration import span, stopwatch
 from sow.domain.ids import is_member
 from sow.engine.scene import stop_of
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 LONGEST = 240
 LONGEST_FEEDBACK = 160
 MOST_CHANGES = 3
+LONGEST_REASON = 80
 ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
 # What stays on a terminal when the live view has gone on.
 LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
         "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
-        "git_changed",
+        "git_changed", "refused", "concern",
     }
 )  # fmt: skip
 
@@ -79,7 +81,17 @@ def _turn_started(entry: Entry, scene: Scene) -> str:
 def _turn_ended(entry: Entry, scene: Scene) -> str:
     outcome = entry.text("outcome")
     ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
-    return "; ".join(filter(None, (ending, *entry.texts("remarks"))))
+    refused = f"{refusals.count(entry.count('refused'))} refused" if entry.count("refused") else ""
+    return "; ".join(filter(None, (ending, refused, *entry.texts("remarks"))))
+
+
+def _refused(entry: Entry, scene: Scene) -> str:
+    why = f" ({width.cut(harmless_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
+    return f"refused: {refusals.called(entry.text('tool'), entry.text('command'))}{why}"
+
+
+def _concern(entry: Entry, scene: Scene) -> str:
+    return entry.text("text")
 
 
 def _check(entry: Entry, scene: Scene) -> str:
@@ -215,6 +227,8 @@ WORDS: dict[str, Words] = {
     "run_started": _run_started,
     "turn_started": _turn_started,
     "turn_ended": _turn_ended,
+    "refused": _refused,
+    "concern": _concern,
     "check": _check,
     "reviewed": _reviewed,
     "sent_back": _sent_back,

@@ -17,6 +17,7 @@ from sow.engine.merge_turn import merge
 from sow.engine.review_turn import review
 from sow.engine.setup_plan import reader_of, setup_of
 from sow.errors import SowError
+from sow.executors.story import MOST_REFUSALS
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store import run_acts
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
 BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
 )
+NO_CHANGES = "no changes: the work is the same as the commit that it began with"
 
 
 class TaskJob:
     """The way of one task."""
 
-    __slots__ = ("desk", "id", "project", "remarks", "ship", "started")
+    __slots__ = ("desk", "id", "project", "refused", "remarks", "ship", "started")
 
     def __init__(self, ship: Ship, task: str) -> None:
         self.ship = ship
@@ -48,6 +50,7 @@ class TaskJob:
         self.project = projects.load(ship.home)
         self.desk = desks.find(ship.home, self.project, task)
         self.remarks: list[str] = []
+        self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were told
         self.started = time.monotonic()
 
     def steps(self) -> Steps[Ended]:
@@ -155,6 +158,24 @@ class TaskJob:
         if event.kind in ("tool", "text") and event.text:
             self.ship.step(self.id, event.text.strip().split("\n")[0][:120])
 
+    def hear_worker(self, event: Event) -> None:
+        """The same for the worker; each refused command is told once."""
+        if event.kind != "refused":
+            self.hear(event)
+            return
+        key = (event.tool, event.command)
+        if key not in self.refused and len(self.refused) < MOST_REFUSALS:
+            self.refused.add(key)
+            facts = {"tool": event.tool, "command": event.command, "reason": event.text}
+            self.ship.tell("refused", task=self.id, **facts)
+
+    def concern(self, kind: str, text: str) -> None:
+        """Record a fact that keeps the result from being GREEN without a review, and tell it once."""
+        before = run_acts.look(self.desk, self.project)
+        after = run_acts.add_concern(self.desk, self.project, kind, text)
+        if after.get("concerns") != before.get("concerns"):
+            self.ship.tell("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
+
     def _make_ready(self, *, fresh: bool = False) -> Steps[None]:
         """The worktree of the task, with what the user wants in every one; nothing of an earlier try for a new one."""
         isolation = self.ship.isolation
@@ -200,6 +221,8 @@ class TaskJob:
         base = isolation.base_of(self.id)
         found = isolation.worktrees.collect(self.id, task["iteration"], run_acts.commit_message(task), base)
         self.remarks += found.remarks
+        if not found.paths and not task.get("allow_empty"):  # before the work is recorded: a crash repeats this stage
+            self.concern("no_changes", NO_CHANGES)
         left = {"iteration": task["iteration"], "base": found.base, "commit": found.commit, "tree": found.tree}
         run_acts.set_fields(self.desk, self.project, work=left)
         facts = {"commit": found.commit, "files": len(found.paths), "remarks": found.remarks}

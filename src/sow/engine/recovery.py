@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 
 from sow.engine import settle
+from sow.engine.transcript import refusals_of
+from sow.errors import SowError
 from sow.executors.registry import adapter as find_adapter
+from sow.executors.story import Story
 from sow.store import sessions
 from sow.store.desk import Desk
 from sow.system import clock, redaction, tree
 from sow.system.process import Lines
+from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +31,28 @@ def recover(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str
     records = sessions.records(desk)
     said = [said for record in records for said in _recover(record, environment)]
     if isinstance(desk, Desk):  # a workflow's state is looked at whenever it is opened
-        said += settle.after_crash(desk, at_work=any(map(_is_open, records)))
+        unsettled = [record for record in records if _is_open(record)]
+        said += settle.after_crash(desk, at_work=bool(unsettled))
+        said += _record_refusals(desk, unsettled)
     return said
+
+
+def _record_refusals(desk: Desk, unsettled: list[Record]) -> list[str]:
+    """Record what was refused in a last turn that nobody settled, unless its output may still hold a secret."""
+    found = []
+    for record in unsettled:
+        turn = record.session["turns"][-1]
+        if "unstruck" not in turn:
+            story = _story_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+            found += refusals_of(record, turn, story, harmless)
+    if not found:
+        return []
+    try:
+        with desk.home.lock():
+            settle.refused(desk, found, again=True)
+    except SowError as error:
+        return [f"the commands that were refused could not be recorded: {error.message}"]
+    return []
 
 
 def is_needed(desk: Desk | MemberDesk) -> bool:
@@ -124,3 +148,17 @@ def _session_in(path: str, adapter: Adapter) -> str:
         return next((event.session for line in lines.last() for event in adapter.read(line) if event.session), "")
     finally:
         lines.close()
+
+
+def _story_of(path: str, adapter: Adapter) -> Story:
+    """What a CLI told in its output, read after the fact."""
+    story = Story()
+    if os.path.isfile(path):
+        lines = Lines(path)
+        try:
+            for line in lines.last():
+                for event in adapter.read(line):
+                    story.add(event)
+        finally:
+            lines.close()
+    return story

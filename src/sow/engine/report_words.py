@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain import refusals
 from sow.domain.duration import duration, span
 from sow.domain.money import dollars
 
@@ -51,6 +52,13 @@ def time_of(row: Facts) -> str:
     """How long a task was worked on, against its estimate."""
     estimated = f" of {duration(row['estimated_minutes'])}" if row["estimated_minutes"] else ""
     return f"{span(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
+
+
+def noted(row: Facts) -> list[str]:
+    """What a person should know of a task's result: its concerns, and what its agent CLI refused in this run."""
+    found = [each["text"] for each in row["concerns"] if each["kind"] != refusals.KIND]
+    refused = row["refusals"]
+    return [*found, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else found
 
 
 def outcomes(counts: Facts) -> str:

@@ -8,6 +8,7 @@ import time
 from sow.engine.steps import SOON, drive
 from sow.executors.adapter import Adapter, Call, Ending, Request
 from sow.executors.story import Story
+from sow.executors.story import readable as story_text
 from sow.system import boundary, plain_file, process
 from sow.system.environment import worker_environment
 from sow.system.terminal import harmless
@@ -137,7 +138,8 @@ class SupervisedRunner:
 
         def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
             for event in read(line):
-                story.add(event)
+                if not story.add(event):
+                    continue
                 if event.kind == "result":
                     child.finished()
                 elif event.kind in ("text", "tool"):
@@ -145,8 +147,9 @@ class SupervisedRunner:
                 why = self.on_event(event)
                 if why:
                     child.stop(why)
-                if event.kind in ("text", "tool", "error", "raw", "result") and event.text:
-                    os.write(readable, harmless(f"[{event.kind}] {event.text}\n").encode("utf-8", "replace"))
+                shown = story_text(event)
+                if shown:
+                    os.write(readable, harmless(f"{shown}\n").encode("utf-8", "replace"))
 
         try:
             while child.step(take, lambda line: take(line, self.adapter.read_error)):

@@ -13,7 +13,7 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Task
+    from sow.domain.shapes import Refusal, Task
     from sow.store.desk import Desk
     from sow.store.home import Home
     from sow.store.seen import Seen
@@ -134,6 +134,16 @@ def _own_notes(edit: Edit, own: Desk) -> str:
         pass  # broken, and so of no use to anybody
     edit.take_back(own.home)
     return f"task {own.id}: the worker edited its notes by hand; the last good ones are back"
+
+
+def refused(desk: Desk, found: list[Refusal], *, again: bool = False) -> None:
+    """Record on the task what its agent CLI refused; `again` where a turn is read a second time after a crash."""
+    from sow.domain import refusals
+
+    loaded = desk.load()
+    changed = refusals.record(loaded["task"], found, again=again)
+    if changed is not loaded["task"]:
+        desk.save(loaded, {**changed, "updated_at": clock.now()}, desk.owner)
 
 
 def infer(desk: Desk, *, worked: bool) -> tuple[Task, bool]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from sow.engine.runner import Files
 from sow.executors.registry import adapter as find_adapter
 from sow.system import clock
+from sow.system.terminal import harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import SessionTurn
+    from collections.abc import Callable
+
+    from sow.domain.shapes import Refusal, SessionTurn
     from sow.engine.runner import SupervisedRunner
     from sow.executors.adapter import Outcome
     from sow.executors.story import Story
@@ -44,6 +47,24 @@ def write_down(record: Record, turn: SessionTurn, outcome: Outcome, story: Story
         }
     )
     record.save()
+
+
+def refusals_of(record: Record, turn: SessionTurn, story: Story, clean: Callable[[str], str]) -> list[Refusal]:
+    """The tool calls that the CLI refused in a turn, as the task records them."""
+    found: list[Refusal] = []
+    for each in story.refusals.values():
+        facts: Refusal = {
+            "iteration": turn.get("iteration", 1),
+            "tool": harmless_line(each.tool) or "tool",
+            "reason": clean(each.reason),
+            "count": each.count,
+            "executor": record.session["executor"],
+            "at": clock.now(),
+        }
+        if each.command.strip():
+            facts["command"] = clean(each.command)
+        found.append(facts)
+    return found
 
 
 def _share(session: object, key: str, value: float | None, *, total: bool) -> float | None:

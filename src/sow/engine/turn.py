@@ -9,7 +9,7 @@ from sow.agents import briefing
 from sow.engine.own_command import sow_path
 from sow.engine.recovery import strike
 from sow.engine.runner import SupervisedRunner
-from sow.engine.transcript import files_of, write_down
+from sow.engine.transcript import files_of, refusals_of, write_down
 from sow.errors import SowError
 from sow.executors import adapter as adapters
 from sow.executors.adapter import Outcome, Request, Role
@@ -21,12 +21,13 @@ from sow.store import bounds, sessions
 from sow.store.home import STRUCK
 from sow.store.litter import Litter
 from sow.system import clock, identity, redaction
+from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
-    from sow.domain.shapes import Session, SessionTurn
+    from sow.domain.shapes import Refusal, Session, SessionTurn
     from sow.engine.crew import Crew
     from sow.engine.evidence import Watch
     from sow.engine.steps import Steps
@@ -78,13 +79,13 @@ class Seat:
         "busy_since",
         "crew",
         "cwd",
-        "denied",
         "desk",
         "executor",
         "iteration",
         "judges",
         "model",
         "path",
+        "refusals",
         "reported",
         "snapshot",
         "watch",
@@ -112,7 +113,7 @@ class Seat:
         self.path = ""
         self.snapshot: Snapshot | None = None
         self.watch: Watch | None = None
-        self.denied = 0
+        self.refusals: list[Refusal] = []  # of the last turn
         self.iteration = 0  # of its work when the turn began
         self.reported = ""
         self.busy_since = 0.0
@@ -232,7 +233,7 @@ class Seat:
             raise
         if self.snapshot is not None:
             self.snapshot.over = runner.gone
-        self.denied += story.denied
+        self.refusals = refusals_of(record, turn, story, self._clean_text)
         if self.reported:
             outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.reported}")
         outcome = self._clean(outcome)
@@ -298,6 +299,10 @@ class Seat:
         outcome.text = redaction.redact_text(outcome.text, values)
         return outcome
 
+    def _clean_text(self, text: str) -> str:
+        """A text of the CLI without secrets and control characters."""
+        return harmless(redaction.redact_text(text, redaction.secrets(self.crew.environment, self.let_through())))
+
     def marks(self, record: Record) -> dict[str, str]:
         """What tells a worker, and every `sow` that it calls, who it is."""
         return {
@@ -337,6 +342,8 @@ class Seat:
 
     def _hear(self, event: Event, record: Record) -> str:
         """Pass an event on; the id of a session is written down as soon as the CLI says it."""
+        if event.kind == "refused":
+            event.command, event.text = self._clean_text(event.command), self._clean_text(event.text)
         self.crew.tell(event)
         if self._is_busy(event):
             return "retries"

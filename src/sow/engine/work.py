@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
     from sow.domain.actor import Actor
-    from sow.domain.shapes import SessionTurn, Task
+    from sow.domain.shapes import Refusal, SessionTurn, Task
     from sow.engine.steps import Steps
     from sow.executors.adapter import Outcome
     from sow.store.desk import Desk
@@ -262,13 +262,23 @@ def _resume_prompt(task: Task, text: str) -> str:
 class Taken:
     """A turn that was taken and settled."""
 
-    __slots__ = ("answered", "outcome", "record", "remarks", "task")
+    __slots__ = ("answered", "outcome", "record", "refusals", "remarks", "task")
 
-    def __init__(self, record: Record, outcome: Outcome, task: Task, remarks: list[str], *, answered: bool) -> None:
+    def __init__(
+        self,
+        record: Record,
+        outcome: Outcome,
+        task: Task,
+        remarks: list[str],
+        refusals: list[Refusal],
+        *,
+        answered: bool,
+    ) -> None:
         self.record = record
         self.outcome = outcome
         self.task = task
         self.remarks = remarks
+        self.refusals = refusals
         self.answered = answered  # before the turn was over: the worker asked, and does not know of it yet
 
     @property
@@ -288,13 +298,15 @@ def _settled(seat: TaskSeat, record: Record, outcome: Outcome, remarks: list[str
     with seat.crew.home.lock():
         if seat.snapshot:
             remarks = [*remarks, *settle.own_moves_only(seat.snapshot, desk)]
+        if seat.refusals and not seat.judges:
+            settle.refused(desk, seat.refusals)
         task = desk.task()
         answered = task["iteration"] != seat.iteration
         if outcome.kind == "done" and not answered:
             task, turn["inferred"] = settle.infer(desk, worked=_worked(seat, turn))
     turn["status"] = task["status"]
     record.save()
-    return Taken(record, outcome, task, remarks, answered=answered)
+    return Taken(record, outcome, task, remarks, seat.refusals, answered=answered)
 
 
 def _worked(seat: TaskSeat, turn: SessionTurn) -> bool:
@@ -309,11 +321,12 @@ def _finish(seat: TaskSeat, taken: Taken) -> Steps[Result]:
     if taken.outcome.kind == "done" and taken.is_open and seat.adapter.capabilities.resumes:
         reminded = yield from seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
         after = _settled(seat, taken.record, reminded, taken.remarks)
+        after.refusals = [*taken.refusals, *after.refusals]
         after.outcome = reminded if reminded.kind in CUT_OFF else taken.outcome
         taken = after
     remarks = taken.remarks
     if taken.outcome.kind == "done" and taken.is_open:
-        remarks = [*remarks, _nothing_done(seat)]
+        remarks = [*remarks, _nothing_done(seat, taken.refusals)]
         with seat.crew.home.lock():
             taken.task = settle.fail(seat.desk, remarks[-1])
         taken.record.session["turns"][-1]["status"] = taken.task["status"]
@@ -328,17 +341,33 @@ def _finish(seat: TaskSeat, taken: Taken) -> Steps[Result]:
         record=taken.record,
         executor=seat.executor.name,
         remarks=remarks,
+        refusals=taken.refusals,
+        unchanged=_left_unchanged(seat, taken),
     )
 
 
-def _nothing_done(seat: TaskSeat) -> str:
+def _left_unchanged(seat: TaskSeat, taken: Taken) -> bool:
+    """Whether work was handed in from the shared checkout and nothing in it changed.
+
+    That is known of the first turn only, and only where nobody else worked there. A CLI that tells of its tools is not
+    watched: then nothing is known.
+    """
+    watch, turn = seat.watch, taken.record.session["turns"][-1]
+    if watch is None or taken.task["status"] != "needs_review" or watch.folder != seat.crew.home.root:
+        return False
+    first = turn["number"] == 1 and turn["iteration"] == 1
+    return first and not watch.others() and not watch.changed()
+
+
+def _nothing_done(seat: TaskSeat, refused: list[Refusal]) -> str:
+    from sow.domain import refusals
     from sow.store import notes
 
     unresolved = notes.unresolved(seat.desk)
     if unresolved:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
-    if seat.denied:
-        return "The worker was denied what it needed; yolo_mode: true in its executor's settings would allow it"
+    if refused:
+        return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
     others = seat.watch.others() if seat.watch else []
     if others:
         shared = f"others worked in the same folder (task {', '.join(others)})"

@@ -57,7 +57,7 @@ def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:
         return ended
     if not (yield from ship.has_place(executor, job.id)):
         return Ended("stopped")
-    turn = work.resume(ship.crew(job.hear), job.id, role, executor, text or GO_ON, actor=RUNNER, recorded=True)
+    turn = work.resume(ship.crew(job.hear_worker), job.id, role, executor, text or GO_ON, actor=RUNNER, recorded=True)
     return (yield from _take(job, task, turn, role.name, executor.name, "resume"))
 
 
@@ -108,7 +108,7 @@ def _spawn(
         return Ended("stopped")
     fresh = "session_id" in task
     turn = work.spawn(
-        ship.crew(job.hear),
+        ship.crew(job.hear_worker),
         job.id,
         role,
         free[:1],
@@ -152,7 +152,12 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
     result.remarks += [f"meanwhile {each}" for each in ship.look_at_git(job.id)]
     job.remarks += result.remarks
     told = turn_facts(result.outcome, result.record.session["turns"][-1])
-    ship.tell("turn_ended", **facts, **(told | {"status": result.status, "remarks": result.remarks}))
+    told |= {"status": result.status, "remarks": result.remarks}
+    if result.refusals:
+        told["refused"] = sum(each["count"] for each in result.refusals)
+    ship.tell("turn_ended", **facts, **told)
+    if result.unchanged and not task.get("allow_empty"):
+        job.concern("no_changes", "no changes: the turn left the checkout as it was")
     if result.status != "in_progress" or result.outcome.kind == "done":
         return _told(job, task, result)
     return _cut_off(job, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Ending, Outcome, Request, Role
-from sow.executors.json_lines import listed, number, quoted, whole
+from sow.executors.json_lines import listed, number, quoted, text_of, whole
 from sow.executors.story import Event, Story
 from sow.store.bounds import literal
 
@@ -16,6 +16,19 @@ SETTINGS = '{"disableAllHooks":true}'
 ENVIRONMENT = {"CLAUDE_CODE_MAX_RETRIES": "4", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1"}
 READERS = ("Read", "Grep", "Glob", "Bash")
 WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
+ABOUT = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description")
+# The words of a result when the CLI itself refused the call. What it says in other words is in `permission_denials`.
+REFUSED = (
+    "This command requires approval",
+    "Claude requested permissions to ",
+    "This Bash command contains multiple operations. The following part",
+    "<tool_use_error>File is in a directory that is denied by your permission settings",
+)
+REFUSED_WITHIN = (
+    " has been denied.",
+    " was blocked. For security, Claude Code may only ",
+    " needs approval. The path is outside the working directories",
+)
 
 
 class Claude(Adapter):
@@ -151,6 +164,10 @@ def shaped_events(data: dict[str, Any]) -> list[Event]:
     kind, session = data.get("type"), str(data.get("session_id") or "")
     if kind == "assistant":
         return content_events(data, session)
+    if kind == "user":
+        found = output_events(data, session)
+        if found:
+            return found
     if kind == "result":
         return result_events(data, session)
     return [Event("session", session=session)] if session else []
@@ -158,28 +175,63 @@ def shaped_events(data: dict[str, Any]) -> list[Event]:
 
 def content_events(data: dict[str, Any], session: str) -> list[Event]:
     """Texts and tool calls of one message of the assistant."""
-    message = data.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
     events = []
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, dict):
-            continue
+    for part in _parts(data):
         if part.get("type") == "text":
             events.append(Event("text", str(part.get("text") or ""), session=session))
         elif part.get("type") == "tool_use":
-            events.append(Event("tool", tool_line(part.get("name"), part.get("input")), session=session))
+            call = str(part.get("id") or "")
+            events.append(tool_event(part.get("name"), part.get("input"), call=call, session=session))
     return events
+
+
+def output_events(data: dict[str, Any], session: str) -> list[Event]:
+    """Results of tool calls; a result that begins with the CLI's own words of refusal is a refusal."""
+    events = []
+    for part in _parts(data):
+        if part.get("type") != "tool_result":
+            continue
+        text, failed, call = (
+            text_of(part.get("content")),
+            bool(part.get("is_error")),
+            str(part.get("tool_use_id") or ""),
+        )
+        kind = "refused" if failed and is_refusal(text) else "output"
+        events.append(Event(kind, text, failed=failed, call=call, session=session))
+    return events
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a failed result is the CLI's own refusal; the result of a command that ran begins with its exit code."""
+    first = text.partition("\n")[0]
+    if first.startswith("Exit code"):
+        return False
+    return first.startswith(REFUSED) or any(words in first for words in REFUSED_WITHIN)
+
+
+def _parts(data: dict[str, Any]) -> list[dict[str, Any]]:
+    message = data.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+
+
+def tool_event(name: object, values: object, *, call: str = "", session: str = "") -> Event:
+    """A tool call: on one line, and with what it is about in full."""
+    command = about(values)
+    return Event("tool", tool_line(name, values), tool=str(name), command=command, call=call, session=session)
 
 
 def tool_line(name: object, values: object) -> str:
     """A tool call on one line: its name and what it is about."""
-    about = ""
-    if isinstance(values, dict):
-        about = next(
-            (str(values[key]) for key in ("command", "file_path", "path", "pattern", "description") if values.get(key)),
-            "",
-        )
-    return f"{name}: {about}"[:300] if about else str(name)
+    command = about(values)
+    return f"{name}: {command}"[:300] if command else str(name)
+
+
+def about(values: object) -> str:
+    """What a tool was called with: its command, its path or its pattern."""
+    if not isinstance(values, dict):
+        return ""
+    return next((str(values[key]) for key in ABOUT if values.get(key)), "")
 
 
 def result_events(data: dict[str, Any], session: str) -> list[Event]:
@@ -196,11 +248,7 @@ def result_events(data: dict[str, Any], session: str) -> list[Event]:
         else ""
     )
     denials = data.get("permission_denials")
-    events = (
-        [Event("denied", str(each.get("tool_name"))) for each in denials if isinstance(each, dict)]
-        if isinstance(denials, list)
-        else []
-    )
+    events = [_refused(each) for each in denials if isinstance(each, dict)] if isinstance(denials, list) else []
     if isinstance(once, dict):  # newer versions tell what this turn alone cost
         costs = [number(each.get("costUSD")) for each in once.values() if isinstance(each, dict)]
         cost = sum(each for each in costs if each is not None) if any(each is not None for each in costs) else cost
@@ -218,6 +266,12 @@ def result_events(data: dict[str, Any], session: str) -> list[Event]:
         )
     )
     return events
+
+
+def _refused(denial: dict[str, Any]) -> Event:
+    """One entry of `permission_denials`; a refusal that was told when it happened has the same id."""
+    call = str(denial.get("tool_use_id") or "")
+    return Event("refused", tool=str(denial.get("tool_name") or ""), command=about(denial.get("tool_input")), call=call)
 
 
 def limit_events(data: dict[str, Any], session: str) -> list[Event]:

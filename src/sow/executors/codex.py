@@ -6,7 +6,7 @@ import os
 import signal
 
 from sow.executors.adapter import ASSIGNED, Adapter, Call, Capabilities, Request
-from sow.executors.json_lines import mapping, quoted, status_in, whole
+from sow.executors.json_lines import mapping, quoted, status_in, text_of, whole
 from sow.executors.story import Event
 
 TYPE_CHECKING = False
@@ -108,20 +108,32 @@ def permissions(request: Request) -> list[str]:
 
 
 def item_events(kind: str, item: dict[str, Any]) -> list[Event]:
-    """A message, or a tool call: each kind of call is told once. An `error` here is only a warning of the CLI."""
-    what = str(item.get("type"))
+    """A message, a tool call, its output, or its refusal. An `error` here is only a warning of the CLI."""
+    what, call = str(item.get("type")), str(item.get("id") or "")
     if kind == "item.completed" and what == "agent_message":
         return [Event("text", str(item.get("text") or ""))]
+    events = []
+    command = about(item)
     if what in (AT_START if kind == "item.started" else AT_END):
-        return [Event("tool", tool_line(what, item))]
-    if kind == "item.completed" and item.get("status") == "declined":
-        return [Event("denied", what)]
-    return []
+        line = f"{what}: {command}"[:300] if command else what
+        events.append(Event("tool", line, tool=what, command=command, call=call))
+    if kind != "item.completed" or what not in (*AT_START, *AT_END):
+        return events
+    text = output_of(item)
+    if item.get("status") == "declined":
+        return [*events, Event("refused", text, tool=what, command=command, call=call)]
+    failed = item.get("status") == "failed" or bool(item.get("exit_code"))
+    return [*events, Event("output", text, failed=failed, call=call)] if text or failed else events
 
 
-def tool_line(what: str, item: dict[str, Any]) -> str:
-    """A tool call on one line."""
+def about(item: dict[str, Any]) -> str:
+    """What a tool was called with."""
     changes = item.get("changes")
     paths = [str(mapping(each).get("path")) for each in changes] if isinstance(changes, list) else []
-    about = item.get("command") or item.get("tool") or item.get("query") or ", ".join(paths)
-    return f"{what}: {about}"[:300] if about else what
+    return str(item.get("command") or item.get("tool") or item.get("query") or ", ".join(paths))
+
+
+def output_of(item: dict[str, Any]) -> str:
+    """The output of a command, or the result or the error of a tool of an MCP server."""
+    text = str(item.get("aggregated_output") or "") or text_of(mapping(item.get("result")).get("content"))
+    return text or str(mapping(item.get("error")).get("message") or "")

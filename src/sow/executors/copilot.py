@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from sow.executors.adapter import GIVEN, Adapter, Call, Capabilities, Request
-from sow.executors.claude import tool_line
-from sow.executors.json_lines import mapping, parse, whole
+from sow.executors.claude import tool_event
+from sow.executors.json_lines import mapping, parse, text_of, whole
 from sow.executors.story import Event
 from sow.store.bounds import literal
 
@@ -89,9 +89,10 @@ class Copilot(Adapter):
             text = str(facts.get("content") or "")
             return [Event("text", text)] if text else []
         if kind == "tool.execution_start":
-            return [Event("tool", tool_line(facts.get("toolName"), facts.get("arguments")))]
+            call = str(facts.get("toolCallId") or "")
+            return [tool_event(facts.get("toolName"), facts.get("arguments"), call=call)]
         if kind == "tool.execution_complete":
-            return [Event("denied")] if mapping(facts.get("error")).get("code") == "denied" else []
+            return [output_event(facts)]
         if kind in ("model.call_failure", "session.error"):
             return [failure_event(str(kind), facts)]
         if kind == "result":
@@ -124,6 +125,16 @@ def permissions(request: Request) -> list[str]:
     words += [f"--allow-tool=write({literal(each)}/**)" for each in (request.cwd, *request.folders)]
     words += [f"--deny-tool=write({each})" for each in request.closed]
     return [*words, *(f"--add-dir={each}" for each in (*request.folders, *request.shelves, *request.linked))]
+
+
+def output_event(facts: dict[str, Any]) -> Event:
+    """The end of a tool call: its output, or the CLI's own word that it was denied."""
+    error, call = mapping(facts.get("error")), str(facts.get("toolCallId") or "")
+    said = str(error.get("message") or "")
+    if error.get("code") == "denied":
+        return Event("refused", said, call=call)
+    content = mapping(facts.get("result")).get("content")
+    return Event("output", text_of(content) or said, failed=facts.get("success") is False, call=call)
 
 
 def failure_event(kind: str, facts: dict[str, Any]) -> Event:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from sow.executors.adapter import ASSIGNED, Adapter, Call, Capabilities, Request
-from sow.executors.claude import shaped_events, tool_line
+from sow.executors.claude import about, shaped_events, tool_event
 from sow.executors.json_lines import mapping
 from sow.executors.story import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+OUTPUTS = ("stdout", "stderr", "content", "message", "errorMessage")
 
 
 class Cursor(Adapter):
@@ -57,10 +59,16 @@ class Cursor(Adapter):
 
 
 def tool_events(data: dict[str, Any], session: str) -> list[Event]:
-    """A tool call: its start is the call, its end says whether it was allowed."""
-    name, call = next(iter(mapping(data.get("tool_call")).items()), ("tool", {}))
+    """A tool call: its start is the call, its end has the output or says that it was rejected."""
+    name, given = next(iter(mapping(data.get("tool_call")).items()), ("tool", {}))
+    tool, call = str(name).removesuffix("ToolCall"), str(data.get("call_id") or "")
+    values, result = mapping(given).get("args"), mapping(mapping(given).get("result"))
     if data.get("subtype") == "started":
-        line = tool_line(str(name).removesuffix("ToolCall"), mapping(call).get("args"))
-        return [Event("tool", line, session=session)]
-    refused = "rejected" in mapping(mapping(call).get("result"))
-    return [Event("denied", str(name), session=session)] if refused else []
+        return [tool_event(tool, values, call=call, session=session)]
+    if "rejected" in result:
+        reason = str(mapping(result["rejected"]).get("reason") or "")
+        return [Event("refused", reason, tool=tool, command=about(values), call=call, session=session)]
+    failed = "success" not in result
+    told = mapping(result.get("success")) or mapping(result.get("error")) or mapping(result.get("failure"))
+    texts = [str(told[key]) for key in OUTPUTS if isinstance(told.get(key), str) and told[key].strip()]
+    return [Event("output", "\n".join(texts), failed=failed, call=call, session=session)] if result else []

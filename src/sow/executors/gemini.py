@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.executors.adapter import GIT_LOOKS, GIT_LOOPHOLES, GIVEN, Adapter, Call, Capabilities, Request
-from sow.executors.claude import tool_line
+from sow.executors.claude import tool_event
 from sow.executors.json_lines import listed, mapping, quoted, status_in, whole
 from sow.executors.reach import expression
 from sow.executors.story import Event
@@ -152,15 +152,23 @@ def _rule(decision: str, priority: int, *conditions: str) -> str:
     return "\n".join(["[[rule]]", *conditions, f'decision = "{decision}"', f"priority = {priority}", ""])
 
 
+def output_event(data: dict[str, Any]) -> Event:
+    """The result of a tool call; a call that a rule did not allow is a refusal."""
+    error, call = mapping(data.get("error")), str(data.get("tool_id") or "")
+    said = str(error.get("message") or "")
+    if error.get("type") == "policy_violation":
+        return Event("refused", said, call=call)
+    return Event("output", str(data.get("output") or "") or said, failed=data.get("status") == "error", call=call)
+
+
 def whole_events(kind: object, data: dict[str, Any]) -> list[Event]:
     """What a line says that is no part of a message."""
     if kind == "message" and data.get("role") == "assistant":
         return [Event("text", str(data.get("content") or ""))]
     if kind == "tool_use":
-        return [Event("tool", tool_line(data.get("tool_name"), data.get("parameters")))]
+        return [tool_event(data.get("tool_name"), data.get("parameters"), call=str(data.get("tool_id") or ""))]
     if kind == "tool_result":
-        refused = mapping(data.get("error")).get("type") == "policy_violation"
-        return [Event("denied", str(data.get("tool_id")))] if refused else []
+        return [output_event(data)]
     if kind == "error":
         return [Event("error", str(data.get("message") or ""))]
     if kind == "result":

@@ -40,6 +40,14 @@ def mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def text_of(value: object) -> str:
+    """The text of a tool's result: a text, or a list of parts of which some have a text."""
+    if isinstance(value, str):
+        return value
+    parts = [each.get("text") for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return "\n".join(each for each in parts if isinstance(each, str))
+
+
 def quoted(text: str) -> str:
     """A text as JSON and TOML write it; `json` itself would cost a spawn its start-up time."""
     return '"' + "".join(_escaped(each) for each in text) + '"'

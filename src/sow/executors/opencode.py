@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.executors.adapter import ASSIGNED, GIT_LOOKS, GIT_LOOPHOLES, Adapter, Call, Capabilities, Request
-from sow.executors.claude import tool_line
+from sow.executors.claude import tool_event
 from sow.executors.json_lines import mapping, number, whole
 from sow.executors.reach import places
 from sow.executors.story import Event
@@ -125,13 +125,14 @@ def commands(request: Request) -> dict[str, str]:
 
 def tool_events(part: dict[str, Any], session: str) -> list[Event]:
     """A tool call, which is told once it has ended."""
-    state = mapping(part.get("state"))
+    state, call = mapping(part.get("state")), str(part.get("callID") or "")
     values = mapping(state.get("input"))
-    about = {"path": values.get("filePath"), **values}
-    events = [Event("tool", tool_line(part.get("tool"), about), session=session)]
-    if state.get("status") == "error" and str(state.get("error") or "").startswith(DENIED):
-        events.append(Event("denied", str(part.get("tool")), session=session))
-    return events
+    told = tool_event(part.get("tool"), {"path": values.get("filePath"), **values}, call=call, session=session)
+    failed, error = state.get("status") == "error", str(state.get("error") or "")
+    if failed and error.startswith(DENIED):
+        return [told, Event("refused", error, tool=told.tool, command=told.command, call=call, session=session)]
+    failed = failed or bool(mapping(state.get("metadata")).get("exit"))
+    return [told, Event("output", error or str(state.get("output") or ""), failed=failed, call=call, session=session)]
 
 
 def step_events(part: dict[str, Any], session: str) -> list[Event]:

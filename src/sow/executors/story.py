@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 MOST_ID = 200
+MOST_CALLS = 10_000  # tool calls that are remembered by their id
+MOST_REFUSALS = 50  # distinct refused calls that are kept of one turn
+LONGEST_TOOL = 200
+LONGEST_COMMAND = 4000
+LONGEST_REASON = 500
+MOST_LINES = 20  # of one tool's output in the readable transcript
+MOST_LETTERS = 2000
 
 
 class Event:
-    """One thing that a CLI said. `kind`: session, text, raw, tool, usage, tokens, retry, error, limit, denied, result.
+    """One thing that a CLI said.
 
+    `kind`: session, text, raw, tool, output, refused, usage, tokens, retry, error, limit, result. `output` is the
+    result of a tool call; `refused` is a tool call that the CLI did not let happen, and its text is the reason.
     The numbers of `usage` events add up; those of any other kind are the whole turn's.
     """
 
     __slots__ = (
+        "call",
+        "command",
         "cost",
         "failed",
         "input_tokens",
@@ -21,6 +32,7 @@ class Event:
         "session",
         "status",
         "text",
+        "tool",
         "turns",
     )
 
@@ -29,6 +41,9 @@ class Event:
         kind: str,
         text: str = "",
         *,
+        tool: str = "",
+        command: str = "",
+        call: str = "",
         session: str = "",
         failed: bool = False,
         status: int = 0,
@@ -40,6 +55,9 @@ class Event:
     ) -> None:
         self.kind = kind
         self.text = text
+        self.tool = tool  # of a tool, output or refused event: the tool's name, and what it was called with
+        self.command = command
+        self.call = call  # the CLI's id of the tool call
         self.session = session if is_session_id(session) else ""
         self.failed = failed
         self.status = status
@@ -56,10 +74,23 @@ def is_session_id(text: str) -> bool:
     return len(text) <= MOST_ID and plain.isascii() and plain.isalnum() and not text.startswith("-")
 
 
+class Refused:
+    """One tool call that a CLI refused, and how often."""
+
+    __slots__ = ("command", "count", "reason", "tool")
+
+    def __init__(self, tool: str, command: str, reason: str) -> None:
+        self.tool = tool
+        self.command = command
+        self.reason = reason
+        self.count = 0
+
+
 class Story:
     """What the events of one turn amount to; it stays small however long the stream is."""
 
     __slots__ = (
+        "calls",
         "cost",
         "denied",
         "error",
@@ -72,6 +103,8 @@ class Story:
         "limited_until",
         "output_tokens",
         "raw",
+        "refusals",
+        "refused_calls",
         "retries",
         "session",
         "tools",
@@ -90,6 +123,9 @@ class Story:
         self.error_status = 0
         self.limited_until: int | None = None
         self.denied = 0
+        self.refusals: dict[tuple[str, str], Refused] = {}  # by tool and command
+        self.refused_calls: set[str] = set()
+        self.calls: dict[str, tuple[str, str]] = {}  # tool and command of calls that have no output yet
         self.tools = 0
         self.retries = 0
         self.cost: float | None = None
@@ -97,8 +133,10 @@ class Story:
         self.output_tokens: int | None = None
         self.turns: int | None = None
 
-    def add(self, event: Event) -> None:
-        """Take one event in."""
+    def add(self, event: Event) -> bool:
+        """Take one event in; returns False for a refusal that was told before."""
+        if event.kind == "refused" and not self._refuse(event):
+            return False
         self.session = event.session or self.session
         self.turns = event.turns if event.turns is not None else self.turns
         self._count(event)
@@ -110,8 +148,10 @@ class Story:
             self.raw = f"{self.raw}{event.text}\n"[-self.MOST_RAW :]
         elif event.kind == "tool":
             self.tools += 1
-        elif event.kind == "denied":
-            self.denied += 1
+            if event.call and len(self.calls) < MOST_CALLS:
+                self.calls[event.call] = (event.tool, event.command)
+        elif event.kind == "output":
+            self.calls.pop(event.call, None)
         elif event.kind == "retry":
             self.retries += 1
             self.error, self.error_status = event.text or self.error, event.status or self.error_status
@@ -121,6 +161,23 @@ class Story:
             self.error, self.error_status = event.text or self.error, event.status or self.error_status
         elif event.kind == "result":
             self._finish(event)
+        return True
+
+    def _refuse(self, event: Event) -> bool:
+        """Count a refused call once, and complete the event from the call that it belongs to."""
+        if event.call and event.call in self.refused_calls:
+            return False
+        if event.call and len(self.refused_calls) < MOST_CALLS:
+            self.refused_calls.add(event.call)
+        tool, command = self.calls.pop(event.call, ("", ""))
+        event.tool = (event.tool or tool or "tool")[:LONGEST_TOOL]
+        event.command = (event.command or command)[:LONGEST_COMMAND]
+        event.text = event.text.strip()[:LONGEST_REASON]
+        key = (event.tool, event.command)
+        if key in self.refusals or len(self.refusals) < MOST_REFUSALS:
+            self.refusals.setdefault(key, Refused(*key, event.text)).count += 1
+        self.denied += 1
+        return True
 
     def _finish(self, event: Event) -> None:
         self.finished = True
@@ -138,3 +195,35 @@ class Story:
             if value is not None:
                 before = getattr(self, name) if event.kind == "usage" else None
                 setattr(self, name, value if before is None else before + value)
+
+
+def readable(event: Event) -> str:
+    """The event as the readable transcript has it; nothing for an event that only a program wants."""
+    if event.kind == "refused":
+        call = f"{event.tool}: {event.command}" if event.command else event.tool
+        return f"[refused] {_indented(call)}" + (f"\n  {_indented(event.text)}" if event.text else "")
+    if event.kind == "output":
+        mark = "failed" if event.failed else "output"
+        return f"[{mark}] {_indented(excerpt(event.text) or '(nothing)')}"
+    return f"[{event.kind}] {event.text}" if event.kind in READABLE and event.text else ""
+
+
+READABLE = frozenset({"text", "tool", "error", "raw", "result"})
+
+
+def _indented(text: str) -> str:
+    """Later lines are indented, so that no line of a tool's output looks like an entry of the transcript."""
+    return text.replace("\n", "\n  ")
+
+
+def excerpt(text: str) -> str:
+    """The first and the last lines of a long text."""
+    lines = text.strip("\n").splitlines()
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
+    short = "\n".join(line.rstrip() for line in lines)
+    if len(short) <= MOST_LETTERS:
+        return short
+    half = MOST_LETTERS // 2
+    return f"{short[:half]}\n… {len(short) - 2 * half} more characters …\n{short[-half:]}"

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from sow.domain.plan import Plan, PlanTask
 
+YES = ("yes", "true", "y", "on")
+NO = ("no", "false", "n", "off")
 MARKS = "`*_ \t"
 
 
@@ -55,12 +57,21 @@ def _worktree_group(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     task.worktree_group = "" if words.is_nothing(value) else value.strip(MARKS)
 
 
+def _allow_empty(plan: Plan, task: PlanTask, value: str, line: int) -> None:
+    word = words.without_remarks(value).strip(MARKS).lower()
+    task.allow_empty = word in YES
+    if word not in (*YES, *NO) and not words.is_nothing(value):
+        what = f"task {task.number}: allow empty is yes or no, not {value!r:.60}; it is read as no"
+        plan.warn(task.file, line, what, "write: **Allow empty**: yes")
+
+
 SETTERS: dict[str, Callable[[Plan, PlanTask, str, int], None]] = {
     "estimated_time": _estimate,
     "agent": _agent,
     "status": _status,
     "type": _type,
     "worktree_group": _worktree_group,
+    "allow_empty": _allow_empty,
 }
 
 

@@ -13,6 +13,8 @@ from sow.simulated import mischief
 from sow.simulated.scenario import Step
 from sow.simulated.stream import Voice
 
+REFUSED = "This command requires approval"
+
 
 class Ended(Exception):
     """The scenario says that the program ends here, with this code."""
@@ -30,7 +32,6 @@ class Player:
         self.read_only = read_only
         self.told = told  # the prompt of this turn
         self.last = "done"
-        self.denied = 0
 
     def play(self, steps: list[Step]) -> int:
         try:
@@ -39,7 +40,7 @@ class Player:
                 self.step(name, value)
         except Ended as end:
             return end.code
-        self.voice.result(self.last, denied=self.denied)
+        self.voice.result(self.last)
         return 0
 
     def step(self, name: str, value: Any) -> None:
@@ -106,9 +107,10 @@ class Player:
         self.run(["git", "add", "-A"])
         self.run(["git", "commit", "-q", "-m", str(text)])
 
-    def do_deny(self, count: object) -> None:
-        self.denied += int(str(count))
-        self.voice.tool_result("permission denied", failed=True)
+    def do_refuse(self, command: object) -> None:
+        """A command that the CLI does not let it run."""
+        self.voice.tool("Bash", str(command))
+        self.voice.refuse(REFUSED)
 
     def do_verdict(self, value: Any) -> None:
         """A review by one simple rule: GREEN where a file holds a text, else RED."""
@@ -131,7 +133,7 @@ class Player:
 
     def do_finish(self, text: object) -> None:
         """The last word, and then it lives on: what comes after this step is lingering."""
-        self.voice.result(str(text), denied=self.denied)
+        self.voice.result(str(text))
 
     def do_exit(self, code: object) -> None:
         raise Ended(int(str(code)))
@@ -139,7 +141,7 @@ class Player:
     def write(self, path: str, text: str, mode: str) -> None:
         self.voice.tool("Write", path)
         if self.read_only:
-            self.do_deny(1)
+            self.voice.refuse(f"Claude requested permissions to write to {path}, but you haven't granted it yet.")
             return
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, mode, encoding="utf-8") as file:

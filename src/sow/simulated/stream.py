@@ -19,6 +19,8 @@ class Voice:
         self.input_tokens = 0
         self.output_tokens = 0
         self.turns = 0
+        self.call: dict[str, Any] = {}  # the last tool call
+        self.denials: list[dict[str, Any]] = []
         self.started = time.monotonic()
 
     def line(self, **data: Any) -> None:
@@ -43,12 +45,18 @@ class Voice:
     def tool(self, name: str, about: str) -> None:
         self.turns += 1
         self.output_tokens += 10
-        call = {"type": "tool_use", "id": f"tool_{self.turns}", "name": name, "input": {"command": about}}
-        self.line(type="assistant", message={"role": "assistant", "content": [call]})
+        self.call = {"type": "tool_use", "id": f"tool_{self.turns}", "name": name, "input": {"command": about}}
+        self.line(type="assistant", message={"role": "assistant", "content": [self.call]})
 
     def tool_result(self, text: str, failed: bool) -> None:
         part = {"type": "tool_result", "tool_use_id": f"tool_{self.turns}", "content": text, "is_error": failed}
         self.line(type="user", message={"role": "user", "content": [part]})
+
+    def refuse(self, reason: str) -> None:
+        """Refuse the last tool call, as a CLI does that may not ask anybody."""
+        self.tool_result(reason, failed=True)
+        call = {"tool_use_id": self.call["id"], "tool_input": self.call["input"]} if self.call else {}
+        self.denials.append({"tool_name": self.call.get("name", "Bash"), **call})
 
     def limit(self, reset_at: int) -> None:
         info = {"status": "rejected", "resetsAt": reset_at, "rateLimitType": "five_hour"}
@@ -57,7 +65,7 @@ class Voice:
     def retry(self, status: int, message: str) -> None:
         self.line(type="system", subtype="api_retry", attempt=1, max_retries=1, error_status=status, error=message)
 
-    def result(self, text: str, *, failed: bool = False, status: int = 0, denied: int = 0) -> None:
+    def result(self, text: str, *, failed: bool = False, status: int = 0) -> None:
         cost = self.input_tokens * PRICE_IN + self.output_tokens * PRICE_OUT
         self.line(
             type="result",
@@ -69,5 +77,5 @@ class Voice:
             duration_ms=int((time.monotonic() - self.started) * 1000),
             total_cost_usd=round(cost, 6),
             usage={"input_tokens": self.input_tokens, "output_tokens": self.output_tokens},
-            permission_denials=[{"tool_name": "Bash"}] * denied,
+            permission_denials=self.denials,
         )

@@ -78,6 +78,7 @@ def create(
     after: str,
     priority: str,
     actor: Actor,
+    allow_empty: bool = False,
 ) -> Changed:
     """A new pending task; its folder appears complete or not at all."""
     now = clock.now()
@@ -105,6 +106,8 @@ def create(
             "created_at": now,
             "updated_at": now,
         }
+        if allow_empty:
+            task["allow_empty"] = True
         desk = Desk(home, where, ident)
         record(home, actor, action="task_create", text=f"task {ident} in {where}: {name}", now=now)
         lay_out(desk, task, describe(name, description, criteria), project["project_id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain import refusals
 from sow.engine.recovery import is_needed, recover
 from sow.engine.turn import Seat
 from sow.errors import Failed, Waiting
@@ -81,6 +82,11 @@ class Talk:
         outcome = yield from self.seat.take(record, kind, text)
         self._put_back()
         return outcome
+
+    def refused(self) -> str:
+        """What the CLI refused in the last turn, and how to allow it; nothing where nothing was refused."""
+        found = self.seat.refusals
+        return f"{refusals.sentence(found)}; {refusals.advice(found)}" if found else ""
 
     def _put_back(self) -> None:
         """State that the role edited by hand is what it was: what it may write is the plan and instructions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.agents import crew_briefing
-from sow.domain import crew_stage
+from sow.domain import crew_stage, refusals
 from sow.engine.call import epoch
 from sow.engine.own_command import sow_word
 from sow.engine.reviewing import turn_facts
@@ -195,6 +195,8 @@ class CrewSeat:
             workflow_acts.add_feedback(home, name, broken)
         turn["status"] = state["status"]
         record.save()
+        refused = self.seat.refusals
+        self.remarks += [f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else []
         told = turn_facts(outcome, turn) | {"status": state["status"], "remarks": self.remarks}
         self.deck.ship.tell("turn_ended", **self._facts(turn["kind"]), **told)
         self.remarks = []

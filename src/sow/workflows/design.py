@@ -57,6 +57,7 @@ def headless(counsel: Counsel, *, name: str, delegate: bool, tell: Callable[[str
     talk = counsel.talk_with(ARCHITECT)
     tell(f"{ARCHITECT} designs")
     yield from talk.say(prompt(home, counsel.agents, name=name, delegate=delegate, alone=True))
+    _tell_refused(talk, tell)
     design = look(counsel)
     if delegate or (design is not None and len(design.plan.members) >= MANY):
         design = yield from _delegate(counsel, talk, name, tell)
@@ -66,8 +67,15 @@ def headless(counsel: Counsel, *, name: str, delegate: bool, tell: Callable[[str
             break
         tell(f"{len(found)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
         yield from talk.say(_send_back(found))
+        _tell_refused(talk, tell)
         design = look(counsel)
-    return _settled(home, design)
+    return _settled(home, design, talk.refused())
+
+
+def _tell_refused(talk: Talk, tell: Callable[[str], None]) -> None:
+    """Name what the CLI refused in the last turn, before the role is asked again."""
+    if talk.refused():
+        tell(talk.refused())
 
 
 def look(counsel: Counsel) -> Design | None:
@@ -136,14 +144,15 @@ def _quoted(text: str) -> str:
     return "\n".join(f"| {each}" for each in text.splitlines())
 
 
-def _settled(home: Home, design: Design | None) -> Design:
+def _settled(home: Home, design: Design | None, refused: str) -> Design:
     """A design that can be verified, with the contract in every agent's instructions."""
     found = complaints(home, design)
     if found or design is None:
         rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise Failed(
             f"after {ROUNDS} rounds the design still has errors: {found[0]}{rest}",
-            "see all: sow workflow verify --no-agent; mend them by hand, or design again",
+            "see all: sow workflow verify --no-agent; mend them by hand, or design again"
+            + (f"\n{refused}" if refused else ""),
         )
     checking.put_contracts(home, design)
     return design

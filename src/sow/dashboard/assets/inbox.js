@@ -55,7 +55,7 @@ function actsOf(item, row) {
  */
 export function mount(root, context) {
   const { store } = context;
-  /** @type {Map<string, {item: Item, node: HTMLElement, text: HTMLElement, facts: HTMLElement}>} */
+  /** @type {Map<string, {item: Item, node: HTMLElement, text: HTMLElement, facts: HTMLElement, remark: HTMLElement}>} */
   const cards = new Map();
   /** What was settled here, in the place where it stood. @type {Map<string, {act: import("./act.js").Act, said: string}>} */
   const settled = new Map();
@@ -71,6 +71,7 @@ export function mount(root, context) {
     cards.set(keyOf(item), known);
     if (known.item.text !== item.text) render(known.text, markdown(item.text));
     render(known.facts, ...factsOf(item, store));
+    render(known.remark, item.remark ?? "");
     known.item = item;
     return known.node;
   }
@@ -81,6 +82,7 @@ export function mount(root, context) {
     const named = item.text === store.tasks.get(item.task)?.name; // which the link above says already
     const text = h("div", { class: "prose inbox-text" }, named ? null : markdown(item.text));
     const facts = h("div", { class: "inbox-facts" });
+    const remark = h("div", { class: "muted wrap", "data-testid": "inbox-remark" }, item.remark ?? "");
     /** @param {import("./act.js").Act} act @param {string} said */
     const done = (act, said) => {
       settled.set(key, { act, said });
@@ -104,11 +106,12 @@ export function mount(root, context) {
       },
       facts,
       text,
+      remark,
       h("div", { class: "inbox-why" }),
       form,
     );
     tellWhy(item, node);
-    return { item, node, text, facts };
+    return { item, node, text, facts, remark };
   }
 
   /** What led to it is on its task's page, and wanted here by who has to decide. @param {Item} item @param {HTMLElement} node */

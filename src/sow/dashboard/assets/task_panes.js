@@ -47,6 +47,7 @@ export function overviewPane(page, context) {
         ),
       ),
       criteria,
+      doubts(page),
       answered(page),
     ),
     h("aside", null, panel("Facts", factsOf(page)), rounds(page), nextPanel(page, context)),
@@ -111,6 +112,39 @@ function nextPanel(page, context) {
     context.readOnly() && page.acts?.length
       ? h("p", { class: "muted" }, "This page is read-only: act in a terminal.")
       : null,
+  );
+}
+
+/** What the agent CLI refused, and what leaves the result in doubt. @param {Row} page */
+function doubts(page) {
+  /** @type {Row[]} */
+  const refused = page.refusals ?? [];
+  /** @type {Row[]} */
+  const concerns = (page.concerns ?? []).filter(
+    (/** @type {Row} */ each) => each.iteration === page.iteration && each.kind !== "refused",
+  );
+  return [
+    concerns.length
+      ? panel("Look at this", h("ul", { class: "plain" }, concerns.map((each) => h("li", { class: "wrap" }, each.text))))
+      : null,
+    refused.length
+      ? panel(
+          "Refused",
+          h("ul", { class: "plain", "data-testid": "refused" }, refused.map(refusal)),
+          h("p", { class: "muted wrap" }, page.refusals_advice),
+        )
+      : null,
+  ];
+}
+
+/** @param {Row} each */
+function refusal(each) {
+  const times = each.count > 1 ? `, ${each.count} times` : "";
+  return h(
+    "li",
+    { class: "wrap" },
+    h("code", null, each.text),
+    h("span", { class: "muted" }, ` round ${each.iteration}${times}${each.reason ? `: ${each.reason}` : ""}`),
   );
 }
 

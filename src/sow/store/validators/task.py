@@ -1009,6 +1009,15 @@ def validate_task_refusals_item(data, at):
             wrong(f'{at}.count' if at else 'count', 'at least 1', value)
     else:
         missing(at, 'count')
+    if 'executor' in data:
+        seen += 1
+        value = data['executor']
+        if type(value) is not str:
+            wrong(f'{at}.executor' if at else 'executor', 'a text', value)
+        if not 1 <= len(value) <= 200:
+            wrong(f'{at}.executor' if at else 'executor', '1 to 200 characters long', value)
+        if not line(value):
+            wrong(f'{at}.executor' if at else 'executor', line_wanted, value)
     if 'at' in data:
         seen += 1
         value = data['at']
@@ -1019,7 +1028,7 @@ def validate_task_refusals_item(data, at):
     else:
         missing(at, 'at')
     if seen != len(data):
-        unknown(data, at, ('iteration', 'tool', 'command', 'reason', 'count', 'at'))
+        unknown(data, at, ('iteration', 'tool', 'command', 'reason', 'count', 'executor', 'at'))
 
 
 def validate_task_waivers_item(data, at):
