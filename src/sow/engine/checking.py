@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from sow.domain import command_line
+from sow.domain import command_line, test_counts
 from sow.engine.check_mark import CheckMark
 from sow.errors import SowError
 from sow.system import clock, process
@@ -91,6 +91,11 @@ def run_check(
     if stopped:
         text += f"\n(stopped: {stopped})"
     ran = _ran(check, STOPPED if stopped else code, seconds, text, iteration=iteration, tree=tree)
+    ending = f"{_ending(out)}\n{_ending(err)}"
+    passed = ran.evidence["passed"]
+    counts = test_counts.of_command(check["command"], ending) if passed else test_counts.parse(ending)
+    if counts is not None:
+        ran.evidence["tests"] = counts
     ran.interrupted = stopped == process.INTERRUPT
     return ran
 
@@ -106,6 +111,13 @@ def said(out: str, err: str) -> str:
         with open(path, encoding="utf-8", errors="replace") as file:
             parts.append(file.read(process.MAX_LINE))
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
+
+
+def _ending(path: str) -> str:
+    """The end of a file, where a test runner prints its counts."""
+    with open(path, "rb") as file:
+        file.seek(max(os.path.getsize(path) - test_counts.MOST_BYTES, 0))
+        return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")
 
 
 def _ran(check: Check, code: int, seconds: float, text: str, *, iteration: int, tree: str) -> Ran:
