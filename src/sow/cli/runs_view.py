@@ -81,12 +81,13 @@ def _row(row: Facts) -> tuple[str, ...]:
 
 
 def _about(row: Facts) -> list[str]:
-    """What a person should know of a task that is not done."""
+    """What a person should know of a task: what holds it up, and what its result leaves in doubt."""
+    noted = words.noted(row)
     if row["outcome"] in ("completed", "abandoned"):
-        return []
+        return noted
     about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
     about += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
-    return about + ([row["why"]] if row["why"] and row["outcome"] == "failed" else [])
+    return [*about, *([row["why"]] if row["why"] and row["outcome"] == "failed" else []), *noted]
 
 
 def _groups(title: str, rows: Sequence[Facts]) -> None:

@@ -79,6 +79,7 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
     )
     if "question" in known:
         _section("Question", f"{known['question']['number']}. {known['question']['text']}")
+    _section("Look at this", "\n".join(_concerns(known)))
     recent = known["log"][-RECENT:]
     title = "Log" if len(recent) == len(known["log"]) else f"Log (the last {RECENT} of {len(known['log'])})"
     _section(title, "\n".join(_entry(each) for each in recent))
@@ -94,6 +95,8 @@ def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
         ("phase", known["phase"]),
         ("priority", known["priority"]),
         ("after", ", ".join(known["depends_on"])),
+        ("result", known.get("result", "")),
+        ("protected", ", ".join(known.get("protected", ()))),
         ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
         ("session", known.get("session_id", "")),
         ("abandoned", known.get("abandoned_reason", "")),
@@ -115,6 +118,11 @@ def _references(known: dict[str, Any], root: str) -> list[str]:
         place = f"{root}/{path}" if path.startswith(".sow/") else path
         found.append(f"{place}{part} ({each['kind']}: {each['reason']})" if each else place)
     return found
+
+
+def _concerns(known: dict[str, Any]) -> list[str]:
+    """What keeps the present iteration from being GREEN without a review."""
+    return [each["text"] for each in known.get("concerns", ()) if each["iteration"] == known["iteration"]]
 
 
 def _note(note: dict[str, Any]) -> str:

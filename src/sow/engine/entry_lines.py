@@ -25,6 +25,7 @@ LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
         "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
+        "concern",
     }
 )  # fmt: skip
 
@@ -78,6 +79,10 @@ def _turn_ended(entry: Entry, scene: Scene) -> str:
     outcome = entry.text("outcome")
     ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
     return "; ".join(filter(None, (ending, *entry.texts("remarks"))))
+
+
+def _concern(entry: Entry, scene: Scene) -> str:
+    return entry.text("text")
 
 
 def _check(entry: Entry, scene: Scene) -> str:
@@ -207,6 +212,7 @@ WORDS: dict[str, Words] = {
     "run_started": _run_started,
     "turn_started": _turn_started,
     "turn_ended": _turn_ended,
+    "concern": _concern,
     "check": _check,
     "reviewed": _reviewed,
     "sent_back": _sent_back,

@@ -224,9 +224,9 @@ def _task(row: Facts) -> Html:
         (words.time_of(row), "Time", "n"),
         (_cost(row), "Cost", "n"),
     )
+    notes = [h("p", text, class_="why") for text in filter(None, (why, *map(harmless_line, words.noted(row))))]
     first, *others = [
-        h("td", value, h("p", why, class_="why") if kind == "task" and why else None, class_=kind, data_label=label)
-        for value, label, kind in cells
+        h("td", value, notes if kind == "task" else None, class_=kind, data_label=label) for value, label, kind in cells
     ]
     return h("tr", first, others)
 

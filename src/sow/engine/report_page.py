@@ -32,6 +32,7 @@ def page(document: Facts) -> str:
     for title, part in (
         ("Tasks", _tasks(document["tasks"])),
         ("What is not done", _open(document["tasks"])),
+        ("Look at this", _noted(document["tasks"])),
         ("Questions", _questions(document["questions"])),
         ("Limits", _limits(document)),
         ("By agent", _groups("Agent", document["by_agent"])),
@@ -85,6 +86,13 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
         about += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
         about += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
         yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain('; '.join(about))}"
+
+
+def _noted(rows: Sequence[Facts]) -> Iterator[str]:
+    """Facts that keep a result from being GREEN without a review."""
+    for row in rows:
+        for each in words.noted(row):
+            yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain(each)}"
 
 
 def _questions(asked: Sequence[Facts]) -> Iterator[str]:

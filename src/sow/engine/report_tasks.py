@@ -31,6 +31,7 @@ MOST_WORDS = 500
 OF_STATE = (
     "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
     "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
+    "concerns",
 )  # fmt: skip
 
 
@@ -70,6 +71,11 @@ def _row(
         "retries": _retries(told, task),
         "reviews": told.reviews or _reviews(run, task),
         "checks": _checks(run, told, task),
+        "concerns": [
+            {"kind": each["kind"], "text": each["text"]}
+            for each in task.get("concerns", ())
+            if each["iteration"] == task["iteration"]
+        ],
         "needs": list(dict.fromkeys((*task.get("depends_on", ()), *task.get("after", ()), *told.plan.texts("needs")))),
         "waits_for": [],
         "question": _question(ident, history, task) if outcome == "waiting" else None,

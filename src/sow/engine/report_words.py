@@ -53,6 +53,11 @@ def time_of(row: Facts) -> str:
     return f"{span(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
 
 
+def noted(row: Facts) -> list[str]:
+    """The concerns about a task's result, one line for each."""
+    return [each["text"] for each in row["concerns"]]
+
+
 def outcomes(counts: Facts) -> str:
     """`6 completed, 1 failed`."""
     words = [f"{count} {word}" for word, count in counts.items() if count and word != "total"]

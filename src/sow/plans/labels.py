@@ -13,6 +13,7 @@ LABELS = {
     "status": ("Status",),
     "type": ("Type",),
     "worktree_group": ("Worktree group", "WorktreeGroup"),
+    "protected": ("Protected", "Protected paths"),
     "success_criteria": ("Success criteria", "Success criterion"),
     "integration_criteria": ("Integration criteria", "Integration criterion"),
     "structured_criteria": ("Structured criteria", "Structured criterion"),
@@ -26,7 +27,7 @@ LABELS = {
     "files_to_commit": ("Files to commit",),
 }
 # Facts about a task that are no description of it: a task that has only these has no text.
-FACTS = frozenset({"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group"})
+FACTS = frozenset({"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "protected"})
 BOLD = ("**", "__")
 MAX_LABEL = 60
 MAX_IN_LINE = 20
