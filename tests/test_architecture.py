@@ -43,6 +43,7 @@ MAY_USE = {
 # What the rules may not even name: the doors to files, clock, random numbers, environment and processes.
 DOORS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "os", "sys"}
 PURE_IMPORTS = {"__future__", "typing", "collections.abc", "bisect", "hashlib", "heapq", "json", "sow.errors"}
+PURE_IMPORTS |= {"configparser", "fnmatch", "re", "tomllib"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -55,6 +55,9 @@ def show(reading: Reading, *, json: bool) -> int:
     if guessed < len(plan.tasks):
         out(f"work: {duration(total)}{sure}; at least {duration(longest)}, however many work at once")
     out(harmless_line(f"critical path: {' → '.join(path)}"))
+    for task in plan.tasks:
+        if task.protected:
+            out(harmless_line(f"protected in task {task.id}: {', '.join(task.protected)}"))
     _warnings(plan)
     return 0
 

@@ -97,6 +97,8 @@ def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
         ("phase", known["phase"]),
         ("priority", known["priority"]),
         ("after", ", ".join(known["depends_on"])),
+        ("result", known.get("result", "")),
+        ("protected", ", ".join(known.get("protected", ()))),
         ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
         ("session", known.get("session_id", "")),
         ("abandoned", known.get("abandoned_reason", "")),

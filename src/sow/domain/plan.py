@@ -96,6 +96,7 @@ class PlanTask:
         "name",
         "number",
         "prompt_blocks",
+        "protected",
         "references",
         "status",
         "success_criteria",
@@ -128,6 +129,7 @@ class PlanTask:
         self.type = "regular"
         self.worktree_group = ""
         self.allow_empty = False  # whether a result without changes is fine
+        self.protected: list[str] = []  # patterns of paths that it must not change, those of the plan included
         self.success_criteria: list[Criterion] = []
         self.integration_criteria: list[Criterion] = []
         self.test_commands: list[str] = []
@@ -164,6 +166,7 @@ class PlanTask:
             "type": self.type,
             "worktree_group": self.worktree_group or None,
             "allow_empty": self.allow_empty or None,
+            "protected": self.protected,
             "success_criteria": [each.document() for each in self.success_criteria],
             "integration_criteria": [each.document() for each in self.integration_criteria],
             "test_commands": self.test_commands,
@@ -192,6 +195,7 @@ class Plan:
         "parallel_groups",
         "places",
         "prose",
+        "protected",
         "quality_control",
         "reference_count",
         "suggestions",
@@ -207,6 +211,7 @@ class Plan:
         self.default_agents: dict[str, str] = {}  # of each file that has its own
         self.max_concurrency: int | None = None
         self.quality_control: dict[str, Any] = {}
+        self.protected: list[str] = []  # patterns of paths that no task may change
         self.worktree_groups: list[str] = []
         self.parallel_groups: set[str] = set()  # whose tasks may run side by side
         self.prose: list[str] = []  # what each file says outside its tasks

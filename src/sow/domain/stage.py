@@ -34,6 +34,7 @@ STAGES = (
 )
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # the same question so often is a loop: only a person ends it
+PROTECTED = "protected paths"  # the command of the evidence that such a path was changed
 UNMERGEABLE = "it could not be merged"  # so begins why
 Stage = tuple[str, str]
 
@@ -128,6 +129,8 @@ def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> S
         return "collect", "what the worker left is not in git yet"
     if is_approved(task):
         return _accepted(task, "a person has approved it", isolated=isolated)
+    if _changes_protected(task, work):
+        return _rejected(task, [], retries, why="it changes protected paths")
     missing = missing_checks(task, isolated=isolated)
     if missing:
         return "check", f"not run yet: {missing[0]['command']}"
@@ -194,6 +197,14 @@ def _latest(task: Task, work: Work | None) -> dict[str, bool]:
         and each["kind"] not in ("dependency", "merge")
         and (work is None or each.get("tree") == work["tree"])
     }
+
+
+def _changes_protected(task: Task, work: Work | None) -> bool:
+    """Whether the collected work changes a path that the plan protects."""
+    return work is not None and any(
+        each["command"] == PROTECTED and each["iteration"] == task["iteration"] and each.get("tree") == work["tree"]
+        for each in task.get("evidence", ())
+    )
 
 
 def _at_merge(task: Task) -> dict[str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from sow.domain import command_line
+from sow.domain import command_line, test_counts
 from sow.engine.check_mark import CheckMark
 from sow.errors import SowError
 from sow.system import clock, plain_file, process
@@ -87,6 +87,11 @@ def run_check(
     if stopped:
         text += f"\n(stopped: {stopped})"
     ran = _ran(check, STOPPED if stopped else code, seconds, text, iteration=iteration, tree=tree)
+    ending = f"{_ending(out)}\n{_ending(err)}"
+    passed = ran.evidence["passed"]
+    counts = test_counts.of_command(check["command"], ending) if passed else test_counts.parse(ending)
+    if counts is not None:
+        ran.evidence["tests"] = counts
     ran.interrupted = stopped == process.INTERRUPT
     return ran
 
@@ -99,6 +104,13 @@ def said(out: str, err: str) -> str:
     """All that a command said, as far as we keep it."""
     parts = [plain_file.read_text(path, process.MAX_LINE) for path in (out, err)]
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
+
+
+def _ending(path: str) -> str:
+    """The end of a file, where a test runner prints its counts."""
+    with open(path, "rb") as file:
+        file.seek(max(os.path.getsize(path) - test_counts.MOST_BYTES, 0))
+        return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")
 
 
 def _ran(check: Check, code: int, seconds: float, text: str, *, iteration: int, tree: str) -> Ran:

@@ -10,7 +10,7 @@ import time
 
 from sow.domain import stage as stages
 from sow.domain import task as rules
-from sow.engine import asked, outside_imports, standing_answer, work_turn
+from sow.engine import asked, doubts, outside_imports, standing_answer, work_turn
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
@@ -180,6 +180,7 @@ class TaskJob:
         """The worktree of the task, with what the user wants in every one; nothing of an earlier try for a new one."""
         isolation = self.ship.isolation
         if isolation is None:
+            doubts.without_worktrees(self, run_acts.look(self.desk, self.project))
             return
         folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
         setup = setup_of(self.ship, reader_of(folder))
@@ -223,6 +224,7 @@ class TaskJob:
         self.remarks += found.remarks
         if not found.paths and not task.get("allow_empty"):  # before the work is recorded: a crash repeats this stage
             self.concern("no_changes", NO_CHANGES)
+        doubts.about_changes(self, task, found)  # before the work is recorded: a crash repeats this stage
         left = {"iteration": task["iteration"], "base": found.base, "commit": found.commit, "tree": found.tree}
         run_acts.set_fields(self.desk, self.project, work=left)
         facts = {"commit": found.commit, "files": len(found.paths), "remarks": found.remarks}
@@ -232,12 +234,15 @@ class TaskJob:
         """Run what was not run yet on the collected tree, all of it, so that the worker hears of everything at once."""
         isolated = self.ship.isolation is not None
         tree = task["work"]["tree"] if isolated and "work" in task else ""
-        for check in stages.missing_checks(task, isolated=isolated):
+        missing = stages.missing_checks(task, isolated=isolated)
+        for check in missing:
             ran = yield from self.run_check(check, self.ship.folder_of(self.id), tree)
             if ran.interrupted:
                 return Ended("stopped")
             if not ran.evidence["passed"]:  # before the evidence: a check that has some is not run again
                 run_acts.keep_output(self.ship.checks_folder(self.id), check["command"], ran.tail)
+            if check is missing[-1]:
+                doubts.about_tests(self, run_acts.look(self.desk, self.project), [ran.evidence])
             run_acts.add_evidence(self.desk, self.project, [ran.evidence])
         outside_imports.note(self.ship, self.desk, self.project)
         return None

@@ -100,6 +100,11 @@ def _files(plan: Plan, task: PlanTask, items: list[Item]) -> None:
         fields.add_files(plan, task, item.text, item.line)
 
 
+def _protected(plan: Plan, task: PlanTask, items: list[Item]) -> None:
+    for item in items:
+        task.protected += fields.patterns(plan, f"task {task.number}: ", task.file, item.text, item.line)
+
+
 def _depends_on(plan: Plan, task: PlanTask, items: list[Item]) -> None:
     for item in items:
         fields.add_dependencies(plan, task, item.text, item.line)
@@ -161,6 +166,7 @@ def _texts_of(field: str) -> Callable[[Plan, PlanTask, list[Item]], None]:
 LISTS: dict[str, Callable[[Plan, PlanTask, list[Item]], None]] = {
     "files": _files,
     "depends_on": _depends_on,
+    "protected": _protected,
     "success_criteria": _success_criteria,
     "structured_criteria": _success_criteria,
     "integration_criteria": _integration_criteria,

@@ -26,6 +26,7 @@ def check(plan: Plan, agents: Collection[str]) -> None:
     _numbers(plan)
     for task in plan.tasks:
         _type(plan, task)
+        task.protected = list(dict.fromkeys((*plan.protected, *task.protected)))
     _groups(plan)
     if agents:
         _Agents(plan, agents).check()

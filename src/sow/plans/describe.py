@@ -18,6 +18,8 @@ def description(plan: Plan, task: PlanTask) -> str:
     if not task.whole:  # in Markdown the fields are part of the text; from YAML they are added here
         parts += _fields(task)
         parts += [f"## {_title(name)}\n\n{_rendered(value)}" for name, value in task.context.items()]
+    hidden = plan.protected if task.whole else task.protected  # in Markdown the task's own patterns are in its text
+    parts.append(_section("Protected paths: do not change them", [f"`{each}`" for each in hidden]))
     if plan.context:
         parts.append("## Plan context\n\n" + _rendered(plan.context))
     return "\n\n".join(part for part in parts if part) + "\n"

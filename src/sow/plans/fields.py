@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain import path_pattern
 from sow.plans import words
 from sow.plans.dependencies import MAX_REFERENCES, dependencies
 
@@ -95,6 +96,20 @@ def add_files(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     """The files that the task writes."""
     task.lines.setdefault("files", line)
     task.files += paths(plan, task, value, line)
+
+
+def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[str]:
+    """The patterns of protected paths in a text, in backticks or between commas; a wrong one is an error."""
+    if words.is_nothing(value):
+        return []
+    parts = value.split("`")[1::2] if value.count("`") > 1 else value.split(",")
+    found = [part.strip(" \t\"'") for part in parts if part.strip()]
+    for each in found:
+        problem = path_pattern.problem_with(each)
+        if problem:
+            what = f"{whose}the protected path {each!r:.80} {problem}"
+            plan.error(file, line, what, "write paths below the repository's root: tests/**, ci/, *.lock")
+    return found
 
 
 def paths(plan: Plan, task: PlanTask, value: str, line: int) -> list[str]:

@@ -14,6 +14,7 @@ LABELS = {
     "type": ("Type",),
     "worktree_group": ("Worktree group", "WorktreeGroup"),
     "allow_empty": ("Allow empty", "Allow no changes"),
+    "protected": ("Protected", "Protected paths"),
     "success_criteria": ("Success criteria", "Success criterion"),
     "integration_criteria": ("Integration criteria", "Integration criterion"),
     "structured_criteria": ("Structured criteria", "Structured criterion"),
@@ -27,7 +28,9 @@ LABELS = {
     "files_to_commit": ("Files to commit",),
 }
 # Facts about a task that are no description of it: a task that has only these has no text.
-FACTS = frozenset({"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "allow_empty"})
+FACTS = frozenset(
+    {"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "allow_empty", "protected"}
+)
 BOLD = ("**", "__")
 MAX_LABEL = 60
 MAX_IN_LINE = 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.plans import fields
 from sow.plans.mapping import Mapping
 from sow.plans.nodes import BadYamlError, parse
 
@@ -69,6 +70,9 @@ def _set(holder: Mapping) -> None:
     control = typed(holder, "quality_control", QUALITY_CONTROL)
     if control and _is_first(holder, "quality_control", bool(plan.quality_control) and plan.quality_control != control):
         plan.quality_control = control
+    for each in holder.entries("protected"):
+        text = holder.text_of(each, "protected")
+        plan.protected += fields.patterns(plan, "", holder.file, text, each.line)
     for group in holder.entries("worktree_groups"):
         _group(holder, group)
 

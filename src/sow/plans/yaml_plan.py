@@ -131,6 +131,9 @@ def _reference(task: PlanTask, given: Mapping) -> None:
 def _lists(entry: Mapping, task: PlanTask) -> None:
     for each in entry.entries("files"):
         fields.add_files(entry.plan, task, entry.text_of(each, "files"), each.line)
+    for each in entry.entries("protected"):
+        text = entry.text_of(each, "protected")
+        task.protected += fields.patterns(entry.plan, entry.whose, task.file, text, each.line)
     for each in entry.entries("test_commands"):
         command = _command(entry, task, each).strip()
         task.test_commands += [command] if command else []

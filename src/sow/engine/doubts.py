@@ -1,0 +1,116 @@
+"""Doubts about collected work: changes that weaken its proof, and checks in which too few tests ran."""
+
+from __future__ import annotations
+
+from sow.domain import check_list, protected, test_counts
+from sow.domain.protected import Change
+from sow.domain.stage import PROTECTED
+from sow.store import run_acts
+from sow.system import clock, git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.shapes import Evidence, Task, TestCounts
+    from sow.engine.collecting import Collected
+    from sow.engine.job import TaskJob
+    from sow.engine.repository import Repository
+
+STATUSES = {"A": "added", "D": "deleted"}
+NO_BLOB = ("120000", "160000")  # modes of links and submodules, which have no text to compare
+AFTER = ("merge", "final")  # kinds of evidence that belong to merged trees
+MOST_READ = 100  # files whose contents are compared
+LARGEST = 1 << 20  # bytes of one file
+UNCHECKED = "protected paths cannot be checked without worktrees: "
+WAY = "Undo these changes. If the task cannot be done without them, ask for permission."
+
+
+def about_changes(job: TaskJob, task: Task, found: Collected) -> None:
+    """Record what a reviewer must know about the changed paths, and fail work that changes a protected one.
+
+    Call it before the work is recorded: after a crash it runs again.
+    """
+    isolation = job.ship.isolation
+    if isolation is None:
+        return
+    changed = _changes(isolation.worktrees.repository, found.base, found.commit)
+    description = job.desk.home.read(job.desk.description_path)
+    for text in protected.concerns(changed, task=task, description=description):
+        job.concern("protected", text)
+    broken = protected.violations(changed, task.get("protected", ()))
+    if broken:
+        _fail(job, task, found, broken)
+
+
+def without_worktrees(job: TaskJob, task: Task) -> None:
+    """Record that nobody can tell what a task changed in a folder that all tasks share."""
+    if job.ship.isolation is None and task.get("protected"):
+        job.concern("protected", UNCHECKED + ", ".join(task["protected"]))
+
+
+def about_tests(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> None:
+    """Record that too few tests ran in a list that passed; call it before its last evidence is recorded."""
+    checks = {each["command"] for each in check_list.of_task(task)}
+    latest = {
+        each["command"]: each
+        for each in [*task.get("evidence", ()), *evidence]
+        if each["iteration"] == task["iteration"] and each["kind"] not in AFTER and each["command"] in checks
+    }
+    if not all(each["passed"] for each in latest.values()):
+        return
+    base = _baseline(job, task)
+    text = test_counts.shortfall(list(latest.values()), base)
+    if text:
+        job.concern("tests", text)
+    counted = [each["tests"] for each in latest.values() if "tests" in each]
+    if base is not None and len(counted) == 1:  # the baseline has one count for the whole list
+        counted[0]["base"] = base["ran"]
+
+
+def _baseline(job: TaskJob, task: Task) -> TestCounts | None:
+    """The counts of the task's list on the base commit of the run."""
+    wanted = check_list.digest(check_list.of_task(task))
+    known = job.ship.folder.run.get("baselines", ())
+    return next((each["tests"] for each in known if each["list"] == wanted and "tests" in each), None)
+
+
+def _fail(job: TaskJob, task: Task, found: Collected, broken: Sequence[Change]) -> None:
+    """Write the violation down like a failed check, with the paths as its output."""
+    paths = [each.shown for each in broken]
+    words = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
+    evidence: Evidence = {
+        "kind": "criterion",
+        "command": PROTECTED,
+        "exit": 1,
+        "passed": False,
+        "seconds": 0,
+        "output": "0" * 64,
+        "tree": found.tree,
+        "iteration": task["iteration"],
+        "at": clock.now(),
+    }
+    run_acts.keep_output(job.ship.checks_folder(job.id), PROTECTED, "\n".join(words))
+    run_acts.add_evidence(job.desk, job.project, [evidence])
+    facts = {"kind": "criterion", "command": f"{PROTECTED}: {protected.named(paths)}", "exit": 1}
+    job.ship.tell("check", task=job.id, **facts, seconds=0, passed=False, iteration=task["iteration"])
+
+
+def _changes(repository: Repository, base: str, commit: str) -> list[Change]:
+    """Every path that differs, with its contents where they matter."""
+    listed = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
+    found = []
+    left = MOST_READ
+    for head, path in zip(listed[::2], listed[1::2], strict=False):
+        old_mode, new_mode, old, new, letter = head.lstrip(":").split(" ")
+        change = Change(path, STATUSES.get(letter[:1], "modified"))
+        if left and protected.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
+            left -= 1
+            change.before = _text(repository, old) if change.status != "added" else None
+            change.after = _text(repository, new) if change.status != "deleted" else None
+        found.append(change)
+    return found
+
+
+def _text(repository: Repository, blob: str) -> str:
+    return git.read(["cat-file", "blob", blob], cwd=repository.home.root, limit=LARGEST)[0]
