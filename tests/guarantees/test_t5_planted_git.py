@@ -110,6 +110,7 @@ def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tm
     assert result.code == 0, result
     assert (harbour.repo.root / "part_010.txt").read_text() == "by 010\n"
     assert (harbour.repo.root / "part_020.txt").read_text() == "by 020\n"
+    assert "+by 010" in harbour.prompt("010", role="quality-control")
     told = harbour.journal("git_changed")
     if name in SILENT:
         assert told == []
@@ -121,6 +122,32 @@ def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tm
         assert f"meanwhile {change}" in harbour.prompt("010", role="quality-control")
     report = harbour.repo.ok("runs", "show", "--json").json
     assert any(told[0]["changes"][0] in each for each in report["remarks"])
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_a_home_whose_git_folder_is_elsewhere(harbour: Harbour, evil: Path, tmp_path: Path, kind: str) -> None:
+    """The same in a linked worktree of the user, and in a submodule, whose settings name its folder."""
+    repo = harbour.repo
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
+        repo.root = tmp_path / "linked"
+    else:
+        repo.git("init", "-q", str(tmp_path / "outer"))
+        words = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.root), "sub")
+        repo.git("-C", str(tmp_path / "outer"), *words)
+        repo.root = tmp_path / "outer/sub"
+        repo.git("switch", "-q", "-c", "feat/sub")
+        assert "sub" in repo.git("config", "core.worktree")
+    plant(harbour, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
+    harbour.act("implementer-020", WORK)
+    harbour.plan("First", "Second < 1")
+    result = harbour.run()
+    assert not evil.exists(), evil.read_text()
+    assert result.code == 0, result
+    assert (repo.root / "part_020.txt").read_text() == "by 020\n"
+    assert "filter.evil.clean" in result.err
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert "filter.evil" not in repo.git("config", "--list")
 
 
 def test_a_planted_key_is_named_until_it_is_undone(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
