@@ -129,3 +129,20 @@ def test_a_workers_own_move_counts(harbour: Harbour) -> None:
     assert harbour.run().code == 0
     assert not any("edited" in str(each) for each in harbour.journal("set_aside", "restored"))
     assert list(Path(harbour.repo.root, ".git/sow/vouched").iterdir()) == []
+
+
+def test_another_sow_works_on_another_task(harbour: Harbour) -> None:
+    """What a `sow agent spawn` in another terminal does to its task counts for a run that waits for it."""
+    go = harbour.folder / "go"
+    harbour.act("implementer-010", f"until [ -e {go} ]; do sleep 0.05; done\n{WORK}")
+    harbour.act("implementer-020", f"{WORK}{SOW} task set --id 020 status needs_review\n")
+    harbour.plan("First")
+    run = harbour.start()
+    wait_for(lambda: (harbour.folder / "implementer-010-1.cwd").exists())
+    harbour.repo.ok("task", "create", "--name", "Other", "--agent", "implementer")
+    harbour.repo.ok("agent", "spawn", "implementer", "020")
+    assert harbour.task("020")["status"] == "needs_review"
+    go.touch()
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, (out, err)
+    assert harbour.task("020")["status"] == "needs_review"

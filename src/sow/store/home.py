@@ -190,9 +190,8 @@ class HomeLock(Lock):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        vouchers, self.home.vouchers = self.home.vouchers, []
-        for voucher in vouchers:
-            voucher.close()
+        while self.home.vouchers:
+            self.home.vouchers.pop().close()
 
 
 def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:

@@ -46,9 +46,11 @@ def mend(desk: Desk, project_id: str) -> tuple[str, bool]:
     Returns where its state is now if that was edited by hand, and whether something was missing or set back. On a desk
     where another process works, an edit is left to the end of that turn.
     """
-    memory = desk.home.memory
-    where = memory.put_back(desk.id, desk.state_path) if memory is not None and not desk.home.holder(desk.id) else ""
+    memory, where = desk.home.memory, ""
     good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
+    if memory is not None and now not in (None, memory.texts.get(desk.id)) and not desk.home.holder(desk.id):
+        where = memory.put_back(desk.id, desk.state_path)
+        good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
     newest = not kept.is_behind(desk.home, project_id, desk.id)
     if good and now is not None and _is_edited(now, good, newest=newest) and not desk.home.holder(desk.id):
         where = _set_aside(desk, now)

@@ -7,6 +7,11 @@ vouches for it (`store.vouching`).
 
 from __future__ import annotations
 
+import threading
+import time
+import weakref
+from contextlib import suppress
+
 from sow.domain import member as member_rules
 from sow.domain import task as task_rules
 from sow.domain.actor import WORKER, Actor
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 WORKFLOW = "workflow"  # the name of the copy of a workflow's state
+LISTEN_EVERY = 0.05  # seconds
+HEARING = threading.Lock()
 OF_A_WORKER = frozenset({"status", "question", "updated_at"})  # the fields of its task that a worker's calls change
 OF_AN_AGENT = frozenset({"status", "last_update", "inferred"})
 
@@ -29,7 +36,7 @@ OF_AN_AGENT = frozenset({"status", "last_update", "inferred"})
 class RunMemory:
     """The text of each state file as it counts for this run, by the name of its copy."""
 
-    __slots__ = ("doubted", "forged", "home", "owner", "texts", "vouched")
+    __slots__ = ("__weakref__", "doubted", "forged", "home", "owner", "texts", "vouched")
 
     def __init__(self, home: Home, owner: str, *, workflow: bool) -> None:
         self.home = home
@@ -41,6 +48,8 @@ class RunMemory:
         vouching.begin(home)
         if workflow:
             self.texts[WORKFLOW] = ""
+        # Beside the loop: a run that waits for its terminal or for git must not keep a person's command waiting.
+        threading.Thread(target=_listen, args=(weakref.ref(self),), name="vouchers", daemon=True).start()
 
     def remembers(self, name: str) -> bool:
         """Whether this run answers for a state: its tasks, or its workflow."""
@@ -53,7 +62,8 @@ class RunMemory:
 
     def hear(self) -> None:
         """Take notice of every process that vouches for what it wrote."""
-        self.vouched |= vouching.heard(self.home)
+        with HEARING:
+            self.vouched |= vouching.heard(self.home)
 
     def true(self, name: str, text: str) -> str:
         """The text that counts: this one, if it is ours, is the first, or may come from another process."""
@@ -91,6 +101,15 @@ class RunMemory:
         self.home.replace(path, good)
         kept.keep(self.home, self.owner, name, good)
         return where
+
+
+def _listen(memory: weakref.ref[RunMemory]) -> None:
+    """Hear who vouches for as long as the run lives."""
+    while (found := memory()) is not None:
+        with suppress(OSError, SowError):  # such as a folder that somebody removed: nobody can vouch there
+            found.hear()
+        del found
+        time.sleep(LISTEN_EVERY)
 
 
 def _worker_may(known: str, text: str) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import time
 
+from sow.errors import Waiting
 from sow.store.disk import counted, list_folder, make_folders, remove_quietly
 from sow.store.lock import is_locked, open_lock, try_lock
 from sow.system import caller, peer
@@ -36,13 +37,20 @@ class Voucher:
         os.pwrite(self.descriptor, digest(text).encode(), 0)
 
     def close(self) -> None:
-        """Wait until the run has seen it, and forget it."""
+        """Wait until the run has seen it; one that takes no notice may be stopped."""
+        if not self.waits:
+            return
         give_up = time.monotonic() + PATIENCE
-        while self.waits and os.path.lexists(self.path) and time.monotonic() < give_up:
+        while os.path.lexists(self.path):
+            if time.monotonic() > give_up:
+                remove_quietly(self.path)
+                os.close(self.descriptor)
+                raise Waiting(
+                    f"the run took no notice of this change in {PATIENCE:.0f} seconds, and may not believe it",
+                    "see whether it hangs or is stopped (sow runs show), then run the command again",
+                )
             time.sleep(PAUSE)
-        if self.waits:
-            remove_quietly(self.path)
-            os.close(self.descriptor)
+        os.close(self.descriptor)
 
 
 def digest(text: str) -> str:

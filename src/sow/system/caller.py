@@ -103,11 +103,15 @@ def is_agent(pid: int) -> bool:
 
 
 def is_supervised(pid: int) -> bool:
-    """Whether a process is below a turn: a worker's, a judge's, whatever marks it took off; or it is gone."""
+    """Whether a process is below a turn: a worker's, a judge's, whatever marks it took off; or it is gone.
+
+    A sow that supervises a turn itself is not, unless it is below another one.
+    """
     proc = Proc()
     family = _ancestors(proc, pid)
     return not family or any(
-        process.name.startswith(BADGE) or bool(proc.variable(each, "SOW_TASK")) for each, process in family
+        (each != pid and process.name.startswith(BADGE)) or bool(proc.variable(each, "SOW_TASK"))
+        for each, process in family
     )
 
 

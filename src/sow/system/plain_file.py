@@ -27,16 +27,19 @@ def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
     return os.open(path, flags | ANEW, mode)
 
 
-def nameless(folder: str) -> int:
-    """A new file that has no name, so that no other process finds it by one; it lies on the disk of this folder."""
+def nameless(folder: str, data: bytes = b"") -> int:
+    """A new file with this in it that has no name, by which no other process finds it; it is on this folder's disk."""
     boundary.cross(f"create a file in {folder}")
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except (AttributeError, OSError):  # macOS, or a file system that cannot: it has a name for a moment
         path = f"{folder}/.{os.urandom(8).hex()}.tmp"
         descriptor = create(path, os.O_RDWR | os.O_APPEND)
         os.unlink(path)
-        return descriptor
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def copy(descriptor: int, path: str) -> None:

@@ -49,10 +49,8 @@ class Lines:
     __slots__ = ("cut", "descriptor", "left", "seen")
 
     def __init__(self, source: str | int) -> None:
-        if isinstance(source, str):
-            self.descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        else:
-            self.descriptor = os.dup(source)
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.descriptor = os.open(source, flags) if isinstance(source, str) else os.dup(source)
         self.left = b""
         self.cut = False
         self.seen = 0
@@ -188,10 +186,14 @@ class Child:
         self.ended = self.gone = float("inf")  # when it was seen to be over, and when all of its family were
         self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
         self.lines, self.errors = (Lines(each) for each in self.outputs)
+        if sealed is None:
+            stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        else:
+            stdin = plain_file.nameless(os.path.dirname(stdin_path), sealed)
         task = environment.get("SOW_TASK", "")
         tree.NURSERY.open(task, self.census)
         try:
-            self.process = _start(arguments, cwd, {**environment, MARK: mark}, _stdin(stdin_path, sealed), self.outputs)
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs)
         except SowError:
             tree.NURSERY.close()
             self._close_files()
@@ -355,17 +357,6 @@ def _create(path: str, *, sealed: bool) -> int:
         )
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only") from None
-
-
-def _stdin(path: str, sealed: bytes | None) -> int:
-    """The prompt: the file of that name, or these bytes in a file that nobody else can change."""
-    if sealed is None:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    descriptor = plain_file.nameless(os.path.dirname(path))
-    with open(os.dup(descriptor), "wb") as file:
-        file.write(sealed)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def _start(
