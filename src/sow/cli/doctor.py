@@ -20,9 +20,11 @@ MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗"
 def doctor(context: Context, *, json: bool) -> int:
     from sow.cli.doctor_executors import examine_executors
     from sow.cli.doctor_layers import examine_layers
+    from sow.cli.doctor_setup import examine_setup
 
     findings = examine(context.home, context.cwd)
     findings += examine_layers(context)
+    findings += examine_setup(context)
     findings += _idle(context)
     more, executors = examine_executors(context)
     findings += more
@@ -63,7 +65,9 @@ COMMANDS = (
         doctor,
         "Check the machine, the repository, every state file, your settings and the agent CLIs",
         json=True,
-        details="An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
+        details="It says how the checkouts of checks are set up, and whether a check would import code from your own\n"
+        "checkout instead (docs/running.md).\n"
+        "An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
         "kept in ~/.cache/sow/probes.json until the program changes.",
     ),
 )
