@@ -23,9 +23,11 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
         return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
     from sow.cli.doctor_executors import examine_executors
     from sow.cli.doctor_layers import examine_layers
+    from sow.cli.doctor_setup import examine_setup
 
     findings = examine(context.home, context.cwd)
     findings += examine_layers(context)
+    findings += examine_setup(context)
     findings += _idle(context)
     findings += _leftovers(context)
     more, executors = examine_executors(context)
@@ -103,7 +105,9 @@ COMMANDS = (
             Option("--yes", help="Do not ask"),
         ),
         json=True,
-        details="An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
+        details="It says how the checkouts of checks are set up, and whether a check would import code from your own\n"
+        "checkout instead (docs/running.md).\n"
+        "An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
         "kept in ~/.cache/sow/probes.json until the program changes.",
     ),
 )

@@ -183,9 +183,10 @@ class Setups:
         if self.is_declared:
             return []
         there = [each for each in setup_detection.LOCAL_FILES if os.path.isfile(f"{self.home.root}/{each}")]
-        words = ["check-ignore", "-z", "--", *there]
-        told = git.attempt(words, cwd=self.home.root).out.split("\0") if there else []
-        return [each for each in there if each in told]
+        if not there:
+            return []
+        told = git.attempt(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(there))
+        return [each for each in there if each in told.out.split("\0")]
 
     def copies(self, *, agreed: bool = True) -> list[str]:
         """The local files that the user wants in each checkout, or those that nobody asked about yet."""

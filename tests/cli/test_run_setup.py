@@ -1,0 +1,173 @@
+"""sow run asks how checkouts are set up, remembers the answer, and stops if checks would import code from outside."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+from conftest import PATIENCE, SOW
+from ecosystems import Library, commit
+from harbour import Harbour
+
+COPY = "Copy them into each checkout"
+SETUP = "Set up each checkout so?"
+CHECK = "python tests/check.py"
+
+
+def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple[int, str]:
+    """Run the plan on a terminal; each question has its answer. Returns the exit code and what was shown."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [SOW, "run", "plan.yaml", "--review", "off", *words],
+        cwd=harbour.repo.root,
+        env={**harbour.repo.environment, "TERM": "dumb"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    left, shown, end = dict(answers), "", time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < end:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    data = os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    break
+                shown += data.decode("utf-8", "replace")
+                for question in [each for each in left if each in shown]:
+                    os.write(ours, f"{left.pop(question)}\n".encode())
+            elif run.poll() is not None:
+                break
+        return run.wait(PATIENCE), shown
+    finally:
+        run.kill()
+        run.wait()
+        os.close(ours)
+
+
+@pytest.fixture
+def project(harbour: Harbour) -> Harbour:
+    """A repository that asks for npm, which here only leaves a trace; its plan checks for that trace."""
+    tools = harbour.folder / "bin"
+    tools.mkdir()
+    (tools / "npm").write_text('#!/bin/sh\nmkdir -p node_modules && echo "$@" > node_modules/trace\n')
+    (tools / "npm").chmod(0o755)
+    harbour.repo.environment["PATH"] = f"{tools}:{harbour.repo.environment['PATH']}"
+    lock = '{"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version": "2.1.3"}}}'
+    commit(harbour, {".gitignore": "node_modules/\n.env\n", "package.json": "{}", "package-lock.json": lock})
+    harbour.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
+    return harbour
+
+
+def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:
+    """Nobody can be asked: exit 4, nothing is started, and the hint is the command that goes on."""
+    result = project.run("--review", "off")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in result.err
+    assert "sow run plan.yaml --review off --yes" in result.err
+    assert project.turns("010") == 0
+    done = project.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    again = project.run("--review", "off")
+    assert again.code == 0, again
+
+
+def test_a_yes_is_asked_for_once(project: Harbour) -> None:
+    """An empty line is a yes; it is remembered for this repository."""
+    code, shown = on_terminal(project, {SETUP: ""})
+    assert (code, shown.count(SETUP)) == (0, 1), shown
+    project.plan({"name": "Part 1"}, {"test_commands": ["grep -q ^ci node_modules/trace"]})
+    code, shown = on_terminal(project, {}, "--yes")
+    assert (code, SETUP in shown) == (0, False), shown
+
+
+def test_a_no_is_remembered(project: Harbour) -> None:
+    """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
+    code, shown = on_terminal(project, {SETUP: "n"}, "--retries", "0")
+    assert (code, shown.count(SETUP)) == (4, 1), shown
+    assert project.task("010")["evidence"][-1]["passed"] is False
+    again = project.run("--review", "off", "--retries", "0", "--dry-run", "--json")
+    assert again.json["setup"]["consent"] == "refused"
+
+
+def test_local_files_are_asked_about(project: Harbour) -> None:
+    """A file such as .env is copied into each checkout after a yes, and --yes is none."""
+    (project.repo.root / ".env").write_text("KEY=1\n")
+    project.act("implementer", "date +%N >> part.txt\n")
+    project.plan({"test_commands": ["cat .env"]})
+    result = project.run("--review", "off", "--retries", "0", "--yes")
+    assert result.code == 4, result
+    assert "not copied into checkouts, because nobody can be asked here: .env" in result.err
+    project.repo.ok("answer", "1", "Try again")
+    code, shown = on_terminal(project, {COPY: "y"})
+    assert code == 0, shown
+    assert project.task("010")["status"] == "completed"
+
+
+def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
+    """The commands, the files to copy and what the user said are shown; nothing is asked."""
+    (project.repo.root / ".env").write_text("KEY=1\n")
+    result = project.run("--dry-run")
+    assert result.code == 0, result
+    assert "each checkout would be set up with (needs your consent):\n  npm ci --no-audit --no-fund" in result.out
+    assert "the run would ask to copy into each checkout: .env" in result.out
+    assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
+
+
+def test_a_tool_that_is_missing(harbour: Harbour) -> None:
+    """A check that calls a tool which is not there is a question that names the tool."""
+    commit(harbour, {"package.json": "{}", "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
+    harbour.plan({"test_commands": ["pnpm test"]})
+    result = harbour.run("--review", "off", "--yes", PATH=without(harbour, "pnpm"))
+    assert result.code == 4, result
+    assert "pnpm-lock.yaml needs pnpm, which is not on PATH" in result.err
+    assert harbour.turns("010") == 0
+
+
+def without(harbour: Harbour, name: str) -> str:
+    """PATH without the folders that have a program."""
+    folders = harbour.repo.environment["PATH"].split(":")
+    return ":".join(each for each in folders if not os.path.exists(f"{each}/{name}"))
+
+
+@pytest.mark.parametrize(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)])
+def test_imports_from_outside_on_a_terminal(harbour: Harbour, answer: str, code: int, result: str | None) -> None:
+    """The user accepts results that are YELLOW at best, or stops."""
+    library = Library(harbour)
+    library.install_by_path()
+    harbour.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": answer})
+    assert done == code, shown
+    assert f"{library.root}/src" in shown.replace("\r\n", "")
+    if result:
+        assert harbour.task("010")["result"] == result
+    else:
+        assert harbour.turns("010") == 0
+
+
+def test_a_refused_setup_can_be_taken_after_all(harbour: Harbour) -> None:
+    """The question about imports offers the setup again, which then holds."""
+    Library(harbour).install_by_path()
+    harbour.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": "s"})
+    assert done == 0, shown
+    assert harbour.task("010")["result"] == "GREEN"
+
+
+def test_doctor_says_whose_code_checks_import(harbour: Harbour) -> None:
+    """Doctor names the setup, and without one the record that leads to the user's checkout."""
+    library = Library(harbour)
+    library.install_by_path()
+    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    assert any("-m venv .venv" in each["what"] and each["state"] == "ok" for each in found)
+    harbour.configure(worktree={"setup": []})
+    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    [warning] = [each for each in found if "would import" in each["what"]]
+    assert (warning["state"], "worktree.setup" in warning["hint"]) == ("warning", True)
+    assert f"{library.root}/src" in warning["what"]
