@@ -75,7 +75,15 @@ TASK = {
     "protected": ["tests/**"],
     "allow_empty": True,
     "refusals": [
-        {"iteration": 2, "tool": "Bash", "command": "npm test", "reason": "not allowed", "count": 3, "at": TIME}
+        {
+            "iteration": 2,
+            "tool": "Bash",
+            "command": "npm test",
+            "reason": "not allowed",
+            "count": 3,
+            "executor": "claude-code",
+            "at": TIME,
+        }
     ],
     "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
     "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit"}],
