@@ -312,6 +312,8 @@ def evidence(*counts: int | None, skipped: int = 0) -> Any:
         (evidence(2, 1), {"ran": 5}, "fewer tests ran: 3 now, 5 on the base commit"),
         (evidence(4, skipped=1), {"ran": 5}, "fewer tests ran: 4 now (1 skipped), 5 on the base commit"),
         ([], {"ran": 5}, ""),
+        ([{"command": "x", "exit": 0, "tests": {"ran": 3, "failed": 2}}], None, "`x` passed although 2 tests failed"),
+        ([{"command": "x", "exit": 1, "tests": {"ran": 3, "failed": 2}}], None, ""),
     ],
 )
 def test_a_list_in_which_fewer_tests_ran_is_no_clean_pass(now: Any, base: Any, said: str) -> None:

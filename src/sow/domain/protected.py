@@ -200,8 +200,7 @@ class Called:
         elif program == "just":
             self.just = (self.just or set()) | (set(rest[:1]) or {""})
         elif program in PACKAGE_RUNNERS:
-            self.scripts |= set(rest[1:2] if rest[:1] in (["run"], ["run-script"]) else rest[:1])
-            self.scripts |= {"test"} if rest[:1] == ["t"] else set()
+            self.scripts |= {*rest, *(["test"] if "t" in rest else [])} - {"run", "run-script", "t"}
         named = [words[0]]
         if program in INTERPRETERS:
             named += [each for each in rest[:1] if program in SHELLS or _is_script(each)]

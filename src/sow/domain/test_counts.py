@@ -258,6 +258,9 @@ def shortfall(evidence: Sequence[Evidence], base: TestCounts | None) -> str:
     idle = [each["command"] for each in evidence if "tests" in each and not each["tests"]["ran"]]
     if idle:
         return f"no test ran in `{idle[0]}`{_skipped(now)}{on_base}"
+    failed = [each for each in evidence if each.get("exit") == 0 and each.get("tests", {}).get("failed", 0)]
+    if failed:
+        return f"`{failed[0]['command']}` passed although {_tests(failed[0]['tests']['failed'])} failed{on_base}"
     if base is None or not evidence:
         return ""
     if now is None:
