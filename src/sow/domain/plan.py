@@ -21,7 +21,7 @@ DECISIVE = frozenset(
         *("depends_on", "dependencies", "files", "worktree_group", "worktree_groups", "group_id", "execution_model"),
         *("tasks", "status", "agent", "default_agent", "quality_control"),
         *("test_commands", "dependency_checks", "success_criteria", "integration_criteria", "structured_criteria"),
-        *("runtime_metadata", "verification", "command"),
+        *("runtime_metadata", "verification", "command", "protected", "allow_empty"),
     }
 )
 
