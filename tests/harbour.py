@@ -51,6 +51,7 @@ class Harbour:
                 "bindings": {"implementer": "hand", "quality-control": "judge", "reviewer": "judge"},
             },
             "limits": {"stop_grace": "1s"},
+            "checks": {"allow": ["*"]},  # tests about consent take this away
         }
         self.configure()
         self.act("implementer", WORK)
@@ -58,8 +59,9 @@ class Harbour:
         self.act("reviewer", GREEN)
 
     def configure(self, **sections: Any) -> None:
-        """Change sections of the user's config."""
-        self.settings |= sections
+        """Change sections of the user's config; commands stay allowed unless `checks` says something else."""
+        checks = {"allow": ["*"], **sections.pop("checks", self.settings["checks"])}
+        self.settings |= {**sections, "checks": checks}
         path = Path(self.repo.environment["HOME"], ".config", "sow", "config.yaml")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(self.settings))

@@ -119,7 +119,7 @@ def test_a_feature_with_cursor_as_implementer(journey: Journey) -> None:
     harbour.act("implementer-020", f"sed 's/^/signing: /' signing.py > verifying.py\n{DONE}")
     red = f"printf 'Quality Control: RED\\n\\nFeedback: tokens never expire {journey.play}\\n'\n"
     harbour.act("quality-control-010-1", red)
-    result = harbour.run(plan="plan.md")
+    result = harbour.run("--yes", plan="plan.md")
     assert result.code == 0, result
     assert "made branch sow/token-signing" in result.err
     report = journey.check_end("sow/token-signing", {"010": 2, "020": 1})
@@ -170,7 +170,7 @@ def test_a_design_project_all_on_claude(journey: Journey) -> None:
     summary = 'mkdir -p "$SOW_DESK/task_output" && echo short > "$SOW_DESK/task_output/summary.md"\n'
     design = "echo 'By an index, see research.md' > docs/search.md\n"
     harbour.act("architect", f"{design}{adr}{summary}{DONE}")
-    result = harbour.run(plan="plan.md")
+    result = harbour.run("--yes", plan="plan.md")
     assert result.code == 0, result
     report = journey.check_end("feat/harbour", {"010": 1, "020": 1}, "design")
     assert repo.git("show", "HEAD:docs/search.md") == "By an index, see research.md\n"
@@ -217,7 +217,7 @@ def test_a_bug_fix_with_a_pause(journey: Journey) -> None:
     harbour.act("implementer-010-2", f"echo 'expired: no grace' >> tokens.py\n{DONE}")
     harbour.act("implementer-020", f"echo 'Fixed' > changes.md\n{DONE}")
     harbour.act("implementer-030", f"cat tokens.py > release.md\n{DONE}")
-    result = harbour.run(plan="plan.md")
+    result = harbour.run("--yes", plan="plan.md")
     assert result.code == 4, result
     assert harbour.statuses() == {"010": "paused", "020": "completed", "030": "pending"}
     assert (repo.root / "changes.md").read_text() == "Fixed\n"

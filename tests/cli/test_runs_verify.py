@@ -123,10 +123,11 @@ def test_a_task_that_cannot_be_read_is_no_proof(ran: Harbour):
     says(ran.repo.sow("runs", "verify"), 2, ".sow/project/phases/implementation/tasks/020/state.yaml: task.status")
 
 
-def test_commands_for_a_shell_need_a_word(harbour: Harbour):
-    """What only a shell understands is shown and not run without --yes."""
+def test_commands_need_consent(harbour: Harbour):
+    """A command that the user did not agree to is shown and not run without --yes."""
     harbour.plan({"test_commands": ["test -e part_010.txt && echo there"]})
-    assert harbour.run("--yes").code == 0
+    assert harbour.run().code == 0
+    harbour.configure(checks={"allow": []})
     result = harbour.repo.sow("runs", "verify")
     assert result.code == 4
     assert "test -e part_010.txt && echo there" in result.err

@@ -72,7 +72,10 @@ def test_the_command_closes_what_is_not_the_workers_own(claude: Yard) -> None:
 
 
 def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
-    """The plan's plain commands are granted to the worker and to no judge; one with signs of rules in it never is."""
+    """Plain commands with consent are granted to the worker and to no judge; those with signs of rules never are."""
+    config = Path(claude.repo.environment["HOME"], ".config/sow/config.yaml")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(yaml.safe_dump({"checks": {"allow": ["*"]}}))
     commands = ["make -s test", "x) Bash(rm", "grep 'a b' c", "true, Edit", "-x", "/bin/true"]
     plan = {"name": "P", "tasks": [{"number": 2, "name": "Two", "prompt": "x", "test_commands": commands}]}
     path = claude.folder / "plan.yaml"

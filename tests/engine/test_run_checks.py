@@ -78,8 +78,9 @@ def test_what_a_task_builds_on_is_looked_at_first(harbour: Harbour) -> None:
     assert "test -f nowhere.txt" in harbour.task("030")["question"]["text"]
 
 
-def test_shell_commands_need_consent(harbour: Harbour) -> None:
-    """A plan with a command for a shell starts nothing without consent, shows it, and takes --yes once for its text."""
+def test_commands_need_consent(harbour: Harbour) -> None:
+    """A plan with a command starts nothing without consent, shows it, and remembers --yes for its text."""
+    harbour.configure(checks={"allow": []})
     harbour.plan({"test_commands": ["cat part_010.txt | grep by"]})
     before = harbour.repo.git("for-each-ref")
     refused = harbour.run()

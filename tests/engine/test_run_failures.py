@@ -110,9 +110,9 @@ def test_a_failed_task_can_be_sent_on(harbour: Harbour) -> None:
 
 
 def test_an_unknown_agent_is_played_by_the_default_one(harbour: Harbour) -> None:
-    """A task whose agent does not exist is worked on by the implementer."""
+    """A task whose agent does not exist is worked on by the implementer, if the user accepts the plan's warnings."""
     harbour.plan({"agent": "swift-wizard"})
-    result = harbour.run()
+    result = harbour.run("--yes")
     assert result.code == 0, result
     assert harbour.turns("010") == 1
 

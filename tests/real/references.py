@@ -45,7 +45,7 @@ class ReadsReferences(Contract):
         (root / "plan.md").write_text(PLAN)
         workshop.repo.git("add", "plan.md")
         workshop.repo.git("commit", "-q", "-m", "The plan")
-        result = workshop.sow("run", "plan.md", "--review", "off")
+        result = workshop.sow("run", "plan.md", "--review", "off", "--yes")
         assert (result.code, workshop.status()) == (0, "completed"), result
         named = [each["path"] for each in workshop.repo.task("010")["context"]]
         assert named == [".sow/repos/payments/docs/refunds.md", ".sow/sinks/auth/tokens.md"]

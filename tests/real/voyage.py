@@ -86,7 +86,7 @@ class Voyage(Workshop):
 
         `cost` is that of one request, as far as it is told.
         """
-        result = self.sow("run", "plan.md")
+        result = self.sow("run", "plan.md", "--yes")
         assert result.code == 0, result
         self.check_states()
         self.check_git()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sow.cli.context import Context
     from sow.engine.merging import Integration
     from sow.engine.ship import Ship
+    from sow.store.home import Home
     from sow.store.runs import RunFolder
 
 
@@ -38,6 +39,15 @@ def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[
                 yield ship, ship.isolation.integration
         finally:
             closing.leave(ship)
+
+
+def same_call(context: Context, home: Home, words: list[str]) -> str:
+    """A call of sow as a command that works where it is read."""
+    import shlex
+
+    from sow.engine.standpoint import Standpoint
+
+    return shlex.join([*Standpoint(context.environment, context.cwd).sow(home.root), *words])
 
 
 def _refuse_elsewhere(folder: RunFolder) -> None:

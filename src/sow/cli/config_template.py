@@ -129,6 +129,8 @@ agents:
 #   timeout: "20m"
 #   env:                      # variables that they may see besides the usual ones
 #     - "DATABASE_URL"
+#   allow:                    # commands that need no consent; "*" alone allows everything
+#     - "pytest*"
 
 # Worktree: what every worktree needs that git does not bring
 # worktree:

@@ -107,7 +107,7 @@ def _settings(folder: str) -> dict[str, object]:
         for name in ("worker", "judge")
     }
     bindings = {"implementer": "worker", "quality-control": "judge", "integrator": "worker"}
-    return {"agents": {"executors": executors, "bindings": bindings}}
+    return {"agents": {"executors": executors, "bindings": bindings}, "checks": {"allow": ["python3 *"]}}
 
 
 def _shipped(name: str) -> str:

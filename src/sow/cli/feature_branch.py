@@ -28,13 +28,21 @@ def exists(home: Home, name: str) -> bool:
     return bool(git.run(["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], cwd=home.root, check=False).strip())
 
 
-def leave_main(home: Home, name: str) -> None:
-    """On main or master, make that branch and go to it; any other branch is kept."""
+def wanted(home: Home, name: str) -> str:
+    """The branch to work on: on main or master the named one, which must be new, else the current one."""
     branch = need_commit(home)
     if branch not in FORBIDDEN_BRANCHES:
-        return
+        return branch
     if exists(home, name):
         raise SowError(f"nothing is run on {branch}, and there is a branch {name} already", f"git switch {name}")
+    return name
+
+
+def leave_main(home: Home, name: str) -> None:
+    """On main or master, make that branch and go to it; any other branch is kept."""
+    branch = home.checkout.branch()
+    if wanted(home, name) == branch:
+        return
     try:
         git.run(["switch", "--quiet", "--create", name], cwd=home.root)
     except Failed as problem:

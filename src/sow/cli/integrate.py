@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sow.cli.aboard import aboard
+from sow.cli import command_consent
+from sow.cli.aboard import aboard, same_call
 from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.errors import Failed, Waiting
@@ -13,20 +14,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.domain.agreed import Agreed
     from sow.engine.integrating import Integrated
     from sow.engine.ship import Ship
 
 MOST_SHOWN = 12
 
 
-def integrate(context: Context, *, run: str, dry_run: bool, json: bool) -> int:
+def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: bool) -> int:
     from sow.engine import closing
     from sow.engine.integrating import integrate as bring
+    from sow.engine.integrating import needs_checks
     from sow.engine.steps import drive
 
     context.judge("integrate a run")
     folder = runs.find(context.home(), run)
     with aboard(context, folder, "sow integrate") as (ship, integration):
+        if not dry_run and needs_checks(ship, integration):
+            ship.agreed = _agree(context, ship, yes=yes)
         done = drive(bring(ship, integration, dry_run=dry_run))
         if done.refused is None and not dry_run:
             closing.settle(ship)
@@ -39,6 +44,14 @@ def integrate(context: Context, *, run: str, dry_run: bool, json: bool) -> int:
         raise (Failed if done.failed else Waiting)(done.refused.reason, done.refused.hint)
     _tell(ship, done, dry_run=dry_run)
     return 0
+
+
+def _agree(context: Context, ship: Ship, *, yes: bool) -> Agreed:
+    """Ask for consent to the checks of stored tasks, which run on the merge with the user's new commits."""
+    from sow.engine.integrating import checks_of
+
+    again = same_call(context, ship.home, ["integrate", ship.folder.id, "--yes"])
+    return command_consent.agree(ship.home, context.environment, ship.agreed, checks_of(ship), yes=yes, again=again)
 
 
 def _document(ship: Ship, done: Integrated, *, dry_run: bool) -> dict[str, Any]:
@@ -83,10 +96,13 @@ COMMANDS = (
                 "run", "Its id, the beginning of it, or last; without: the last one", optional=True, completes="runs"
             ),
         ),
-        options=(Option("--dry-run", help="Say what would happen, and change nothing of yours"),),
+        options=(
+            Option("--dry-run", help="Say what would happen, and change nothing of yours"),
+            Option("--yes", help="Agree to the commands that check the result"),
+        ),
         json=True,
         details="Your new commits are merged in and checked on the run's own branch; then your checkout moves forward\n"
         "to it, only where nothing that you have changed or not committed is in the way. Exit: 0 done, 1 a check\n"
-        "failed with your commits, 4 something of yours must be done first.",
+        "failed with your commits, 4 something of yours must be done first, or commands need your consent.",
     ),
 )

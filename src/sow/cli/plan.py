@@ -29,6 +29,8 @@ def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
 def validate(context: Context, *, plan: list[str], json: bool) -> int:
     reading = plan_source.read(context, plan)
     found = reading.plan
+    for each in found.findings if not json else found.warnings:
+        complain(each)
     if json:
         from sow.cli.output import emit
         from sow.cli.plan_view import finding
@@ -36,8 +38,6 @@ def validate(context: Context, *, plan: list[str], json: bool) -> int:
         errors = [finding(each) for each in found.errors]
         emit({"valid": not errors, "errors": errors, "warnings": [finding(each) for each in found.warnings]})
         return BAD_PLAN if errors else 0
-    for each in found.findings:
-        complain("error" if each.error else "warning", each)
     wrong, odd = len(found.errors), len(found.warnings)
     names = ", ".join(found.files) or ", ".join(plan)
     counts = (_counted(len(found.tasks), "task"), _counted(wrong, "error"), _counted(odd, "warning"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.output import emit, table
-from sow.cli.plan_source import complain, path_of
+from sow.cli.plan_source import path_of
 from sow.cli.project import plan_project
 from sow.domain import intake as rules
 from sow.domain import phase as phases
@@ -41,7 +41,7 @@ def take_in(
         make = plan_project(context, home, name=reading.plan.name[:100], description="", phases=stages)
         found = intake.propose_fresh(given)
     if not json:
-        _show(reading, found)
+        _show(found)
     if not dry_run:
         agree(found, yes=yes)
         if make is not None:
@@ -68,9 +68,7 @@ def prepare(context: Context, home: Home, reading: Reading, phase: str) -> Intak
     )
 
 
-def _show(reading: Reading, found: Sequence[Difference]) -> None:
-    for warning in reading.plan.warnings:
-        complain("warning", warning)
+def _show(found: Sequence[Difference]) -> None:
     rows = [(each.kind, each.task, each.number, each.name, changes(each)) for each in found if each.kind != "same"]
     if rows:
         out(table([("", "TASK", "PLAN'S ID", "NAME", "CHANGE"), *rows[:MOST_ROWS]]))

@@ -13,7 +13,7 @@ from sow.system.terminal import err, harmless_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sow.cli.context import Context
     from sow.domain.forecast import Expected, Forecast
@@ -89,10 +89,15 @@ class Reading:
 
 def read(context: Context, paths: list[str]) -> Reading:
     """Read and check a plan; what is wrong with it is among its findings."""
-    home = _home(context)
-    agents = KnownAgents(context, home.root if home is not None else "")
+    home, agents = _home(context), known_agents(context)
     sources, findings = plan_files.load(paths, context.cwd)
     return Reading(reader.read(sources, agents=agents, findings=findings), sources, home, agents)
+
+
+def known_agents(context: Context) -> KnownAgents:
+    """The agents that a plan can name here."""
+    home = _home(context)
+    return KnownAgents(context, home.root if home is not None else "")
 
 
 def _home(context: Context) -> Home | None:
@@ -106,23 +111,35 @@ def _home(context: Context) -> Home | None:
 
 
 def sound(context: Context, paths: list[str]) -> Reading | None:
-    """A plan without errors; otherwise each error is said, and there is none."""
+    """A plan without errors, or None. Its warnings are printed on stderr, then its errors, which they may explain."""
     reading = read(context, paths)
-    errors = reading.plan.errors
-    if not errors:
-        return reading
-    for finding in errors[:MOST_SHOWN]:
-        complain("error", finding)
-    if len(errors) > MOST_SHOWN:
-        err(f"error: and {len(errors) - MOST_SHOWN} more like these")
-    return None
+    warn(reading.plan)
+    _complain_all(reading.plan.errors)
+    return None if reading.plan.errors else reading
 
 
-def complain(kind: str, finding: Finding) -> None:
-    """One finding, with its place and what to do about it."""
-    err(f"{kind}: {harmless_line(finding.place)}: {harmless_line(finding.message)}")
-    if finding.hint and kind == "error":
+def warn(plan: Plan) -> None:
+    """Print the warnings of a plan on stderr."""
+    _complain_all(plan.warnings)
+
+
+def _complain_all(findings: Sequence[Finding]) -> None:
+    for each in findings[:MOST_SHOWN]:
+        complain(each)
+    if len(findings) > MOST_SHOWN:
+        err(f"{_word(findings[0])}: and {len(findings) - MOST_SHOWN} more like these")
+
+
+def complain(finding: Finding) -> None:
+    """Print one finding, with its place and what to do about it."""
+    more = f" ({finding.hint})" if finding.hint and not finding.error else ""
+    err(f"{_word(finding)}: {harmless_line(finding.place)}: {harmless_line(f'{finding.message}{more}')}")
+    if finding.hint and finding.error:
         err(f"hint: {harmless_line(finding.hint)}")
+
+
+def _word(finding: Finding) -> str:
+    return "error" if finding.error else "warning"
 
 
 def path_of(context: Context, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.cli.output import emit, table
-from sow.cli.plan_source import complain, path_of
+from sow.cli.plan_source import complain, known_agents, path_of, warn
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
@@ -42,8 +42,10 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
         raise SowError("no plan was imported into this project", "import one: sow plan import PLAN")
     sources, findings = plan_files.load(named, context.cwd)
     errors = [each for each in findings if each.error]
+    if not quiet:
+        warn(reader.read(sources, agents=known_agents(context), findings=findings))
     for each in errors:
-        complain("error", each)
+        complain(each)
     if errors:
         return 2
     statuses = statuses_of(home, project)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def finding(each: Finding) -> dict[str, Any]:
     """A finding as JSON."""
-    return {"file": each.file, "line": each.line, "message": each.message, "hint": each.hint or None}
+    place = {"file": each.file, "line": each.line, "kind": each.kind}
+    return {**place, "message": each.message, "hint": each.hint or None, "asks": each.doubtful}
 
 
 def show(reading: Reading, *, json: bool) -> int:
@@ -58,7 +59,8 @@ def show(reading: Reading, *, json: bool) -> int:
     for task in plan.tasks:
         if task.protected:
             out(harmless_line(f"protected in task {task.id}: {', '.join(task.protected)}"))
-    _warnings(plan)
+    if any(task.implied for task in plan.tasks):
+        out("(n) waits for task n because both write the same file, or are of one worktree group")
     return 0
 
 
@@ -99,17 +101,6 @@ def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
     time = duration(task.estimated_minutes) if task.estimated_minutes is not None else "-"
     agent = task.agent or plan.default_agent or DEFAULT_AGENT
     return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
-
-
-def _warnings(plan: Plan) -> None:
-    if any(task.implied for task in plan.tasks):
-        out("(n) waits for task n because both write the same file, or are of one worktree group")
-    if not plan.warnings:
-        return
-    out("")
-    for each in plan.warnings:
-        hint = f" ({each.hint})" if each.hint else ""
-        out(f"{paint('warning:', 'yellow')} {harmless_line(f'{each.place}: {each.message}{hint}')}")
 
 
 def waves(reading: Reading, *, json: bool) -> int:

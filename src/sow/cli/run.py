@@ -7,13 +7,14 @@ import time
 from contextlib import suppress
 
 from sow import config as configs
-from sow.cli import feature_branch, git_changes, plan_import, plan_source, run_setup, shell_consent
+from sow.cli import command_consent, feature_branch, git_changes, plan_import, plan_source, run_preflight, run_setup
+from sow.cli.aboard import same_call
 from sow.cli.context import Context
 from sow.cli.project import plan_project
 from sow.cli.run_settings import options_asked, reviewers_of, settings_of
 from sow.cli.spec import Argument, Command, Option
 from sow.domain import phase as phases
-from sow.domain.ids import slug_of
+from sow.engine import consent
 from sow.errors import InvalidFile, SowError
 from sow.store import git_watch, intake, restoring
 from sow.store import project as projects
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from sow.cli.plan_source import Reading
     from sow.config import Config
     from sow.domain.actor import Actor
+    from sow.domain.agreed import Agreed
+    from sow.domain.intake import Difference
     from sow.domain.shapes import ProjectState, RunSettings
     from sow.store.claim import Claim
     from sow.store.home import Home
@@ -39,7 +42,7 @@ BAD_PLAN = 2
 class Wish:
     """How a person wants the plan to be run, and by whom."""
 
-    __slots__ = ("agents", "asked", "json", "reviewers", "settings", "tasks", "update_plan", "yes")
+    __slots__ = ("agents", "asked", "json", "plan", "reviewers", "settings", "tasks", "update_plan", "yes")
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Wish:
         agents: AgentRegistry,
         reviewers: list[str],
         *,
+        plan: list[str],
         tasks: list[str],
         asked: dict[str, str],
         json: bool,
@@ -54,11 +58,20 @@ class Wish:
         self.settings = settings
         self.agents = agents
         self.reviewers = reviewers
+        self.plan = plan
         self.tasks = tasks
         self.asked = asked
         self.yes = "yes" in asked
         self.json = json
         self.update_plan = "update_plan" in asked
+
+    def again(self, context: Context, home: Home, **changes: str | None) -> str:
+        """The same call with other options, as a command that works where it is read; None leaves one out."""
+        from sow.engine.go_on import typed
+
+        words = ["run", *self.plan, *(word for task in self.tasks for word in ("--task", task))]
+        options = {name: value for name, value in {**self.asked, **changes}.items() if value is not None}
+        return same_call(context, home, [*words, *typed(options)])
 
 
 def run(
@@ -107,7 +120,7 @@ def run(
     agents = _agents(context, home, config)
     reviewers, said = reviewers_of(config, reading.plan, agents)
     asked = options_asked(call, update_plan=update_plan, yes=yes)
-    wish = Wish(settings, agents, reviewers, tasks=task, asked=asked, json=json)
+    wish = Wish(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
     _check_crew(context, config, reading, wish)
     wanted = _wanted(context, home, reading, wish)
     if settings["review"] == "on":
@@ -116,7 +129,8 @@ def run(
     if dry_run:
         from sow.cli.run_forecast import foretell
 
-        return foretell(context, home, reading, config, settings, wanted=wanted, reviewers=reviewers, json=json)
+        return foretell(context, home, reading, config, wish, wanted=wanted)
+    run_preflight.confirm_doubts(context, home, reading, wish)
     return _run(context, home, config, reading, wish, actor)
 
 
@@ -153,20 +167,23 @@ def _check_crew(context: Context, config: Config, reading: Reading, wish: Wish) 
 
 def _run(context: Context, home: Home, config: Config, reading: Reading, wish: Wish, actor: Actor) -> int:
     with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}") as claim:
-        _agree_to_shell(context, reading, wish)
-        accepted = run_setup.agree(context, home, config, reading, wish)
         _refuse_other_versions(home)
-        feature_branch.leave_main(home, f"sow/{slug_of(reading.plan.name) or 'plan'}")
+        found, agreed = run_preflight.look_ahead(context, home, config, reading, wish)
+        accepted = run_setup.agree(context, home, config, reading, wish)
+        agreed = agreed.with_more(consent.agreed_in(home, config, context.environment).remembered)
+        feature_branch.leave_main(home, run_preflight.branch_of(reading))
         if lay_out(home):
             err(harmless_line(f"made {os.path.join(home.root, '.sow')}"))
         for said in _put_in_order(context, home):
             err(f"note: {harmless_line(said)}")
-        if wish.settings["isolation"] == "none":
-            _refuse_work_apart(context, home, config, reading, wish)
-        project, given = _import(context, home, reading, wish, actor)
-        folder, goes_on = _open(claim, home, project, given, reading, wish)
+        if wish.settings["isolation"] == "none" and projects.exists(home):
+            run_preflight.refuse_work_apart(context, home, config, projects.load(home), reading, wish)
+        project, given = _import(context, home, reading, wish, actor, found)
+        chosen = [task["id"] for task in run_preflight.chosen(home, project, given.paths.values(), wish)]
+        agreed = _agree_to_stored(context, home, project, chosen, wish, agreed)
+        folder, goes_on = _open(claim, home, project, given, reading, wish, chosen)
         run_setup.record(folder, accepted)
-        remarks = _sail(context, config, folder, project, wish, goes_on=goes_on)
+        remarks = _sail(context, config, folder, project, wish, agreed, goes_on=goes_on)
         if wish.update_plan:
             from sow.cli.plan_update import update
 
@@ -197,7 +214,13 @@ def _put_in_order(context: Context, home: Home) -> list[str]:
 
 
 def _open(
-    claim: Claim, home: Home, project: ProjectState, given: Intake, reading: Reading, wish: Wish
+    claim: Claim,
+    home: Home,
+    project: ProjectState,
+    given: Intake,
+    reading: Reading,
+    wish: Wish,
+    chosen: list[str],
 ) -> tuple[RunFolder, bool]:
     """The run's folder, and whether it goes on."""
     from sow.engine import opening
@@ -210,13 +233,20 @@ def _open(
         branch=project["branch"],
         base=git.run(["rev-parse", "HEAD"], cwd=home.root).strip(),
         plans=[{"path": path, "digest": given.digests[name]} for name, path in given.paths.items()],
-        tasks=_chosen(home, project, given, wish),
+        tasks=chosen,
         settings=wish.settings,
     )
 
 
 def _sail(
-    context: Context, config: Config, folder: RunFolder, project: ProjectState, wish: Wish, *, goes_on: bool
+    context: Context,
+    config: Config,
+    folder: RunFolder,
+    project: ProjectState,
+    wish: Wish,
+    agreed: Agreed,
+    *,
+    goes_on: bool,
 ) -> list[str]:
     """The run from its first entry in the journal to the last; returns what there is to say about its end."""
     from sow.cli.live import Live
@@ -237,6 +267,7 @@ def _sail(
             folder=folder,
             listeners=[live.tell],
             judges=wish.reviewers,
+            agreed=agreed,
         )
         with Notifier(ship, bell=live.ring) as notifier:
             ship.tell("run_started", **_facts(folder, project), asked=[*wish.asked], recovered=goes_on)
@@ -277,79 +308,43 @@ def _refuse_other_versions(home: Home) -> None:
             projects.load_anywhere(home)
 
 
-def _refuse_work_apart(context: Context, home: Home, config: Config, reading: Reading, wish: Wish) -> None:
-    """Work that an earlier run left in worktrees is not done in one folder: that is said before anything is written."""
-    import shlex
-
-    from sow.engine import apart
-    from sow.engine.go_on import typed
-    from sow.store import desk as desks
-
-    if not projects.exists(home):
-        return
-    project = projects.load(home)
-    chosen = _chosen(home, project, plan_import.prepare(context, home, reading, ""), wish)
-    again = {name: value for name, value in wish.asked.items() if name != "isolation"}
-    again |= {} if config.setting("run", "isolation") == "worktree" else {"isolation": "worktree"}
-    words = ["sow", "run", *reading.plan.files, *(word for task in wish.tasks for word in ("--task", task))]
-    tasks = [task for _, task in desks.load_all(home, project)[0] if task["id"] in chosen]
-    apart.refuse(home, tasks, shlex.join([*words, *typed(again)]))
-
-
-def _import(context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor) -> tuple[ProjectState, Intake]:
-    """The plan's tasks as tasks of the project; a change to those that are here needs consent."""
+def _import(
+    context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor, agreed: list[Difference]
+) -> tuple[ProjectState, Intake]:
+    """The plan's tasks as tasks of the project; changes are asked about if they are not those of the first look."""
     given = plan_import.prepare(context, home, reading, "")
     if not projects.exists(home):
         stages = [phases.DEFAULT_PHASE]
         plan_project(context, home, name=reading.plan.name[:100] or "Plan", description="", phases=stages)()
     project = projects.load(home)
     found = intake.propose(home, project, given)
-    for each in found:
-        if each.kind in ("changed", "gone"):
-            err(harmless_line(f"task {each.task}, {each.number} in the plan: {plan_import.changes(each)}"))
-    plan_import.agree(found, yes=wish.yes)
+    if intake.summary(found) != intake.summary(agreed):
+        run_preflight.agree_to_changes(found, wish)
     intake.carry_out(home, given, found, actor=actor)
     return projects.load(home), given
 
 
-def _agree_to_shell(context: Context, reading: Reading, wish: Wish) -> None:
-    """Commands that only a shell understands are shown and agreed to, once for each plan as it stands."""
-    from sow.domain.intake import checks_of
-    from sow.engine.checking import shell_commands
-    from sow.store import consents
+def _agree_to_stored(
+    context: Context, home: Home, project: ProjectState, chosen: list[str], wish: Wish, agreed: Agreed
+) -> Agreed:
+    """Ask again if the state now has commands that the first look did not see: it may have come back from a copy."""
+    from sow.store import desk as desks
 
-    commands = shell_commands([check for task in reading.plan.tasks for check in checks_of(task)])
-    mark = intake.digest("\n".join(source.text for source in reading.sources))
-    if not commands or consents.has(context.environment, mark):
-        return
-    if not wish.yes:
-        shell_consent.ask(commands, otherwise="change the plan, or agree to its commands")
-    consents.give(context.environment, mark)
+    tasks = [task for _, task in desks.load_all(home, project)[0]]
+    return run_preflight.ask(context, home, agreed, command_consent.of_tasks(tasks, chosen), wish)
 
 
 def _wanted(context: Context, home: Home, reading: Reading, wish: Wish) -> list[str]:
     """The plan's ids of the tasks that are asked for, by their number there or their id here; all where none is."""
     if not wish.tasks:
         return [task.id for task in reading.plan.tasks]
-    given = plan_import.prepare(context, home, reading, "")
-    known = projects.exists(home)
-    found = intake.propose(home, projects.load(home), given) if known else intake.propose_fresh(given)
+    found = run_preflight.changes(context, home, run_preflight.stored(home, reading), reading)
     names = {name: each.number for each in found for name in (each.task, each.number)}
     for each in wish.tasks:
         if each not in names:
             shown = ", ".join(task.id for task in reading.plan.tasks[:12])
             raise SowError(f"the plan has no task {each!r:.40}", f"its tasks are: {shown}")
     return [names[each] for each in wish.tasks]
-
-
-def _chosen(home: Home, project: ProjectState, given: Intake, wish: Wish) -> list[str]:
-    """The project's ids of the tasks that this run is about."""
-    from sow.store import desk as desks
-
-    paths = set(given.paths.values())
-    tasks = [task for _, task in desks.load_all(home, project)[0] if task.get("source", {}).get("plan") in paths]
-    wanted = set(wish.tasks)
-    return [task["id"] for task in tasks if not wanted or wanted & {task["id"], task["source"]["id"]}]
 
 
 COMMANDS = (
@@ -378,12 +373,16 @@ COMMANDS = (
             ),
             Option("--update-plan", help="Write the statuses back into the plan file"),
             Option(
-                "--dry-run", help="Show who would do what, how long it would take and what it would cost; start nothing"
+                "--dry-run",
+                help="Show who would do what, every command, how long it takes and what it costs; start nothing",
             ),
-            Option("--yes", help="Agree to changed tasks and to the plan's shell commands"),
+            Option("--yes", help="Agree to all commands, to changed tasks, and to warnings about the plan"),
         ),
         json=True,
-        details="Killed at any point, the same command goes on from there. Exit: 0 all done, 1 something failed,\n"
+        details="Commands of the plan, of stored tasks and of setup run only with your consent. It is remembered for\n"
+        "this repository and the exact text of a command, also with --yes; checks.allow in your config has patterns.\n"
+        "It covers the command, not the scripts that the command runs.\n"
+        "Killed at any point, the same command goes on from there. Exit: 0 all done, 1 something failed,\n"
         "4 something waits for a person or a limit, 130 interrupted.",
     ),
 )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from sow.domain.command_line import words
 from sow.domain.intake import checks_of
 from sow.engine import outside_imports
-from sow.engine.go_on import typed
 from sow.engine.outside_imports import ACCEPTED, WHY
 from sow.engine.setup_plan import Setups, copy_text, reader_at
-from sow.engine.standpoint import Standpoint
 from sow.errors import InvalidFile, Waiting
 from sow.store import project as projects
 from sow.store import runs
@@ -42,7 +39,7 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
         return []
     setups = Setups(home, config, context.environment)
     read, commands = reader_at(home.root, "HEAD"), _commands(reading)
-    call = Call(context, home, reading, wish)
+    call = Call(context, home, wish)
     _require_tools(setups, read, commands)
     _ask_about_setup(setups, read, call)
     _ask_about_copies(setups)
@@ -54,23 +51,28 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
     return _ask_about_imports(setups, read, commands, found, call)
 
 
+def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[str]:
+    """The setup commands that the user has neither agreed to nor refused."""
+    if wish.settings["isolation"] == "none":
+        return []
+    setups = Setups(home, config, context.environment)
+    setup = setups.proposed(reader_at(home.root, "HEAD"))
+    return [] if setups.is_refused(setup) else setups.missing(setup)
+
+
 class Call:
     """The present call of `sow run`, which hints repeat with other options."""
 
-    __slots__ = ("context", "home", "reading", "wish")
+    __slots__ = ("context", "home", "wish")
 
-    def __init__(self, context: Context, home: Home, reading: Reading, wish: Wish) -> None:
+    def __init__(self, context: Context, home: Home, wish: Wish) -> None:
         self.context = context
         self.home = home
-        self.reading = reading
         self.wish = wish
 
     def again(self, **options: str) -> str:
         """The same call with more options, as a command that works where it is read."""
-        tasks = [word for task in self.wish.tasks for word in ("--task", task)]
-        asked = typed({**self.wish.asked, **options})
-        sow = Standpoint(self.context.environment, self.context.cwd).sow(self.home.root)
-        return shlex.join([*sow, "run", *self.reading.plan.files, *tasks, *asked])
+        return self.wish.again(self.context, self.home, **options)
 
 
 def record(folder: RunFolder, accepted: list[str]) -> None:
@@ -189,7 +191,7 @@ def _ask_about_copies(setups: Setups) -> None:
 def _accepted_before(home: Home) -> list[str]:
     """What the user accepted for a run that this call goes on with."""
     try:
-        known = runs.unfinished(home, projects.load(home)["project_id"]) if projects.exists(home) else None
+        known = runs.unfinished(home, projects.load_anywhere(home)["project_id"]) if projects.exists(home) else None
     except InvalidFile:
         return []
     return known.run.get("accepted", []) if known is not None else []

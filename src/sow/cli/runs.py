@@ -183,7 +183,7 @@ COMMANDS = (
         arguments=(RUN,),
         options=(
             Option("--task", "ID", "Only of this task", repeat=True, completes="tasks"),
-            Option("--yes", help="Agree to commands that need a shell"),
+            Option("--yes", help="Agree to the commands that are repeated"),
         ),
         json=True,
         details="Exit 0 when all of it holds, 1 when an exit code is another one now, or nothing can be repeated.\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.cli import shell_consent
-from sow.cli.aboard import aboard
+from sow.cli import command_consent
+from sow.cli.aboard import aboard, same_call
 from sow.cli.context import Context
 from sow.errors import Failed, SowError
 from sow.store import runs
@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sow.domain.agreed import Agreed
     from sow.engine.ship import Ship
     from sow.engine.verifying import Repeated
 
@@ -29,7 +30,8 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         entries = verifying.recorded(ship, _chosen(ship, task))
         if not entries:
             raise Failed(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
-        _agree_to_shell(entries, yes=yes)
+        repeatable = [each for each in entries if not verifying.unrepeatable(integration, each)]
+        ship.agreed = _agree(context, ship, repeatable, task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
     verdicts = [each.verdict for each in entries]
     holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts
@@ -58,13 +60,12 @@ def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
     return [known[each] for each in wanted]
 
 
-def _agree_to_shell(entries: list[Repeated], *, yes: bool) -> None:
-    from sow.engine.checking import shell_commands
-    from sow.engine.verifying import check_of
-
-    commands = shell_commands([check_of(each) for each in entries])
-    if commands and not yes:
-        shell_consent.ask(commands, otherwise="agree to the commands, or name other tasks with --task")
+def _agree(context: Context, ship: Ship, entries: list[Repeated], tasks: list[str], *, yes: bool) -> Agreed:
+    """Ask for consent to the commands that are repeated: they come from stored state."""
+    words = ["runs", "verify", ship.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
+    commands = [each.evidence["command"] for each in entries]
+    again = same_call(context, ship.home, words)
+    return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
 
 
 def _quiet(repeated: Repeated) -> None:

@@ -71,3 +71,9 @@ def wanted_exit(expected: str) -> int:
         if first in ("exit", "code", "status") and second.strip(".,").isdigit() and len(second) < 5:
             return int(second.strip(".,"))
     return 0
+
+
+def program(text: str) -> str:
+    """The program that a command starts: its first word, also of a text for a shell."""
+    found = words(text)
+    return found[0] if found else (text.split() or [""])[0]

@@ -169,7 +169,7 @@ def _difference(wanted: Wanted, task: Task | None) -> Difference:
     kind = "new"
     if task is not None:
         ended = task["status"] in ENDED_STATUSES
-        kind = "same" if task["source"]["digest"] == wanted.digest else "ended" if ended else "changed"
+        kind = "same" if _is_same(wanted, task) else "ended" if ended else "changed"
     difference = Difference(kind, wanted.id, number=wanted.source_id, name=wanted.fields["name"], wanted=wanted)
     if task is not None and kind != "same":
         difference.fields = [
@@ -178,6 +178,12 @@ def _difference(wanted: Wanted, task: Task | None) -> Difference:
             if (task.get(field) or None) != (wanted.fields.get(field) or None)
         ] or [("description", "", "")]
     return difference
+
+
+def _is_same(wanted: Wanted, task: Task) -> bool:
+    """Whether a task is as its plan wants it; stored checks are compared, because a digest in a file proves nothing."""
+    same = task["source"]["digest"] == wanted.digest
+    return same and (task.get("checks") or []) == (wanted.fields.get("checks") or [])
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,26 @@ TYPES = ("regular", "component", "integration")
 MAX_TASKS = 20_000
 MAX_SUGGESTIONS = 20  # looking for the nearest of many names is slow
 MAX_FINDINGS = 1000  # of each kind: nobody reads more of them, and a file can have a million
+NOTE = "note"  # a warning that changes neither order nor scope
+# The other kinds of warnings: something was not understood that could change which tasks run, in which order, by which
+# agent, or with which checks. A run asks before it starts.
+DOUBTS = frozenset({"dependency", "task", "field", "agent", "status", "group", "unclosed", "more"})
+# The fields of a task, and the keys of a plan, that decide this.
+DECISIVE = frozenset(
+    {
+        *("depends_on", "dependencies", "files", "worktree_group", "worktree_groups", "group_id", "execution_model"),
+        *("tasks", "status", "agent", "default_agent", "quality_control"),
+        *("test_commands", "dependency_checks", "success_criteria", "integration_criteria", "structured_criteria"),
+        *("runtime_metadata", "verification", "command", "protected", "allow_empty"),
+    }
+)
+
+
+def kind_of(field: str) -> str:
+    """The kind of a warning about a field that was not understood."""
+    if field in ("depends_on", "dependencies"):
+        return "dependency"
+    return "field" if field in DECISIVE else NOTE
 
 
 class Source:
@@ -25,16 +45,24 @@ class Source:
 
 
 class Finding:
-    """Something about a place in a plan: an error stops everything, a warning is said."""
+    """Something about a place in a plan: an error stops everything, a warning has a kind and is said."""
 
-    __slots__ = ("error", "file", "hint", "line", "message")
+    __slots__ = ("error", "file", "hint", "kind", "line", "message")
 
-    def __init__(self, file: str, line: int, message: str, *, hint: str = "", error: bool = False) -> None:
+    def __init__(
+        self, file: str, line: int, message: str, *, hint: str = "", error: bool = False, kind: str = NOTE
+    ) -> None:
         self.file = file
         self.line = line
         self.message = message
         self.hint = hint
         self.error = error
+        self.kind = "error" if error else kind
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a run asks the user about it before it starts."""
+        return self.kind in DOUBTS
 
     @property
     def place(self) -> str:
@@ -225,8 +253,8 @@ class Plan:
     def error(self, file: str, line: int, message: str, hint: str) -> None:
         self.add(Finding(file, line, message, hint=hint, error=True))
 
-    def warn(self, file: str, line: int, message: str, hint: str = "") -> None:
-        self.add(Finding(file, line, message, hint=hint))
+    def warn(self, file: str, line: int, message: str, hint: str = "", *, kind: str = NOTE) -> None:
+        self.add(Finding(file, line, message, hint=hint, kind=kind))
 
     def add(self, finding: Finding) -> None:
         """Keep a finding, or only count it where there are too many."""

@@ -51,6 +51,7 @@ class CheckRoom:
         folder = self.integration.path
         ran = yield from run_check(
             check,
+            agreed=self.ship.agreed,
             iteration=iteration,
             tree=tree,
             cwd=folder,

@@ -7,14 +7,16 @@ import time
 
 from sow.domain import command_line, test_counts
 from sow.engine.check_mark import CheckMark
+from sow.engine.consent import require
 from sow.errors import SowError
 from sow.system import clock, plain_file, process
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from sow.domain.agreed import Agreed
     from sow.domain.shapes import Check, Evidence
     from sow.engine.steps import Steps
     from sow.system.process import Limits
@@ -48,6 +50,7 @@ def arguments(command: str) -> list[str]:
 def run_check(
     check: Check,
     *,
+    agreed: Agreed,
     iteration: int,
     tree: str,
     cwd: str,
@@ -55,7 +58,8 @@ def run_check(
     environment: Mapping[str, str],
     limits: Limits,
 ) -> Steps[Ran]:
-    """Run one command in a folder with exactly this environment; its output goes to files in `folder`."""
+    """Run one command that the user agreed to, with exactly this environment; its output goes to files in `folder`."""
+    require(agreed, check["command"])
     name = f"{folder}/{check['kind']}-{clock.stamp()}-{os.urandom(3).hex()}"
     out, err = f"{name}.out", f"{name}.err"
     started = time.monotonic()
@@ -128,8 +132,3 @@ def _ran(check: Check, code: int, seconds: float, text: str, *, iteration: int, 
         "at": clock.now(),
     }
     return Ran(evidence, harmless(text)[-TAIL:])
-
-
-def shell_commands(checks: Sequence[Check]) -> list[str]:
-    """The commands that only a shell understands; a person agrees to them once for a plan."""
-    return list(dict.fromkeys(each["command"] for each in checks if command_line.words(each["command"]) is None))

@@ -101,13 +101,25 @@ def _merge_by_hand(integration: Integration) -> str:
     return f"sow project save && git merge {integration.branch}"
 
 
-def _first_red(ship: Ship, integration: Integration, commit: str, tree: str) -> Steps[str]:
-    """Run the tests of every completed task on a merged commit; returns the first command that failed."""
+def needs_checks(ship: Ship, integration: Integration) -> bool:
+    """Whether the user's branch has new commits, so that the merge with them is checked."""
+    theirs = integration.repository.find(f"refs/heads/{ship.folder.run['branch']}")
+    return bool(theirs) and not integration.repository.is_ancestor(theirs, integration.head)
+
+
+def checks_of(ship: Ship) -> dict[str, Check]:
+    """The tests of every completed task, by their commands."""
     project = projects.load(ship.home)
     checks: dict[str, Check] = {}
     for _, task in desks.load_all(ship.home, project)[0]:
         if task["status"] == "completed":
             checks |= {each["command"]: each for each in task.get("checks", ()) if each["kind"] == "test"}
+    return checks
+
+
+def _first_red(ship: Ship, integration: Integration, commit: str, tree: str) -> Steps[str]:
+    """Run the tests of every completed task on a merged commit; returns the first command that failed."""
+    checks = checks_of(ship)
     room = CheckRoom(ship, integration, "integration")
     if checks:
         yield from room.show(commit)

@@ -255,6 +255,7 @@ class TaskJob:
         ship.step(self.id, f"running {check['command']}"[:120])
         ran = yield from run_command(
             check,
+            agreed=ship.agreed,
             iteration=run_acts.look(self.desk, self.project)["iteration"],
             tree=tree,
             cwd=cwd,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from sow.agents.registry import AgentRegistry
     from sow.config import Config
+    from sow.domain.agreed import Agreed
     from sow.domain.shapes import ProjectState, Run, RunPlan, RunSettings
     from sow.store.claim import Claim
     from sow.store.desk import Desk
@@ -74,6 +75,7 @@ def board_ship(
     folder: RunFolder,
     listeners: list[Callable[[dict[str, Any]], None]],
     judges: Sequence[str] | None = None,
+    agreed: Agreed | None = None,
 ) -> Ship:
     """The run with its git side."""
     isolation = None
@@ -91,6 +93,7 @@ def board_ship(
         isolation=isolation,
         listeners=listeners,
         judges=judges,
+        agreed=agreed,
     )
 
 

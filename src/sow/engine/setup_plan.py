@@ -10,7 +10,7 @@ import shlex
 from sow.config import FROM_FILE
 from sow.engine import setup_detection
 from sow.engine.place import EnvironmentProblem
-from sow.store import setup_choices
+from sow.store import consents, setup_choices
 from sow.system import git
 from sow.system.environment import VENVS, inside, own_venv, worker_environment
 
@@ -163,11 +163,11 @@ class Setups:
         if self.is_declared:
             return []
         allow = self.config.setting("checks", "allow")
-        return setup_choices.missing(self.environment, self.home.checkout.common, setup.texts, allow)
+        return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
 
     def agree(self, texts: Sequence[str]) -> None:
         """Remember the user's consent."""
-        setup_choices.give(self.environment, self.home.checkout.common, texts)
+        consents.give(self.environment, self.home.checkout.common, texts)
         setup_choices.forget_refusal(self.environment, self.home.checkout.common, texts)
 
     def refuse(self, texts: Sequence[str]) -> None:
@@ -192,7 +192,7 @@ class Setups:
         """The local files that the user wants in each checkout, or those that nobody asked about yet."""
         texts = {copy_text(each): each for each in self.local_files()}
         where = (self.environment, self.home.checkout.common)
-        missing = setup_choices.missing(*where, texts)
+        missing = consents.missing(*where, texts)
         if agreed:
             return [each for text, each in texts.items() if text not in missing]
         return [texts[text] for text in missing if not setup_choices.is_refused(*where, [text])]

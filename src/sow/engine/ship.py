@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from sow.domain.task import DEFAULT_AGENT
+from sow.engine.consent import agreed_in
 from sow.engine.crew import Crew
 from sow.engine.setup_plan import Setups
 from sow.store import git_watch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sow.agents.agent import Agent
     from sow.agents.registry import AgentRegistry
     from sow.config import Config, ExecutorConfig
+    from sow.domain.agreed import Agreed
     from sow.domain.shapes import RunSettings, Task
     from sow.engine.merging import Integration
     from sow.engine.steps import Steps
@@ -86,6 +88,7 @@ class Ship:
 
     __slots__ = (
         "agents",
+        "agreed",
         "begun",
         "busy",
         "config",
@@ -114,11 +117,13 @@ class Ship:
         isolation: Isolation | None,
         listeners: list[Callable[[dict[str, Any]], None]],
         judges: Sequence[str] | None = None,
+        agreed: Agreed | None = None,
     ) -> None:
         self.home = home
         self.config = config
         self.environment = environment
         self.agents = agents
+        self.agreed = agreed or agreed_in(home, config, environment)
         self.folder = folder
         self.settings: RunSettings = folder.run["settings"]
         self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))

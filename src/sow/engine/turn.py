@@ -175,13 +175,15 @@ class Seat:
         return bounds.shelves(self.crew.home, references, targets(self.crew.environment))
 
     def _tests(self) -> list[str]:
-        """The task's own commands, which its worker may run as the run does; a judge is shown what came of them."""
+        """The task's own commands that the user agreed to: its worker may run them without a question, a judge not."""
         found = [] if self.agent.judges else self.desk.commands()
         if not found:
             return []
         from sow.domain.command_line import is_plain  # here and below, because the start of a worker should not wait
+        from sow.engine.consent import agreed_in
 
-        return [each for each in dict.fromkeys(found) if is_plain(each)]
+        agreed = agreed_in(self.crew.home, self.crew.config, self.crew.environment)
+        return [each for each in dict.fromkeys(found) if is_plain(each) and agreed.why(each)]
 
     def open_session(self, kind: str) -> Record:
         """A new session with its first turn, on disk before its id is in the task's state."""

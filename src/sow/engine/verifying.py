@@ -67,7 +67,7 @@ def repeat(
     shown = ""
     for each in entries:
         tree = each.evidence.get("tree", "")
-        each.reason = _unrepeatable(integration, tree)
+        each.reason = unrepeatable(integration, each)
         if not each.reason:
             if tree != shown:
                 repository = integration.repository
@@ -80,7 +80,9 @@ def repeat(
         yield from room.show(integration.head)
 
 
-def _unrepeatable(integration: Integration, tree: str) -> str:
+def unrepeatable(integration: Integration, entry: Repeated) -> str:
+    """The reason why a piece of evidence cannot be repeated; empty if it can."""
+    tree = entry.evidence.get("tree", "")
     if not tree:
         return "it was shown on no tree of its own"
     found = integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sow.domain.plan import Criterion
+from sow.domain.plan import Criterion, kind_of
 from sow.plans import fields, labels, lists
+from sow.plans.dependencies import dependencies
 from sow.plans.page import PLAIN
+from sow.plans.words import looks_like_dependency
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def read(plan: Plan, task: PlanTask, page: Page, start: int, end: int, slips: Sl
         else:
             described = described or _says_something(text)
             if page.kinds[index] == PLAIN and (":" in text or "**" in text):
-                _warn_of_slip(plan, task, text, page.number(index), slips.meant(text, found))
+                meant = slips.meant(text, found) or _other_words_for_depends(text, found)
+                _warn_of_slip(plan, task, text, page.number(index), meant)
             index += 1
     kept = (text for at, text in enumerate(page.texts[start:end], start) if page.number(at) != task.status_line)
     task.brief = "\n".join(kept).strip("\n")
@@ -55,10 +58,22 @@ def _says_something(text: str) -> bool:
     return bool(bare) and set(bare) not in ({"-"}, {"*"}, {"_"})
 
 
+def _other_words_for_depends(text: str, found: list[Label]) -> str:
+    """`Depends on`, where a line such as `**Blocked by**: Task 1` or `Requires: 2` says the same."""
+    name, _, value = text.strip()[: labels.MAX_LABEL].partition(":")
+    if found:
+        name, value = found[0].name, found[0].value
+    if not looks_like_dependency(name) or not any(letter.isdigit() for letter in value):
+        return ""
+    tasks, strange = dependencies(value, 0)
+    return "Depends on" if tasks and not strange else ""
+
+
 def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, meant: str) -> None:
     if meant:
+        kind = kind_of(labels.field_of(meant))
         what = f"task {task.number}: {text.strip()!r:.60} is read as text"
-        plan.warn(task.file, line, what, f"if it is the field, write: **{meant}**: …")
+        plan.warn(task.file, line, what, f"if it is the field, write: **{meant}**: …", kind=kind)
 
 
 def _fields(plan: Plan, task: PlanTask, page: Page, index: int, end: int, found: list[Label]) -> int:
@@ -71,7 +86,7 @@ def _fields(plan: Plan, task: PlanTask, page: Page, index: int, end: int, found:
         index, items = lists.read(page, index, end)
     elif not last.value and index < end and lists.is_paragraph(page, index):
         what = f"task {task.number}: there is nothing behind {last.name!r:.60}; the next line is read as text"
-        plan.warn(task.file, line, what, "write the value behind the label")
+        plan.warn(task.file, line, what, "write the value behind the label", kind=kind_of(last.field))
     for label in found:
         _set(plan, task, label, items if label is last else [], line)
     return index

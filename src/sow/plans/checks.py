@@ -66,7 +66,7 @@ def _groups(plan: Plan) -> None:
             some = ", ".join(shown(each) for each in plan.worktree_groups[:12])
             hint = f"did you mean {shown(near)}?" if near else f"the groups are: {some}"
             what = f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}"
-            plan.warn(task.file, task.line_of("worktree_group"), what, hint)
+            plan.warn(task.file, task.line_of("worktree_group"), what, hint, kind="group")
 
 
 class _Agents:
@@ -104,7 +104,8 @@ class _Agents:
         if name not in self.hints:
             near = nearest(name, self.known) if self.plan.may_suggest() else ""
             self.hints[name] = f"did you mean {near}?" if near else "see 'sow agent list'"
-        self.plan.warn(file, line, f"{whose}there is no agent {name!r:.60}{instead}", self.hints[name])
+        what = f"{whose}there is no agent {name!r:.60}{instead}"
+        self.plan.warn(file, line, what, self.hints[name], kind="agent")
         return False
 
 

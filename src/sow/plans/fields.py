@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import path_pattern
+from sow.domain.plan import kind_of
 from sow.plans import words
 from sow.plans.dependencies import MAX_REFERENCES, dependencies
 
@@ -21,7 +22,7 @@ def set_fact(plan: Plan, task: PlanTask, field: str, value: str, line: int) -> N
     """Set one of the fields that a task has once; of two the last counts, and that is said."""
     if field in task.lines:
         what = f"task {task.number}: a second {field.replace('_', ' ')}; that of line {task.lines[field]} is left out"
-        plan.warn(task.file, line, what, "keep one of the two")
+        plan.warn(task.file, line, what, "keep one of the two", kind=kind_of(field))
     task.lines[field] = line
     SETTERS[field](plan, task, value, line)
 
@@ -47,7 +48,7 @@ def _status(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     task.status = known or "pending"
     if known is None:
         what = f"task {task.number}: the status {value!r:.60} is read as pending"
-        plan.warn(task.file, line, what, "write: pending, in-progress, completed, failed or skipped")
+        plan.warn(task.file, line, what, "write: pending, in-progress, completed, failed or skipped", kind="status")
 
 
 def _type(plan: Plan, task: PlanTask, value: str, line: int) -> None:
@@ -89,7 +90,7 @@ def add_dependencies(plan: Plan, task: PlanTask, value: str, line: int) -> None:
         plan.error(task.file, line, what, "depend on the last tasks of a group only")
     for each in strange:
         what = f"task {task.number}: the dependency {each!r:.80} is not understood"
-        plan.warn(task.file, line, what, "write: Task 1, Task 2, or None")
+        plan.warn(task.file, line, what, "write: Task 1, Task 2, or None", kind="dependency")
 
 
 def add_files(plan: Plan, task: PlanTask, value: str, line: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sow.domain.plan import kind_of
 from sow.plans.near import nearest
 from sow.plans.nodes import Node
-from sow.plans.words import is_whole
+from sow.plans.words import is_whole, looks_like_dependency
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,5 +107,6 @@ class Mapping:
         for key, node in found.items():
             near = nearest(key, self.asked) if self.plan.may_suggest() else ""
             what = f"{self.whose}the key {self.path + key!r:.60} is not understood"
-            self.plan.warn(self.file, node.line, what, f"did you mean {near}? {hint}" if near else hint)
+            kind = "dependency" if looks_like_dependency(key) else kind_of(near)
+            self.plan.warn(self.file, node.line, what, f"did you mean {near}? {hint}" if near else hint, kind=kind)
         return {key: node.data() for key, node in found.items()}

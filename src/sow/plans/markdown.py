@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sow.domain.plan import MAX_TASKS, PlanTask
+from sow.domain.plan import MAX_TASKS, NOTE, PlanTask
 from sow.plans import body, words
-from sow.plans.labels import Slips
-from sow.plans.page import CODE, Page, heading
+from sow.plans.labels import Slips, marker
+from sow.plans.near import distance
+from sow.plans.page import CODE, PLAIN, Page, heading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,17 +27,18 @@ def read(plan: Plan, text: str, file: str) -> str:
 
         name = settings.read_frontmatter(plan, head, file, first_line=2)
     elif text.startswith("---\n"):
-        plan.warn(file, 1, "the block that begins with --- is empty or never ends", "end the frontmatter with ---")
+        what, kind = "the block that begins with --- is empty or never ends", NOTE if first > 1 else "unclosed"
+        plan.warn(file, 1, what, "end the frontmatter with ---", kind=kind)
     page = Page(rest, first)
     if page.unclosed:
         what = "a code fence or comment begins here and never ends: all below is read as text"
-        plan.warn(file, page.unclosed, what, "close it")
+        plan.warn(file, page.unclosed, what, "close it", kind="unclosed")
     title, sections = _sections(plan, page, file)
     if len(sections) > MAX_TASKS:
         what = f"the file has more than {MAX_TASKS:,} sections"
         plan.error(file, page.number(sections[-1][0]), what, "split it into several plans")
         return title
-    _read_sections(plan, page, sections)
+    _read_sections(plan, page, sections, file)
     return title or name
 
 
@@ -68,7 +70,13 @@ def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
             if len(found) > MAX_TASKS:
                 break
         if task is None and _looks_like_a_task(name, level):
-            plan.warn(file, line, f"'{'#' * level} {words.shown(name)}' looks like a task but is read as text", FORM)
+            plan.warn(
+                file,
+                line,
+                f"'{'#' * level} {words.shown(name)}' looks like a task but is read as text",
+                FORM,
+                kind="task",
+            )
     return title, found
 
 
@@ -96,11 +104,18 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _looks_like_a_task(text: str, level: int) -> bool:
-    """A heading of another level, without its colon or number, or with a number that is none."""
-    if level != 2:
-        return _number_and_name(text) is not None
-    first, rest = _first_word(text)
-    return first == "task:" or (first == "task" and any(letter.isdigit() for letter in rest[:20]))
+    """A heading of another level, without its colon or number, with a slip, or with a number that is none."""
+    if level == 1 or _number_and_name(text) is not None:
+        return level != 2 and _number_and_name(text) is not None
+    bare = text.lstrip("*_[( ").lower()
+    letters = len(bare) - len(bare.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    word, rest = bare[:letters], bare[letters:]
+    if word == "task":
+        return rest.startswith(":") or any(letter.isdigit() for letter in rest[:20])
+    number, colon, _ = rest.partition(":")
+    return (
+        distance(word, "task", 1) == 1 and bool(colon) and number.strip()[:1].isdigit() and words.is_id(number.strip())
+    )
 
 
 def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
@@ -113,7 +128,7 @@ def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
     return task
 
 
-def _read_sections(plan: Plan, page: Page, sections: Sections) -> None:
+def _read_sections(plan: Plan, page: Page, sections: Sections, file: str) -> None:
     """Read every task; what belongs to none is the plan's prose."""
     slips = Slips()
     ends = [index for index, _ in sections] + [len(page.texts)]
@@ -124,4 +139,33 @@ def _read_sections(plan: Plan, page: Page, sections: Sections) -> None:
         else:
             body.read(plan, task, page, start + 1, end, slips)
             plan.tasks.append(task)
+    _warn_of_unread(plan, page, file, {task.number for _, task in sections if task is not None})
     plan.prose += [said] if (said := "\n".join(prose).strip()) else []
+
+
+def _warn_of_unread(plan: Plan, page: Page, file: str, numbers: set[str]) -> None:
+    """Warn of lines that number a task in another form, where no task of the file has that number."""
+    for index, text in enumerate(page.texts):
+        if page.kinds[index] == PLAIN and text[:1] not in ("", " ", "\t"):
+            number = _other_form(text)
+            if number and words.plain_id(number) not in numbers:
+                what = f"{words.shown(text)!r} looks like a task but is read as text"
+                plan.warn(file, page.number(index), what, FORM, kind="task")
+
+
+def _other_form(text: str) -> str:
+    """The number in `##Task 7: x`, `**Task 7: x**`, `- Task 7: x`, `Task 7: x`, `## Step 7: x`, `## 7. x`."""
+    level, name = heading(text)
+    if level:
+        bare = name if level == 2 else ""
+        first = bare[:1].isdigit() or bare[:4].lower() == "step"
+    else:
+        bare = text.lstrip("#") if text[:1] == "#" else text[marker(text) :].lstrip("*_ ")
+        first = bare[:4].lower() == "task"
+    if not first:
+        return ""
+    bare = bare if bare[:1].isdigit() else bare[4:].lstrip()  # behind Task or Step
+    size = len(bare) - len(bare.lstrip("0123456789."))
+    number, behind = bare[:size], bare[size : size + 1]
+    named = behind == ":" or (level == 2 and number.endswith(".") and behind == " ")
+    return number.rstrip(".") if named and number[:1].isdigit() else ""

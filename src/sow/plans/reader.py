@@ -101,5 +101,5 @@ def _sort_findings(plan: Plan) -> None:
         if more > 0:
             file = plan.files[0] if plan.files else "plan"
             plan.findings.append(
-                Finding(file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error)
+                Finding(file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error, kind="more")
             )

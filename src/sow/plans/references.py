@@ -104,7 +104,7 @@ def _in_missing_file(plan: Plan, task: PlanTask, reference: Reference, names: _N
     hint = f"name that file too: sow plan show {task.file} {shown(beside(task.file, reference.file))}"
     if len(candidates) == 1 and reference.task not in own and names.order[candidates[0].id] < names.order[task.id]:
         taken = f"{what}: task {candidates[0].id} of {candidates[0].file} is taken for it"
-        plan.warn(task.file, reference.line, taken, hint)
+        plan.warn(task.file, reference.line, taken, hint, kind="dependency")
         return candidates[0]
     plan.error(task.file, reference.line, what, hint)
     return None

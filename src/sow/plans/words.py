@@ -36,6 +36,15 @@ MINUTES = {
 }
 UNITS = {unit: scale for scale, units in MINUTES.items() for unit in units}
 DASHES = (" - ", " – ", " — ")
+# Without signs and spaces: other names for what a task waits for, or for its place in the order.
+DEPENDENCY_WORDS = frozenset(
+    {
+        *("after", "blockedby", "blocker", "blockers", "blocks", "dep", "deps", "follows", "need", "needs", "order"),
+        *("precededby", "predecessor", "predecessors", "prereq", "prereqs", "prerequisite", "prerequisites"),
+        *("require", "required", "requires", "runafter", "sequence", "startafter", "upstream", "waitfor", "waitsfor"),
+        *("waitson", "wave"),
+    }
+)
 
 
 def shown(text: str) -> str:
@@ -64,6 +73,12 @@ def plain_id(text: str) -> str:
     """An id as it is compared: 01 is 1."""
     text = text.strip()
     return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
+
+
+def looks_like_dependency(name: str) -> bool:
+    """Whether a key or a label that nobody knows says, in other words, what comes first."""
+    bare = "".join(letter for letter in name.lower() if letter.isalnum())
+    return bare in DEPENDENCY_WORDS or bare.startswith("depend")
 
 
 def is_id(text: str) -> bool:

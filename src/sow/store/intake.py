@@ -113,7 +113,7 @@ def carry_out(home: Home, given: Intake, agreed: Sequence[Difference], *, actor:
     with home.lock():
         project = projects.load(home)
         found = propose(home, project, given)
-        if _summary(found) != _summary(agreed):
+        if summary(found) != summary(agreed):
             raise Waiting("the project changed meanwhile: nothing was imported", "look at the changes again")
         if any(each.kind in ("new", "changed", "gone") for each in found):
             names = ", ".join(given.paths.values())
@@ -124,7 +124,8 @@ def carry_out(home: Home, given: Intake, agreed: Sequence[Difference], *, actor:
         _remember(home, project, given, now)
 
 
-def _summary(found: Sequence[Difference]) -> list[tuple[object, ...]]:
+def summary(found: Sequence[Difference]) -> list[tuple[object, ...]]:
+    """What tells one proposal from another."""
     return [(each.kind, each.task, each.number, each.wanted.digest if each.wanted else "") for each in found]
 
 

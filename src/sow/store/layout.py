@@ -13,6 +13,7 @@ from sow.store.schema import VERSION
 ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
 IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/sinks/\n/repos/\n*.tmp\n"
 ALL = "# Written by sow init: no stash and no clean takes what is here, even where .sow/.gitignore was taken\n*\n"
+FILES = (".gitignore", "config.yaml", "knowledge/adrs/README.md", "knowledge/designs/README.md")
 KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
 
 
@@ -30,12 +31,18 @@ def lay_out(home: Home) -> list[str]:
         "knowledge/adrs/README.md": f"# Decision records\n\n{KEEP}",
         "knowledge/designs/README.md": f"# Designs\n\n{KEEP}",
     }
+    check(home)
     for name, text in files.items():
-        _refuse_odd(f"{home.sow}/{name}")
         if create_file(home.disk, f"{home.sow}/{name}", text):
             made.append(f".sow/{name}")
     create_file(home.disk, f"{home.sow}/local/.gitignore", ALL)
     return made
+
+
+def check(home: Home) -> None:
+    """Refuse a .sow folder in which something else is in the place of one of our files."""
+    for name in FILES:
+        _refuse_odd(f"{home.sow}/{name}")
 
 
 def _refuse_odd(path: str) -> None:

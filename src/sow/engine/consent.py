@@ -1,0 +1,41 @@
+"""The gate before every command of a plan, of stored state and of setup: without the user's consent it does not run."""
+
+from __future__ import annotations
+
+from sow.errors import Waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sow.config import Config
+    from sow.domain.agreed import Agreed
+    from sow.store.home import Home
+
+
+class NotAgreed(Waiting):
+    """A command that the user has not agreed to was about to run."""
+
+
+def agreed_in(home: Home, config: Config, environment: Mapping[str, str]) -> Agreed:
+    """All that the user agreed to for this repository; setup commands of the user's own config need no question."""
+    from sow.store import consents
+
+    return consents.load(
+        environment, home.checkout.common, allow=config.setting("checks", "allow"), own=setup_commands(config)
+    )
+
+
+def setup_commands(config: Config) -> list[str]:
+    """The setup commands of the user's config, as the text that is run."""
+    import shlex
+
+    return [shlex.join(map(str, each)) for each in config.setting("worktree", "setup")]
+
+
+def require(agreed: Agreed, command: str) -> None:
+    """Refuse a command that the user has not agreed to."""
+    if not agreed.why(command):
+        raise NotAgreed(
+            f"you have not agreed to this command: {command}", "run 'sow run PLAN' again: it shows the command and asks"
+        )

@@ -1,0 +1,53 @@
+"""Consent to commands: exact texts, patterns, and the user's own setup."""
+
+from __future__ import annotations
+
+import pytest
+
+from sow.domain.agreed import Agreed, matches
+
+COVERED = (
+    ("pytest*", "pytest -q"),
+    ("pytest*", "pytest"),
+    ("npm test*", "npm test -- --ci"),
+    ("python3 -m unittest", "python3 -m unittest"),
+    ("cat a | grep b", "cat a | grep b"),
+    ("*", "true; false"),
+    ("*", "anything at all"),
+)
+NOT_COVERED = (
+    ("pytest", "pytest -q"),
+    ("pytest*", "python -m pytest"),
+    ("pytest*", "PYTEST"),
+    ("pytest*", "pytest; rm -rf x"),
+    ("pytest*", "pytest && true"),
+    ("pytest*", "pytest $(touch x)"),
+    ("pytest*", "pytest `touch x`"),
+    ("pytest*", "pytest > x"),
+    ("pytest*", "pytest\ntouch x"),
+    ("pytest*", "pytest | sh"),
+    ("pytest*", "pytest 'unclosed"),
+    ("**", "true; false"),
+    ("", "true"),
+)
+
+
+@pytest.mark.parametrize(("pattern", "command"), COVERED)
+def test_a_pattern_covers(pattern: str, command: str) -> None:
+    """A pattern covers commands that need no shell, and its own text; `*` covers everything."""
+    assert matches(command, pattern)
+
+
+@pytest.mark.parametrize(("pattern", "command"), NOT_COVERED)
+def test_a_pattern_does_not_cover(pattern: str, command: str) -> None:
+    """Wildcards never reach into a text that a shell reads."""
+    assert not matches(command, pattern)
+
+
+def test_the_reason_is_named() -> None:
+    """Each command is covered by its exact text, by a pattern, or by the user's config, or not at all."""
+    agreed = Agreed(["make test"], allow=["pytest*"], own=["npm ci"])
+    found = [agreed.why(each) for each in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]
+    assert found == ["you agreed", "checks.allow", "your config", "", ""]
+    assert agreed.missing(["rm x", "make test", "rm y", "rm x"]) == ["rm x", "rm y"]
+    assert agreed.with_more(["rm x"]).missing(["rm x", "pytest", "npm ci", "rm y"]) == ["rm y"]

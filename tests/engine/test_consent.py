@@ -1,0 +1,43 @@
+"""The gate in the engine: a command that nobody agreed to does not run, even if no question was asked before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sow.domain.agreed import Agreed
+from sow.engine.checking import run_check
+from sow.engine.consent import NotAgreed
+from sow.engine.steps import drive
+from sow.system.process import Limits
+
+
+def run(command: str, agreed: Agreed, folder: Path) -> int:
+    limits = Limits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
+    steps = run_check(
+        {"kind": "test", "command": command},
+        agreed=agreed,
+        iteration=1,
+        tree="",
+        cwd=str(folder),
+        folder=str(folder),
+        environment={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        limits=limits,
+    )
+    return drive(steps).evidence["exit"]
+
+
+def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:
+    """Nothing is started and no file is made; the exit code of the refusal is 4."""
+    with pytest.raises(NotAgreed) as refused:
+        run("touch made", Agreed(["touch other"], allow=["cat *"]), tmp_path)
+    assert refused.value.exit_code == 4
+    assert "touch made" in refused.value.message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_with_consent_runs(tmp_path: Path) -> None:
+    """The exact text that was agreed to is run."""
+    assert run("touch made", Agreed(["touch made"]), tmp_path) == 0
+    assert (tmp_path / "made").exists()
