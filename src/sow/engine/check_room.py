@@ -48,8 +48,7 @@ class CheckRoom:
             tree=tree,
             cwd=self.integration.path,
             folder=self.ship.checks_folder(self.name),
-            environment=self.ship.environment,
-            let_through=self.ship.config.setting("checks", "env"),
+            environment=self.ship.check_environment(),
             limits=self.ship.check_limits(),
         )
         if ran.interrupted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.engine.check_room import CheckRoom
+from sow.engine.check_list import run_list
 from sow.engine.finishing import Finished, fast_forward
 from sow.engine.refusal import Refused
 from sow.errors import Interrupted
@@ -58,7 +58,7 @@ def integrate(ship: Ship, integration: Integration, *, dry_run: bool = False) ->
             return Integrated(theirs=count, refused=_conflict(integration, tried.conflicts))
         if not dry_run:
             try:
-                command = yield from _first_red(ship, integration, tried.commit, tried.tree)
+                command = yield from _first_red(ship, tried.commit, tried.tree)
             except Interrupted as cut:
                 return Integrated(theirs=count, refused=Refused(cut.message, "'sow integrate' begins it again"))
             if command:
@@ -94,18 +94,14 @@ def _merge_by_hand(integration: Integration) -> str:
     return f"sow project save && git merge {integration.branch}"
 
 
-def _first_red(ship: Ship, integration: Integration, commit: str, tree: str) -> Steps[str]:
+def _first_red(ship: Ship, commit: str, tree: str) -> Steps[str]:
     """Run the tests of every completed task on a merged commit; returns the first command that failed."""
     project = projects.load(ship.home)
     checks: dict[str, Check] = {}
     for _, task in desks.load_all(ship.home, project)[0]:
         if task["status"] == "completed":
             checks |= {each["command"]: each for each in task.get("checks", ()) if each["kind"] == "test"}
-    room = CheckRoom(ship, integration, "integration")
-    if checks:
-        yield from room.show(commit)
-    for check in checks.values():
-        ran = yield from room.run(check, tree)
-        if not ran.evidence["passed"]:
-            return check["command"]
-    return ""
+    done = yield from run_list(ship, list(checks.values()), commit=commit, tree=tree, iteration=1, name="integration")
+    if done.interrupted:
+        raise Interrupted("interrupted: the checks were not ended", "run the same command again")
+    return next((each["command"] for each in done.evidence if not each["passed"]), "")

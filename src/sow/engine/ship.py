@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 
 from sow.domain.task import DEFAULT_AGENT
+from sow.engine.baseline import Baselines
 from sow.engine.crew import Crew
+from sow.engine.slots import Slots
 from sow.store.run_acts import RUNNER as RUNNER
 from sow.store.seen import Seen
+from sow.system.environment import worker_environment
 from sow.system.process import Limits
 
 TYPE_CHECKING = False
@@ -74,11 +77,16 @@ class Isolation:
         return self.integration.repository.git(*words).strip()
 
 
+def _slots(isolation: Isolation, config: Config) -> Slots:
+    return Slots(isolation.integration.repository, int(config.setting("checks", "parallel")))
+
+
 class Ship:
     """One run: everything but the loop."""
 
     __slots__ = (
         "agents",
+        "baselines",
         "begun",
         "busy",
         "config",
@@ -91,6 +99,7 @@ class Ship:
         "queue",
         "seen",
         "settings",
+        "slots",
         "stop_new",
         "stopping",
     )
@@ -114,9 +123,11 @@ class Ship:
         self.folder = folder
         self.settings: RunSettings = folder.run["settings"]
         self.isolation = isolation  # none where all tasks share one folder
+        self.slots = None if isolation is None else _slots(isolation, config)
         self.listeners = listeners
         self.judges = config.setting("review", "agents") if judges is None else judges
         self.queue = Queue()
+        self.baselines = Baselines()
         self.busy: dict[str, int] = {}  # turns of each executor
         self.seen = Seen(home, is_shared=True)
         self.begun = time.monotonic()
@@ -211,6 +222,10 @@ class Ship:
 
         wall = config.seconds(str(self.config.setting("checks", "timeout")))
         return Limits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
+
+    def check_environment(self) -> dict[str, str]:
+        """The variables of the user's that a command of the plan may see; it has no mark of a worker."""
+        return worker_environment(self.environment, own=self.config.setting("checks", "env"), marks={})
 
     def furniture(self) -> dict[str, Any]:
         """What the user wants in every worktree."""
