@@ -52,6 +52,7 @@ class Harbour:
             },
             "limits": {"stop_grace": "1s"},
             "checks": {"allow": ["*"]},  # tests about consent take this away
+            "run": {"baseline": "off"},  # most tests are about other things; test_t1_evidence.py turns it on
         }
         self.configure()
         self.act("implementer", WORK)
@@ -160,9 +161,10 @@ class Harbour:
             return False
 
     def worktrees(self) -> set[str]:
-        """The folders that git knows as worktrees, but for the home."""
+        """The folders that git knows as worktrees, but for the home and the slots, which stay for the next run."""
         lines = self.repo.git("worktree", "list", "--porcelain").splitlines()
-        return {Path(line.split(" ", 1)[1]).name for line in lines if line.startswith("worktree ")} - {"repo"}
+        names = {Path(line.split(" ", 1)[1]).name for line in lines if line.startswith("worktree ")}
+        return {name for name in names if name != "repo" and not name.startswith("slot-")}
 
     def alive(self) -> list[int]:
         """Processes that carry the mark of any turn or check of this test's agents."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from samples import LATER, LEAD, NOW, task
 
+from sow.domain import check_list
 from sow.domain import task as rules
 from sow.domain.stage import STAGES, merge_failures, missing_checks, needs_integrator, next_stage
 from sow.domain.task import TASK
@@ -18,12 +19,13 @@ CHECKS = [
     {"kind": "test", "command": "make test"},
     {"kind": "criterion", "command": "make lint"},
 ]
+LIST = check_list.digest(CHECKS[1:])
 WORK = {"iteration": 2, "base": "0" * 40, "commit": "1" * 40, "tree": "2" * 40}
 
 
 def proof(command: str = "make test", *, passed: bool = True, kind: str = "test", **more: Any) -> dict[str, Any]:
     made = {"kind": kind, "command": command, "exit": 0, "seconds": 1.0, "output": "3" * 64, "at": NOW}
-    return {**made, "tree": "2" * 40, "iteration": 2, "passed": passed, **more}
+    return {**made, "tree": "2" * 40, "iteration": 2, "passed": passed, "list": LIST, "scope": "commit", **more}
 
 
 def opinion(flag: str = "GREEN", **more: Any) -> dict[str, Any]:
@@ -32,6 +34,7 @@ def opinion(flag: str = "GREEN", **more: Any) -> dict[str, Any]:
 
 
 BOTH = [proof("make test"), proof("make lint", kind="criterion")]
+SHARED = [{**{k: v for k, v in each.items() if k != "tree"}, "scope": "folder"} for each in BOTH]
 THERE = [proof("make test", kind="merge", tree="4" * 40), proof("make lint", kind="merge", tree="4" * 40)]
 
 
@@ -81,7 +84,12 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "checked in the iteration before": (handed_in(*({**each, "iteration": 1} for each in BOTH)), {}, "check"),
     "checked on another tree": (handed_in(*({**each, "tree": "9" * 40} for each in BOTH)), {}, "check"),
     "checked on no tree": (handed_in(*({k: v for k, v in each.items() if k != "tree"} for each in BOTH)), {}, "check"),
-    "checked without isolation": (at(evidence=BOTH), {"isolated": False}, "review"),
+    "checked with another list": (handed_in(*({**each, "list": "9" * 64} for each in BOTH)), {}, "check"),
+    "checked in a shared folder": (handed_in(*SHARED), {}, "check"),
+    "checked before there were lists": (
+        handed_in(*({k: v for k, v in each.items() if k not in ("list", "scope")} for each in BOTH)), {}, "check",
+    ),
+    "checked without isolation": (at(evidence=SHARED), {"isolated": False}, "review"),
     "checked": (handed_in(*BOTH), {}, "review"),
     "checked, and one failed": (handed_in(BOTH[0], proof("make lint", passed=False)), {}, "review"),
     "reviewed in the iteration before": (handed_in(*BOTH, reviews=[opinion(iteration=1)]), {}, "review"),
@@ -107,8 +115,8 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no review wanted, and a check failed": (
         handed_in(BOTH[0], proof("make lint", passed=False)), {"reviewers": 0}, "send_back",
     ),
-    "GREEN without isolation": (at(evidence=BOTH, reviews=[opinion()]), {"isolated": False}, "done"),
-    "RED without isolation": (at(evidence=BOTH, reviews=[opinion("RED")]), {"isolated": False}, "send_back"),
+    "GREEN without isolation": (at(evidence=SHARED, reviews=[opinion()]), {"isolated": False}, "done"),
+    "RED without isolation": (at(evidence=SHARED, reviews=[opinion("RED")]), {"isolated": False}, "send_back"),
     "a conflict": (
         handed_in(*BOTH, proof("git merge", kind="merge", passed=False), reviews=[opinion()]), {}, "send_back",
     ),
@@ -258,14 +266,23 @@ def test_an_integrator_comes_after_the_worker():
     assert not needs_integrator(task())
 
 
-def test_only_what_is_missing_is_run():
-    """The checks that are left are those without evidence of this iteration, this tree and this place."""
+def test_a_list_is_run_as_a_whole():
+    """A list without all of its evidence of this iteration, this tree and this place is run from its beginning."""
     test, lint = CHECKS[1:]
     assert missing_checks(handed_in()) == [test, lint]
-    assert missing_checks(handed_in(BOTH[0])) == [lint]
+    assert missing_checks(handed_in(BOTH[0])) == [test, lint]
     assert missing_checks(handed_in(*BOTH)) == []
     assert missing_checks(handed_in(*BOTH), at_merge=True) == [test, lint]
     assert missing_checks(handed_in(THERE[1]), at_merge=True) == [test]
-    assert missing_checks(at(evidence=[{**BOTH[0], "tree": "9" * 40}]), isolated=False) == [lint]
-    assert missing_checks(handed_in({**BOTH[0], "tree": "9" * 40})) == [test, lint]
+    assert missing_checks(at(evidence=[SHARED[0]]), isolated=False) == [test, lint]
+    assert missing_checks(at(evidence=SHARED), isolated=False) == []
+    assert missing_checks(at(evidence=BOTH), isolated=False) == [test, lint]
+    assert missing_checks(handed_in(BOTH[0], {**BOTH[1], "tree": "9" * 40})) == [test, lint]
+    assert missing_checks(handed_in(*reversed(BOTH))) == [test, lint]
     assert missing_checks(task()) == []
+
+
+def test_a_waived_command_is_left_out():
+    """A command that a person waived is not missing, and the rest of the list is run without it."""
+    waiver = {"command": "make test", "by": "human", "at": NOW}
+    assert missing_checks(handed_in(*BOTH, waivers=[waiver])) == [CHECKS[2]]

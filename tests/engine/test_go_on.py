@@ -107,6 +107,7 @@ def test_a_journal_that_cannot_be_read_keeps_nobody_from_a_hint(harbour: Harbour
 
 def test_settings_that_cannot_be_read_keep_nobody_from_a_report(harbour: Harbour) -> None:
     """With a broken config the hint is made against the defaults."""
+    harbour.configure(run={})
     harbour.plan("First")
     cut_off(harbour, "--retries", "5")
     Path(harbour.repo.environment["HOME"], ".config", "sow", "config.yaml").write_text("run: [\n")

@@ -42,6 +42,7 @@ def is_closed(path: str, found: list[str]) -> bool:
         (".sow/local/worktrees/010-review/src/a.py", True),
         (".sow/local/worktrees/020/src/a.py", True),
         (".sow/local/worktrees/integration-20260131-090000-ab12/src/a.py", True),
+        (".sow/local/worktrees/slot-1/src/a.py", True),
         (".sow/sinks/index.json", True),
         (".sow/repos/index.json", True),
         (".sow/project/state.yaml", True),

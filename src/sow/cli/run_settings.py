@@ -29,6 +29,7 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
         "schedule": call["schedule"] or config.setting("run", "schedule"),
         "isolation": call["isolation"] or config.setting("run", "isolation"),
         "review": call["review"] or ("on" if reviews else "off"),
+        "baseline": call["baseline"] or config.setting("run", "baseline"),
         "retries": _number(call, "retries", _count(control.get("retry_on_red"), config.setting("run", "retries"))),
         "max_wait": _time(call, "max_wait") if call["max_wait"] else configs.seconds(config.setting("run", "max_wait")),
     }

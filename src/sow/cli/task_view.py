@@ -73,6 +73,7 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
             for each in known["feedback"]
         ),
     )
+    _section("Checks", "\n".join(_checks(known)))
     _section("Notes", "\n".join(_note(each) for each in known["notes"]))
     _section(
         "Questions answered",
@@ -139,6 +140,21 @@ def _concerns(known: dict[str, Any]) -> list[str]:
     """What keeps the present iteration from being GREEN without a review; refused commands have their own section."""
     now = [each for each in known.get("concerns", ()) if each["iteration"] == known["iteration"]]
     return [each["text"] for each in now if each["kind"] != refusals.KIND]
+
+
+def _checks(known: dict[str, Any]) -> list[str]:
+    """The results of the present iteration, and what each belongs to."""
+    return [
+        f"{'passed' if each['passed'] else 'FAILED'}: {each['command']} (exit {each['exit']}{_scope(each)})"
+        for each in known.get("evidence", ())
+        if each["iteration"] == known["iteration"]
+    ]
+
+
+def _scope(evidence: dict[str, Any]) -> str:
+    if evidence.get("scope") == "folder":
+        return ", in the shared folder: it belongs to no commit"
+    return f", on tree {evidence['tree'][:10]}" if evidence.get("tree") else ""
 
 
 def _note(note: dict[str, Any]) -> str:

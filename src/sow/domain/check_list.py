@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sow.domain.shapes import Check, Task
+    from sow.domain.shapes import Check, Evidence, Task
 
 
 def of_task(task: Task) -> list[Check]:
@@ -23,6 +23,23 @@ def digest(checks: Sequence[Check]) -> str:
 
     lines = (f"{check['command']}\0{check.get('expected', '')}\n" for check in checks)
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def last_run(evidence: Sequence[Evidence], checks: Sequence[Check], *, tree: str) -> list[Evidence]:
+    """The results of the last whole run of a list on a tree; nothing if a command of it is missing.
+
+    Without a tree the results of a shared folder count, which belong to no commit.
+    """
+    if not checks:
+        return []
+    known, scope = digest(checks), "commit" if tree else "folder"
+    alike = [
+        each
+        for each in evidence
+        if each.get("list") == known and each.get("scope") == scope and each.get("tree", "") == tree
+    ]
+    last = alike[-len(checks) :]
+    return last if [each["command"] for each in last] == [each["command"] for each in checks] else []
 
 
 def distinct(tasks: Iterable[Task]) -> dict[str, tuple[list[Check], list[str]]]:

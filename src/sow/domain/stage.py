@@ -7,7 +7,7 @@ before all of it is there, so that a crash between two checks does not change wh
 
 from __future__ import annotations
 
-from sow.domain import verdict
+from sow.domain import check_list, verdict
 from sow.domain.finding import same_again
 from sow.domain.task import is_approved
 from sow.domain.wording import similar
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sow.domain.shapes import Check, Finding, Review, Task, Work
+    from sow.domain.shapes import Check, Evidence, Finding, Review, Task, Work
 
 STAGES = (
     "start",
@@ -99,9 +99,12 @@ def needs_integrator(task: Task) -> bool:
 
 
 def missing_checks(task: Task, *, at_merge: bool = False, isolated: bool = True) -> list[Check]:
-    """The checks that were not run yet on what was collected, or merged; those of dependencies come before the work."""
-    done = _at_merge(task) if at_merge else _latest(task, _collected(task) if isolated else None)
-    return [each for each in task.get("checks", ()) if each["kind"] != "dependency" and each["command"] not in done]
+    """The checks that are still to run on what was collected, or merged; a list that is incomplete runs as a whole."""
+    if at_merge:
+        done = _at_merge(task)
+        return [each for each in check_list.of_task(task) if each["command"] not in done]
+    checks = check_list.of_task(task)
+    return [] if _latest(task, _collected(task) if isolated else None) else checks
 
 
 def _paused(task: Task) -> Stage:
@@ -137,7 +140,7 @@ def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> S
     reviews = _reviews(task, work)
     if len(reviews) < reviewers:
         return "review", f"{len(reviews)} of {reviewers} reviews are there"
-    failed = [command for command, passed in _latest(task, work).items() if not passed]
+    failed = [each["command"] for each in _latest(task, work) if not each["passed"]]
     if failed:
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
     if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
@@ -188,15 +191,14 @@ def _collected(task: Task) -> Work | None:
     return work if work is not None and work["iteration"] == task["iteration"] else None
 
 
-def _latest(task: Task, work: Work | None) -> dict[str, bool]:
-    """Of each check of this iteration, and of the collected tree where there is one, whether it passed last."""
-    return {
-        each["command"]: each["passed"]
+def _latest(task: Task, work: Work | None) -> list[Evidence]:
+    """The last whole run of the task's list in this iteration, on the collected tree where there is one."""
+    now = [
+        each
         for each in task.get("evidence", ())
-        if each["iteration"] == task["iteration"]
-        and each["kind"] not in ("dependency", "merge")
-        and (work is None or each.get("tree") == work["tree"])
-    }
+        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge", "final")
+    ]
+    return check_list.last_run(now, check_list.of_task(task), tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:

@@ -1,18 +1,34 @@
-"""Runs the check list of a task on one commit."""
+"""Runs the check list of a task in a clean checkout of one commit."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shlex
+
 from sow.domain import check_list
-from sow.engine.check_room import CheckRoom
+from sow.domain.ids import is_task_id
+from sow.domain.missing_program import missing_program
+from sow.engine import furnishing
+from sow.engine.checking import run_check
+from sow.engine.place import EnvironmentProblem
+from sow.engine.setup_plan import reader_at, setup_of
 from sow.errors import Interrupted
+from sow.system import linked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sow.domain.shapes import Check, Evidence
+    from sow.engine.checking import Ran
+    from sow.engine.setup_plan import Setup
     from sow.engine.ship import Ship
+    from sow.engine.slot import Slot
     from sow.engine.steps import Steps
+
+COMMIT, FOLDER = "commit", "folder"
+HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
 
 
 class ListRun:
@@ -31,23 +47,188 @@ class ListRun:
 
 
 def run_list(
-    ship: Ship, checks: Sequence[Check], *, commit: str, tree: str, iteration: int, name: str, kind: str = ""
+    ship: Ship,
+    checks: Sequence[Check],
+    *,
+    commit: str,
+    tree: str,
+    iteration: int,
+    name: str,
+    kind: str = "",
+    fresh: bool = False,
 ) -> Steps[ListRun]:
-    """Run all commands of a list in a checkout of a commit, in order; `name` is the folder that keeps their output.
+    """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
-    `kind` replaces the kind of each check in the evidence, such as `merge` or `final`.
+    Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
+    each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
+    A command or a setup that this machine cannot run raises EnvironmentProblem.
     """
     done = ListRun()
-    if ship.isolation is None or not checks:
+    if not checks:
         return done
-    room = CheckRoom(ship, ship.isolation.integration, name)
-    digest = check_list.digest(checks)
+    wanted: Sequence[Check] = [{**each, "kind": kind} for each in checks] if kind else checks
+    if ship.slots is None:
+        environment = ship.check_environment(ship.home.root)
+        facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
+        yield from _run_all(ship, done, wanted, facts, _Room(ship, ship.home.root, environment, name, iteration, ""))
+        return done
+    slot = yield from ship.slots.take()
+    if slot is None:
+        done.interrupted = True
+        return done
     try:
-        yield from room.show(commit)
-        for check in checks:
-            ran = yield from room.run({**check, "kind": kind} if kind else check, tree, iteration)
-            done.evidence.append({**ran.evidence, "list": digest})
+        setup = setup_of(ship, reader_at(ship.home.root, tree))
+        building = setup.environment(slot.path, setting_up=True)
+        room = _Room(ship, slot.path, building, name, iteration, tree, slot)
+        yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        slot.is_fresh = slot.is_fresh and fresh
+        room.environment = environment = setup.environment(slot.path)  # the setup may have made a virtual environment
+        facts = {  # type: ignore[typeddict-item]
+            "list": check_list.digest(checks),
+            "scope": COMMIT,
+            "setup": setup.key,
+            "environment": environment_digest(environment, slot.path),
+        }
+        yield from _run_all(ship, done, wanted, facts, room)
+    except Interrupted:
+        done.interrupted = True
+    finally:
+        ship.slots.give(slot)
+    return done
+
+
+def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tree: str) -> list[Evidence]:
+    """The evidence of a whole list that passed on an equal tree with an equal setup and environment; else nothing."""
+    if ship.slots is None or not checks:
+        return []
+    setup = setup_of(ship, reader_at(ship.home.root, tree))
+    slot = f"{ship.home.sow}/local/worktrees/slot-1"
+    facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
+    alike = [each for each in known if facts.items() <= each.items()]
+    found = check_list.last_run(alike, checks, tree=tree)
+    return found if all(each["passed"] for each in found) else []
+
+
+def environment_digest(environment: Mapping[str, str], folder: str) -> str:
+    """The identity of an environment, wherever the checkout is."""
+    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in sorted(environment.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class _Room:
+    """Where commands run, with what environment, and where their output goes."""
+
+    __slots__ = ("cwd", "environment", "iteration", "name", "ship", "slot", "tree")
+
+    def __init__(
+        self,
+        ship: Ship,
+        cwd: str,
+        environment: Mapping[str, str],
+        name: str,
+        iteration: int,
+        tree: str,
+        slot: Slot | None = None,
+    ) -> None:
+        self.ship = ship
+        self.cwd = cwd
+        self.environment = environment
+        self.name = name
+        self.iteration = iteration
+        self.tree = tree
+        self.slot = slot
+
+    def run(self, check: Check) -> Steps[Ran]:
+        """Run one command; one that a person stopped has no result."""
+        ship, about_task = self.ship, is_task_id(self.name)
+        if about_task:
+            ship.step(self.name, f"running {check['command']}"[:120])
+        ran = yield from run_check(
+            check,
+            agreed=ship.agreed,
+            iteration=self.iteration,
+            tree=self.tree,
+            cwd=self.cwd,
+            folder=ship.checks_folder(self.name),
+            environment=self.environment,
+            limits=ship.check_limits(),
+        )
+        if ran.interrupted:
+            raise Interrupted(f"interrupted: `{check['command']}` was not ended", "run the same command again")
+        if about_task:
+            facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
+            ship.tell("check", task=self.name, **facts)
+        return ran
+
+
+def _run_all(ship: Ship, done: ListRun, checks: Sequence[Check], facts: Evidence, room: _Room) -> Steps[None]:
+    """Run every command, with the tracked files restored before each."""
+    try:
+        for number, check in enumerate(checks):
+            if number and room.slot is not None:
+                room.slot.restore()
+            ran = yield from room.run(check)
+            refuse_missing_program(check["command"], ran)
+            done.evidence.append({**ran.evidence, **facts})
             done.tails[check["command"]] = ran.tail
     except Interrupted:
         done.interrupted = True
-    return done
+
+
+def refuse_missing_program(command: str, ran: Ran) -> None:
+    """Raise a question about a command that cannot run on this machine: no worker can change that."""
+    program = "" if ran.evidence["passed"] else missing_program(command, ran.evidence["exit"], ran.tail)
+    if program:
+        raise EnvironmentProblem(
+            f"`{command}` cannot run here (exit {ran.evidence['exit']}): {program} is not there, or cannot be started",
+            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
+        )
+
+
+def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) -> Steps[None]:
+    """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
+    outputs = _outputs(slot, setup)
+    if outputs is None or (fresh and not slot.is_fresh):
+        linked.remove(f"{slot.files}.setup")
+        outputs = None
+    copies = [os.path.normpath(path) for path in setup.copies]
+    # A copied folder can be large, so it stays. Files and links are made again for every list.
+    kept = [path for path in copies if outputs is not None and _is_folder(f"{slot.path}/{path}")]
+    slot.show(commit, spare=[*(outputs or ()), *kept])
+    root = slot.repository.home.root
+    for paths, put in ((setup.links, furnishing.link_in), (setup.copies, furnishing.copy_in)):
+        for path in paths:
+            if slot.has(furnishing.inner_path(root, slot.path, path)):
+                raise furnishing.is_committed(path)
+            put(root, slot.path, path)
+    if outputs is not None:
+        return
+    before = set(slot.untracked())
+    for command in setup.commands:
+        shown = shlex.join(command)
+        ran = yield from room.run({"kind": "dependency", "command": shown})
+        if not ran.evidence["passed"]:
+            raise EnvironmentProblem(
+                f"the setup of the checkout failed: {shown} (exit {ran.evidence['exit']})\n{ran.tail}".strip(),
+                "repair it, or see worktree.setup: sow config edit",
+            )
+    if setup.commands:
+        slot.restore()
+    made = [path for path in slot.untracked() if path not in before]
+    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys([*setup.outputs, *made])]))
+    slot.is_fresh = True
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _outputs(slot: Slot, setup: Setup) -> list[str] | None:
+    """The outputs of the setup that a slot has already; None if it has another one, or lost a part of it."""
+    try:
+        with open(f"{slot.files}.setup", encoding="utf-8", errors="surrogateescape") as file:
+            key, *paths = file.read().split("\0")
+    except FileNotFoundError:
+        return None
+    whole = all(os.path.lexists(f"{slot.path}/{path}") for path in paths)
+    return paths if key == setup.key and whole else None

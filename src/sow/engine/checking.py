@@ -127,8 +127,9 @@ def _ran(check: Check, code: int, seconds: float, text: str, *, iteration: int, 
         "passed": code == command_line.wanted_exit(check.get("expected", "")),
         "seconds": round(seconds, 3),
         "output": hashlib.sha256(text.encode()).hexdigest(),
-        "tree": tree,
         "iteration": iteration,
         "at": clock.now(),
     }
+    if tree:
+        evidence["tree"] = tree
     return Ran(evidence, harmless(text)[-TAIL:])

@@ -102,6 +102,14 @@ def _check(entry: Entry, scene: Scene) -> str:
     return f"check failed ({how}): {entry.text('command')}"
 
 
+def _baseline(entry: Entry, scene: Scene) -> str:
+    if entry.data.get("passed") is not False:
+        return ""
+    if entry.text("problem"):
+        return f"on the base commit: {entry.text('problem')}"
+    return f"on the base commit this check failed already: {entry.text('command')}"
+
+
 def _reviewed(entry: Entry, scene: Scene) -> str:
     by = f" by {entry.text('by')}" if entry.text("by") else ""
     count = entry.count("findings")
@@ -230,6 +238,7 @@ WORDS: dict[str, Words] = {
     "refused": _refused,
     "concern": _concern,
     "check": _check,
+    "baseline": _baseline,
     "reviewed": _reviewed,
     "sent_back": _sent_back,
     "merged": _merged,

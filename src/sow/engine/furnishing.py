@@ -44,10 +44,10 @@ def furnish(place: Place, settings: Mapping[str, Any]) -> list[list[str]]:
     made = settings.get("outputs") or ()
     listed = dict.fromkeys([*furniture(place), *map(os.path.normpath, (*links, *copies, *made))])
     linked.write(f"{place.record}/{LIST}", "".join(f"{path}\0" for path in listed))
-    for path in map(os.path.normpath, links):
-        _link(place, path)
-    for path in map(os.path.normpath, copies):
-        _copy_in(place, path)
+    for path in links:
+        link_in(place.repository.home.root, place.path, path)
+    for path in copies:
+        copy_in(place.repository.home.root, place.path, path)
     if _read(f"{place.record}/{SET_UP}") == _digest(settings):
         return []
     return [list(command) for command in settings.get("setup") or ()]
@@ -79,43 +79,54 @@ def clear(place: Place) -> None:
 
 def _check(place: Place, path: object) -> None:
     """Refuse a path that leads out of the home or the worktree, or to what is ours or is committed."""
+    clean = inner_path(place.repository.home.root, place.path, path)
+    if place.git("ls-files", "-z", "--", f":(literal){clean}", index=place.index):
+        raise is_committed(path)
+
+
+def is_committed(path: object) -> EnvironmentProblem:
+    return EnvironmentProblem(f"worktree: {path!r} is committed: every worktree has it already", MEND)
+
+
+def inner_path(root: str, folder: str, path: object) -> str:
+    """The normal form of a path to link or copy; refuses one that leads out of the home or the worktree."""
     if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
         raise EnvironmentProblem(f"worktree: {path!r} is not a path inside the repository", MEND)
-    clean, root = os.path.normpath(path), place.repository.home.root
+    clean = os.path.normpath(path)
     if clean.split("/")[0] in ("..", ".", *OURS) or ".git" in clean.split("/"):
         raise EnvironmentProblem(f"worktree: {path!r} is not a path that can be linked or copied", MEND)
     if not os.path.lexists(f"{root}/{clean}"):
         raise EnvironmentProblem(f"worktree: there is no {path!r} in {root}", MEND)
     if not is_below(os.path.realpath(f"{root}/{clean}"), [os.path.realpath(root)]):
         raise EnvironmentProblem(f"worktree: {path!r} leads out of {root}", MEND)
-    if is_behind_link(place.path, clean):
+    if is_behind_link(folder, clean):
         raise EnvironmentProblem(f"worktree: {path!r} leads out of the worktree, through a link", MEND)
-    if place.git("ls-files", "-z", "--", f":(literal){clean}", index=place.index):
-        raise EnvironmentProblem(f"worktree: {path!r} is committed: every worktree has it already", MEND)
+    return clean
 
 
-def _link(place: Place, path: str) -> None:
-    target = f"{place.path}/{path}"
+def link_in(root: str, folder: str, path: str) -> None:
+    """Link a path of the home into a folder, unless something is there."""
+    target = f"{folder}/{os.path.normpath(path)}"
     if os.path.lexists(target):  # ours from before, or the worker's own: an install of its own is not undone
         return
     boundary.cross()
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.symlink(f"{place.repository.home.root}/{path}", target)
+        os.symlink(f"{root}/{os.path.normpath(path)}", target)
     except OSError as error:
         raise _problem("link", path, error) from None
 
 
-def _copy_in(place: Place, path: str) -> None:
-    """Copy a file or a folder; it appears whole or not at all."""
-    target, aside = f"{place.path}/{path}", f"{place.path}.copy"
+def copy_in(root: str, folder: str, path: str) -> None:
+    """Copy a file or a folder of the home into a folder, unless something is there; it appears whole or not at all."""
+    target, aside = f"{folder}/{os.path.normpath(path)}", f"{folder}.copy"
     if os.path.lexists(target):
         return
     boundary.cross()
     try:
         _remove_all(aside)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        _copy(f"{place.repository.home.root}/{path}", aside)
+        _copy(f"{root}/{os.path.normpath(path)}", aside)
         os.replace(aside, target)
     except OSError as error:
         raise _problem("copy", path, error) from None

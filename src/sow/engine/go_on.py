@@ -60,8 +60,8 @@ def _asked(folder: RunFolder, history: History | None) -> list[Any]:
 
 def _options(settings: RunSettings, config: Config, asked: list[Any]) -> dict[str, str]:
     """Each option's value, by its name in the settings; one that was asked for goes over what the plan says."""
-    usual: dict[str, Any] = {name: config.setting("run", name) for name in ("max_concurrency", "schedule", "isolation")}
-    usual["retries"] = config.setting("run", "retries")
+    names = ("max_concurrency", "schedule", "isolation", "baseline", "retries")
+    usual: dict[str, Any] = {name: config.setting("run", name) for name in names}
     usual["review"] = "on" if config.setting("review", "enabled") else "off"
     usual["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
     return {name: _word(name, value) for name, value in settings.items() if name in asked or value != usual.get(name)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.engine.check_room import CheckRoom
+from sow.engine.check_list import run_list
 from sow.engine.finishing import Finished, fast_forward
 from sow.engine.refusal import Refused
 from sow.errors import Interrupted
@@ -60,7 +60,7 @@ def integrate(ship: Ship, integration: Integration, *, dry_run: bool = False) ->
             return Integrated(theirs=count, refused=_conflict(integration, tried.conflicts))
         if not dry_run:
             try:
-                command = yield from _first_red(ship, integration, tried.commit, tried.tree)
+                command = yield from _first_red(ship, tried.commit, tried.tree)
             except Interrupted as cut:
                 return Integrated(theirs=count, refused=Refused(cut.message, "'sow integrate' begins it again"))
             if command:
@@ -117,14 +117,10 @@ def checks_of(ship: Ship) -> dict[str, Check]:
     return checks
 
 
-def _first_red(ship: Ship, integration: Integration, commit: str, tree: str) -> Steps[str]:
+def _first_red(ship: Ship, commit: str, tree: str) -> Steps[str]:
     """Run the tests of every completed task on a merged commit; returns the first command that failed."""
     checks = checks_of(ship)
-    room = CheckRoom(ship, integration, "integration")
-    if checks:
-        yield from room.show(commit)
-    for check in checks.values():
-        ran = yield from room.run(check, tree)
-        if not ran.evidence["passed"]:
-            return check["command"]
-    return ""
+    done = yield from run_list(ship, list(checks.values()), commit=commit, tree=tree, iteration=1, name="integration")
+    if done.interrupted:
+        raise Interrupted("interrupted: the checks were not ended", "run the same command again")
+    return next((each["command"] for each in done.evidence if not each["passed"]), "")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import shlex
 import time
 
+from sow.domain import check_list
 from sow.domain import stage as stages
 from sow.domain import task as rules
 from sow.engine import asked, doubts, outside_imports, standing_answer, work_turn
+from sow.engine.check_list import run_list
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
@@ -231,19 +233,25 @@ class TaskJob:
         self.ship.tell("collected", task=self.id, iteration=task["iteration"], **facts)
 
     def _check(self, task: Task) -> Steps[Ended | None]:
-        """Run what was not run yet on the collected tree, all of it, so that the worker hears of everything at once."""
-        isolated = self.ship.isolation is not None
-        tree = task["work"]["tree"] if isolated and "work" in task else ""
-        missing = stages.missing_checks(task, isolated=isolated)
-        for check in missing:
-            ran = yield from self.run_check(check, self.ship.folder_of(self.id), tree)
-            if ran.interrupted:
-                return Ended("stopped")
-            if not ran.evidence["passed"]:  # before the evidence: a check that has some is not run again
-                run_acts.keep_output(self.ship.checks_folder(self.id), check["command"], ran.tail)
-            if check is missing[-1]:
-                doubts.about_tests(self, run_acts.look(self.desk, self.project), [ran.evidence])
-            run_acts.add_evidence(self.desk, self.project, [ran.evidence])
+        """Run the whole list on the collected commit, so that the worker hears of everything at once."""
+        checks = check_list.of_task(task)
+        yield from self.ship.baselines.wait_for(self.ship, checks)
+        work = task["work"] if self.ship.isolation is not None else None
+        done = yield from run_list(
+            self.ship,
+            checks,
+            commit=work["commit"] if work else "",
+            tree=work["tree"] if work else "",
+            iteration=task["iteration"],
+            name=self.id,
+        )
+        if done.interrupted:
+            return Ended("stopped")
+        for each in done.evidence:
+            if not each["passed"]:  # before the evidence: a list that has some is not run again
+                run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
+        doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)
+        run_acts.add_evidence(self.desk, self.project, done.evidence)
         outside_imports.note(self.ship, self.desk, self.project)
         return None
 

@@ -36,6 +36,7 @@ class Loop:
     is_workflow = False
     __slots__ = (
         "asked",
+        "background",
         "begun",
         "board",
         "breaker",
@@ -60,6 +61,7 @@ class Loop:
         self.asked: dict[tuple[str, int | str], None] = {}  # and no answer told of, earlier calls included
         self.said = ""
         self.running: dict[str, Steps[Ended]] = {}
+        self.background: Steps[None] | None = None  # work that is nobody's task and does not keep the run open
         run = ship.folder.run
         self.breaker = Breaker(**run["breaker"]) if "breaker" in run else Breaker()
         self.budget: Budget = budget_of(ship, desks)
@@ -125,7 +127,7 @@ class Loop:
                     self.interrupts += bool(interrupts.take())
                     self.ship.stopping = bool(self.interrupts)
                     self._guard()
-                    moved = self._step() + self._start()
+                    moved = self._step() + self._start() + self._step_background()
                     self._settle()
                     self._look_around()
                     self.tick(time.monotonic())
@@ -137,7 +139,7 @@ class Loop:
                 self.ship.tell("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
                 return self._code() or WAITS
             finally:  # an error of ours: no child outlives us
-                for steps in self.running.values():
+                for steps in (*self.running.values(), *filter(None, [self.background])):
                     steps.close()
 
     def _guard(self) -> None:
@@ -220,6 +222,18 @@ class Loop:
     def _step(self) -> int:
         """One step of every job; returns how many ended, or wait for the others' next one only."""
         return sum(self._advance(ident) for ident in list(self.running))
+
+    def _step_background(self) -> bool:
+        """One step of the work in the background; returns whether it waits only for the next step of the others."""
+        if self.background is None:
+            return False
+        if self.interrupts:
+            self.background.close()
+        try:
+            return bool(next(self.background))
+        except StopIteration:
+            self.background = None
+            return False
 
     def _advance(self, ident: str, *, first: bool = False) -> bool:
         steps = self.running[ident]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from sow.domain import check_list
 from sow.domain.stage import missing_checks
-from sow.engine.setup_plan import reader_of, setup_of
+from sow.engine.check_list import reusable, run_list
 from sow.store import run_acts
 from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sow.domain.shapes import Check, Evidence, Task
+    from sow.domain.shapes import Evidence, Task
     from sow.engine.job import TaskJob
     from sow.engine.merging import Integration, Merge
     from sow.engine.steps import Steps
@@ -37,10 +36,9 @@ def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
 
 def _check_there(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     """After a crash between the merge and what was to be written down about it."""
-    wanted = missing_checks(task, at_merge=True)
-    if wanted:
+    if missing_checks(task, at_merge=True):
         head = integration.head
-        yield from _run(job, wanted, (yield from _folder(job, integration, head)), integration.repository.tree_of(head))
+        yield from _run(job, task, head, integration.repository.tree_of(head))
 
 
 def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
@@ -49,50 +47,40 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
     if tried.conflicts:
         _conflict(job, task, tried, integration.branch)
         return
-    passed = yield from _check(job, task, tried, integration)
+    passed = yield from _check(job, task, tried)
     if passed:
         integration.advance(tried.commit, head)
         job.ship.tell("merged", task=job.id, iteration=task["iteration"], commit=tried.commit)
 
 
-def _check(job: TaskJob, task: Task, tried: Merge, integration: Integration) -> Steps[bool]:
-    """Run the task's checks on the merged tree; what passed on an equal tree already is not run again."""
-    known = {each["command"]: each for each in task.get("evidence", ()) if _holds(each, tried.tree)}
-    here: list[Evidence] = [{**each, "kind": "merge", "iteration": task["iteration"]} for each in known.values()]
-    if here:
+def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
+    """Run the task's list on the merged tree, unless the whole list passed on an equal tree already."""
+    known = reusable(job.ship, task.get("evidence", ()), check_list.of_task(task), tried.tree)
+    if known:
+        here: list[Evidence] = [{**each, "kind": "merge", "iteration": task["iteration"]} for each in known]
         run_acts.add_evidence(job.desk, job.project, here)
-    wanted = [each for each in task.get("checks", ()) if each["kind"] != "dependency" and each["command"] not in known]
-    if not wanted:
         return True
-    folder = yield from _folder(job, integration, tried.commit)
-    return (yield from _run(job, wanted, folder, tried.tree))
+    return (yield from _run(job, task, tried.commit, tried.tree))
 
 
-def _holds(evidence: Evidence, tree: str) -> bool:
-    return evidence["passed"] and evidence.get("tree") == tree and evidence["kind"] != "dependency"
-
-
-def _folder(job: TaskJob, integration: Integration, commit: str) -> Steps[str]:
-    """The integration worktree on a commit, with what the user wants in every worktree."""
-    folder = integration.show(commit)
-    setup = setup_of(job.ship, reader_of(folder))
-    wanted = setup.furniture()
-    yield from job.set_up(setup, integration.furnish(wanted), folder)
-    integration.furnished(wanted)
-    return folder
-
-
-def _run(job: TaskJob, checks: Sequence[Check], folder: str, tree: str) -> Steps[bool]:
-    passed = True
-    for check in checks:
-        ran = yield from job.run_check({**check, "kind": "merge"}, folder, tree)
-        if ran.interrupted:
-            return False
-        if not ran.evidence["passed"]:
-            run_acts.keep_output(job.ship.checks_folder(job.id), check["command"], ran.tail)
-            passed = False
-        run_acts.add_evidence(job.desk, job.project, [ran.evidence])
-    return passed
+def _run(job: TaskJob, task: Task, commit: str, tree: str) -> Steps[bool]:
+    done = yield from run_list(
+        job.ship,
+        check_list.of_task(task),
+        commit=commit,
+        tree=tree,
+        iteration=task["iteration"],
+        name=job.id,
+        kind="merge",
+    )
+    if done.interrupted:
+        return False
+    for each in done.evidence:
+        if not each["passed"]:
+            run_acts.keep_output(job.ship.checks_folder(job.id), each["command"], done.tails[each["command"]])
+    if done.evidence:
+        run_acts.add_evidence(job.desk, job.project, done.evidence)
+    return done.passed
 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:

@@ -10,6 +10,7 @@ from sow.engine.place import Place
 from sow.engine.refusal import Refused
 from sow.engine.repository import Repository
 from sow.engine.salvage import BRANCH, HEADS, INTEGRATION, INTEGRATIONS, JUDGE, PIN, TASKS, Kept, kept_refs, parts_of
+from sow.engine.slots import remove_free
 from sow.engine.worktrees import Worktrees
 from sow.store.disk import list_folder
 from sow.system import clock
@@ -49,6 +50,7 @@ def prune(
         pruning.pins()
         pruning.branches()
         pruning.run_worktrees()
+        pruning.slots()
     return pruning.done
 
 
@@ -90,6 +92,12 @@ class _Pruning:
             if run != name and gone:
                 integration = Integration(self.repository.home, run, repository=self.repository)
                 self._tell(name, None if self.dry_run else integration.remove())
+
+    def slots(self) -> None:
+        """Remove the checkouts in which checks ran, unless a process uses them."""
+        gone, held = remove_free(self.repository, dry_run=self.dry_run)
+        self.done.dropped += gone
+        self.done.kept |= dict.fromkeys(held, "a check runs there")
 
     def task_worktrees(self) -> None:
         """Remove the worktrees of ended tasks and of their judges."""

@@ -41,6 +41,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
     remarks += more
     rows = report_tasks.rows(run, history, states, turns, live=live)
     known = _run(folder, history, live=live)
+    remarks += _about_checks(run, states)
     return {
         "run": known,
         "counts": counts(rows),
@@ -54,6 +55,18 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
         "remarks": remarks,
         "next": _next(folder, standpoint, history, known, rows) if GONE not in remarks else [],
     }
+
+
+def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
+    """Which check lists failed before any work was done, and whether results belong to no commit."""
+    red = [each for each in run.get("baselines", ()) if not each["passed"]]
+    said = [f"on the base commit this check failed already: {each.get('command', '')}" for each in red]
+    evidence = [
+        each for task in states.values() for each in task.get("evidence", ()) if each["at"] >= run["started_at"]
+    ]
+    if any(each.get("scope") == "folder" for each in evidence):
+        said.append("checks ran in the shared folder (--isolation none): their results belong to no commit")
+    return said
 
 
 def _question(asked: Document, states: dict[str, Document]) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.domain import graph
 from sow.domain.decide import STANDINGS, Board, Job
 from sow.domain.forecast import Forecast
+from sow.domain.task import ENDED_STATUSES as ENDED
 from sow.engine.home_guard import HomeGuard
 from sow.engine.job import TaskJob
 from sow.engine.loop import Loop
@@ -42,6 +43,7 @@ class PlanLoop(Loop):
         self.plans = PlanWatch(ship.home, ship.folder.run["plans"])
         self.logged: dict[str, int] = {}  # the entries in a task's log when its job began
         super().__init__(ship, [desk for desk, _ in found], tick=tick)
+        self.background = ship.baselines.ahead(ship, [task for _, task in found if task["status"] not in ENDED])
 
     def make_board(self) -> Board:
         return _board(self.ship, list(self.tasks.values()), (self.budget, self.breaker))

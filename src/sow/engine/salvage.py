@@ -8,6 +8,7 @@ from sow.domain.ids import is_task_id
 from sow.engine.pins import KEEP
 from sow.engine.place import Place
 from sow.engine.repository import Repository
+from sow.engine.slots import is_slot
 from sow.errors import SowError
 from sow.store.disk import list_folder
 
@@ -78,6 +79,8 @@ def kept_refs(repository: Repository) -> list[Kept]:
 def _worktrees(repository: Repository) -> list[Kept]:
     found = []
     for name in list_folder(f"{repository.home.sow}/local/worktrees"):
+        if is_slot(name):  # it holds no work
+            continue
         place = Place(repository, name)
         head = place.head() if os.path.isdir(place.path) else ""
         if head:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 from sow.domain.task import DEFAULT_AGENT
+from sow.engine.baseline import Baselines
 from sow.engine.consent import agreed_in
 from sow.engine.crew import Crew
 from sow.engine.setup_plan import Setups
+from sow.engine.slots import Slots
 from sow.store import git_watch
 from sow.store.run_acts import RUNNER as RUNNER
 from sow.store.seen import Seen
@@ -83,12 +85,17 @@ class Isolation:
         return self.integration.repository.git(*words).strip()
 
 
+def _slots(isolation: Isolation, config: Config) -> Slots:
+    return Slots(isolation.integration.repository, int(config.setting("checks", "parallel")))
+
+
 class Ship:
     """One run: everything but the loop."""
 
     __slots__ = (
         "agents",
         "agreed",
+        "baselines",
         "begun",
         "busy",
         "config",
@@ -102,6 +109,7 @@ class Ship:
         "seen",
         "settings",
         "setups",
+        "slots",
         "stop_new",
         "stopping",
     )
@@ -128,9 +136,11 @@ class Ship:
         self.settings: RunSettings = folder.run["settings"]
         self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))
         self.isolation = isolation  # none where all tasks share one folder
+        self.slots = None if isolation is None else _slots(isolation, config)
         self.listeners = listeners
         self.judges = config.setting("review", "agents") if judges is None else judges
         self.queue = Queue()
+        self.baselines = Baselines()
         self.busy: dict[str, int] = {}  # turns of each executor
         self.seen = Seen(home, is_shared=True)
         self.begun = time.monotonic()

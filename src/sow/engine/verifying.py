@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sow.engine.check_room import CheckRoom
+from sow.domain import check_list
+from sow.engine.check_list import run_list
+from sow.errors import Interrupted
 from sow.store import desk as desks
 from sow.store import project as projects
 
@@ -62,22 +64,33 @@ def check_of(repeated: Repeated) -> Check:
 def repeat(
     ship: Ship, integration: Integration, entries: Sequence[Repeated], tell: Callable[[Repeated], None]
 ) -> Steps[None]:
-    """Run every command again on its tree; the worktree stands on the run's head afterwards."""
-    room = CheckRoom(ship, integration, "verify")
-    shown = ""
+    """Run every command again on its tree, after the commands of its list that came before it."""
+    repository = integration.repository
     for each in entries:
         tree = each.evidence.get("tree", "")
         each.reason = unrepeatable(integration, each)
         if not each.reason:
-            if tree != shown:
-                repository = integration.repository
-                yield from room.show(repository.commit_tree(tree, [integration.head], "To be verified"))
-                shown = tree
-            ran = yield from room.run(check_of(each), tree, each.evidence["iteration"])
-            each.exit, each.passed = ran.evidence["exit"], ran.evidence["passed"]
+            commit = repository.commit_tree(tree, [integration.head], "To be verified")
+            done = yield from run_list(
+                ship, _up_to(each), commit=commit, tree=tree, iteration=each.evidence["iteration"], name="verify"
+            )
+            if done.interrupted:
+                raise Interrupted("interrupted: the evidence was not repeated", "run the same command again")
+            last = done.evidence[-1]
+            each.exit, each.passed = last["exit"], last["passed"]
         tell(each)
-    if shown:
-        yield from room.show(integration.head)
+
+
+def _up_to(repeated: Repeated) -> list[Check]:
+    """The list of a command, up to the command: it can need what an earlier one builds."""
+    wanted = check_of(repeated)
+    found: list[Check] = []
+    if repeated.evidence["kind"] != "dependency":
+        for check in check_list.of_task(repeated.task):
+            if check["command"] == wanted["command"]:
+                return [*found, wanted]
+            found.append(check)
+    return [wanted]
 
 
 def unrepeatable(integration: Integration, entry: Repeated) -> str:

@@ -31,7 +31,7 @@ def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
     sow, project = literal(home.sow), literal(home.project)
     files = [f"{sow}/config.yaml", f"{sow}/.gitignore", f"{project}/state.yaml", f"{project}/log.md"]
     folders = [f"{sow}/sinks", f"{sow}/repos", f"{project}/context", *(f"{sow}/local/{each}" for each in LOCAL)]
-    folders += [f"{sow}/local/worktrees/{each}" for each in (*other_ids(desk.id), "integration-*")]
+    folders += [f"{sow}/local/worktrees/{each}" for each in (*other_ids(desk.id), "integration-*", "slot-*")]
     folders += [f"{project}/phases/{each}" for each in phases if each != desk.phase]
     folders += [f"{project}/phases/{desk.phase}/tasks/{each}" for each in other_ids(desk.id)]
     folders += [*_copies(home), literal(f"{home.root}/orchestration")]

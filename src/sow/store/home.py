@@ -140,6 +140,10 @@ class Home:
         """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
         return Claim(self._beside_git(self.checkout.git, "claims"), name, purpose=purpose)
 
+    def slots(self) -> str:
+        """The folder of the locks and indexes of the checkouts in which checks run."""
+        return self._beside_git(self.checkout.git, "slots")
+
     def _beside_git(self, place: str, name: str) -> str:
         """A folder of ours in a git folder, made when it is missing; nothing in it has to outlive the machine."""
         ours = f"{place}/sow"

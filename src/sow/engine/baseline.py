@@ -1,0 +1,86 @@
+"""Runs each check list once on the base commit of a run, before any result of that list is judged."""
+
+from __future__ import annotations
+
+from sow.domain import check_list
+from sow.engine.check_list import run_list
+from sow.errors import SowError
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sow.domain.shapes import Baseline, Check, Task
+    from sow.engine.check_list import ListRun
+    from sow.engine.ship import Ship
+    from sow.engine.steps import Steps
+
+NAME = "baseline"  # of the folder that keeps the output
+
+
+class Baselines:
+    """Which lists run now on the base commit, and which of them this machine cannot run."""
+
+    __slots__ = ("problems", "running")
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+        self.problems: dict[str, SowError] = {}
+
+    def ahead(self, ship: Ship, tasks: Iterable[Task]) -> Steps[None]:
+        """Run the lists of some tasks on the base commit while workers are busy; problems wait for their tasks."""
+        for digest, (checks, _) in check_list.distinct(tasks).items():
+            if not self._is_wanted(ship, digest) or digest in self.running:
+                continue
+            try:
+                yield from self._run(ship, checks, digest)
+            except SowError as problem:
+                self.problems[digest] = problem
+                ship.tell("baseline", list=digest, passed=False, problem=problem.message)
+
+    def wait_for(self, ship: Ship, checks: Sequence[Check]) -> Steps[None]:
+        """Wait until a list has its result on the base commit; raises what this machine lacks for it."""
+        digest = check_list.digest(checks)
+        if not checks or not self._is_wanted(ship, digest):
+            return
+        while digest in self.running:
+            if (yield):
+                return
+        problem = self.problems.pop(digest, None)  # after the answer the list is tried again
+        if problem is not None:
+            raise problem
+        if self._is_wanted(ship, digest):
+            yield from self._run(ship, checks, digest)
+
+    def _is_wanted(self, ship: Ship, digest: str) -> bool:
+        if ship.isolation is None or ship.settings.get("baseline", "on") == "off":
+            return False
+        return all(each["list"] != digest for each in ship.folder.run.get("baselines", ()))
+
+    def _run(self, ship: Ship, checks: Sequence[Check], digest: str) -> Steps[None]:
+        if ship.isolation is None:
+            return
+        self.running.add(digest)
+        try:
+            base = ship.isolation.integration.base
+            tree = ship.isolation.integration.repository.tree_of(base)
+            done = yield from run_list(ship, checks, commit=base, tree=tree, iteration=1, name=NAME)
+        finally:
+            self.running.discard(digest)
+        if not done.interrupted:
+            _write(ship, digest, tree, done)
+
+
+def _write(ship: Ship, digest: str, tree: str, done: ListRun) -> None:
+    entry: Baseline = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now()}
+    red = next((each for each in done.evidence if not each["passed"]), None)
+    if red is not None:
+        entry["command"], entry["exit"] = red["command"], red["exit"]
+    counted = [each["tests"] for each in done.evidence if "tests" in each]
+    if counted:
+        entry["tests"] = {"ran": sum(each["ran"] for each in counted)}
+    run = ship.folder.run
+    run["baselines"] = [*run.get("baselines", []), entry]
+    ship.folder.save()
+    ship.tell("baseline", **entry)

@@ -1,0 +1,452 @@
+"""One clean checkout in which check lists run: `.sow/local/worktrees/slot-<n>`, reused from list to list.
+
+Only what we know ourselves decides which files are restored. After writing a file we remember its inode, change time
+and size; a process cannot set the change time, so a file that was rewritten with an equal size and modification time
+is still found. A new process knows nothing and compares the content of every file once. Git's record of the checkout
+is rewritten for every list, and the index that our git calls use is ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+
+from sow.engine.permissions import loosen
+from sow.engine.place import OPTIONS, EnvironmentProblem, Place, advice
+from sow.engine.repository import STATE, is_below
+from sow.engine.standing import stand
+from sow.store.disk import failure
+from sow.store.lock import open_lock, try_lock
+from sow.system import boundary, git, linked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from sow.engine.repository import Repository
+
+    Signature = tuple[int, int, int]
+
+PREFIX = "slot-"
+SUBMODULE = "160000"
+PLAIN = "100644"
+EXECUTABLE = "100755"
+# Git's own small files of a linked worktree. Everything else in the record is removed before a list runs.
+RECORD = ("HEAD", "commondir", "gitdir", "index", "locked")
+CACHES = ("__pycache__",)
+ATTRIBUTES = ".gitattributes"
+TICK = 0.001
+
+
+class Slot:
+    """One checkout, held by one process while a list runs in it."""
+
+    __slots__ = (
+        "_attributes",
+        "_commit",
+        "_folders",
+        "_has_state",
+        "_index_commit",
+        "_index_digest",
+        "_known",
+        "_tree",
+        "_wanted",
+        "descriptor",
+        "files",
+        "is_fresh",
+        "name",
+        "path",
+        "repository",
+    )
+
+    def __init__(self, repository: Repository, number: int) -> None:
+        self.repository = repository
+        self.name = f"{PREFIX}{number}"
+        self.path = f"{repository.home.folder('local', 'worktrees')}/{self.name}"
+        self.files = f"{repository.home.slots()}/{self.name}"  # our own files about it begin with this path
+        self.descriptor = -1  # of its lock, while we hold it
+        self.is_fresh = False  # its setup was built by us, and no other list has run in it since
+        self._commit = ""
+        self._tree = ""
+        self._wanted: dict[str, dict[str, str]] = {"": {}}  # folder: name: mode and object
+        self._known: dict[str, dict[str, Signature]] = {}  # folder: name: of a file that has the wanted content
+        self._folders: set[str] = set()
+        self._has_state = False
+        self._attributes = ""  # the attribute files of the tree
+        self._index_digest = ""  # of our index as we left it, and the commit that it is of
+        self._index_commit = ""
+
+    def try_hold(self) -> bool:
+        """Take the slot if no process has it; a process that dies gives it back."""
+        path = f"{self.files}.lock"
+        boundary.cross(f"lock {path}")
+        descriptor = open_lock(path, os.O_RDWR | os.O_CREAT)
+        if not try_lock(descriptor, path):
+            os.close(descriptor)
+            return False
+        self.descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Give the slot back."""
+        os.close(self.descriptor)
+        self.descriptor = -1
+
+    def show(self, commit: str, *, spare: Collection[str] = ()) -> None:
+        """Give the folder exactly the files of a commit, and keep of everything else only the paths to spare."""
+        record = self._stand(commit)
+        self._want(commit)
+        self._put(record, frozenset(spare), clean=True)
+
+    def restore(self) -> None:
+        """Restore the tracked files after a command; what it built beside them stays."""
+        self._put(self._stand(self._commit), frozenset(), clean=False)
+
+    def _put(self, record: str, spare: frozenset[str], *, clean: bool) -> None:
+        try:
+            self._fill(record, self._survey(spare, clean=clean))
+        except OSError as error:
+            raise failure("fill", error.filename or self.path, error) from None
+
+    def untracked(self) -> list[str]:
+        """The topmost paths in the folder that the commit does not have; caches of compiled files are left out."""
+        found = []
+        for folder in sorted(self._folders):
+            try:
+                with os.scandir(self._absolute(folder)) as entries:
+                    names = [entry.name for entry in entries]
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            paths = (_join(folder, name) for name in names if name not in self._wanted.get(folder, ()))
+            found += [path for path in paths if path not in self._folders and path != ".git"]
+        return [path for path in found if os.path.basename(path) not in CACHES]
+
+    def has(self, path: str) -> bool:
+        """Whether the commit has a file at a path, or files below it."""
+        folder, name = os.path.split(path)
+        return path in self._folders or name in self._wanted.get(folder, ())
+
+    def remove(self) -> None:
+        """Remove the checkout and what we know about it."""
+        place = Place(self.repository, self.name)
+        with self.repository.held():
+            if place.record:
+                self.repository.attempt(["worktree", "remove", "--force", "--force", "--", self.path])
+            self._remove(self.path)
+            self._remove(linked.record_of(self.repository.home.checkout.common, self.path))
+        for ending in ("index", "setup"):
+            linked.remove(f"{self.files}.{ending}")
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known, self._commit, self._tree, self._attributes = {}, "", "", ""
+        self._wanted = {"": {}}
+
+    def _stand(self, commit: str) -> str:
+        """Make folder and record point to each other, with nothing in the record but what we wrote."""
+        common = self.repository.home.checkout.common
+        record = linked.record_of(common, self.path)
+        if not record or not linked.is_whole(record, self.path):
+            # A link, or files that git does not know, are not ours: the checkout is made again.
+            self._remove(f"{self.path}/.git" if record and not os.path.islink(self.path) else self.path)
+            with self.repository.held():
+                place = Place(self.repository, self.name)
+                stand(place, "", commit)
+                record = place.record
+        origin = linked.line(f"{record}/commondir")
+        if os.path.realpath(os.path.join(record, origin)) != os.path.realpath(common):
+            linked.write(f"{record}/commondir", f"{os.path.relpath(os.path.realpath(common), record)}\n")
+        for name in os.listdir(record):
+            if name not in RECORD:
+                self._remove(f"{record}/{name}")
+        if linked.line(f"{record}/HEAD") != commit:
+            linked.write(f"{record}/HEAD", f"{commit}\n")
+        return record
+
+    def _want(self, commit: str) -> None:
+        """Learn which files the commit has; what we know about a file that differs is forgotten."""
+        if commit == self._commit:
+            return
+        tree, before = self.repository.tree_of(commit), self._tree
+        self._commit = self._tree = ""  # if a step fails, the next list learns everything again
+        done = self._attempt(["diff-tree", "-r", "-z", "--no-renames", before, tree]) if before else None
+        if done is not None and not done.code:
+            changes = _changed(done.out)
+        else:
+            changes = _listed(self._git("ls-tree", "-r", "-z", "--full-tree", tree))
+            self._wanted, self._known, self._has_state = {"": {}}, {}, False
+        for path, entry in changes:
+            if is_below(path, STATE):
+                self._has_state = True
+                self._index_digest = ""
+                continue
+            folder, name = os.path.split(path)
+            names = self._wanted.setdefault(folder, {})
+            self._known.get(folder, {}).pop(name, None)
+            if entry:
+                names[name] = entry
+            else:
+                names.pop(name, None)
+        self._wanted = {folder: names for folder, names in self._wanted.items() if names or not folder}
+        self._folders = {""} | {above for folder in self._wanted for above in _above(folder)}
+        found = sorted((folder, names[ATTRIBUTES]) for folder, names in self._wanted.items() if ATTRIBUTES in names)
+        attributes = "\n".join(map("/".join, found))
+        if attributes != self._attributes:  # the same object can become another file
+            self._known = {}
+        self._attributes = attributes
+        if not self._known and not attributes:
+            self._compare()
+        self._commit, self._tree = commit, tree
+
+    def _compare(self) -> None:
+        """Learn by their content which files in the folder are right; used once in a process."""
+        signatures: dict[str, Signature] = {}
+        for folder, names in self._wanted.items():
+            if any(not _is_real_folder(f"{self.path}/{each}") for each in _above(folder)):
+                continue
+            with os.scandir(self._absolute(folder)) as entries:
+                facts = {entry.name: entry.stat(follow_symlinks=False) for entry in entries if entry.name in names}
+            for name, found in facts.items():
+                mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else PLAIN
+                if stat.S_ISREG(found.st_mode) and names[name].startswith(mode) and "\n" not in folder + name:
+                    signatures[_join(folder, name)] = _signature(found)
+        if not signatures:
+            return
+        words = ["hash-object", "--no-filters", "--stdin-paths"]
+        done = self._attempt(words, input="".join(f"{path}\n" for path in signatures))
+        for path, oid in zip(signatures, done.out.split(), strict=False):
+            folder, name = os.path.split(path)
+            if self._wanted[folder][name].endswith(f" {oid}"):
+                self._known.setdefault(folder, {})[name] = signatures[path]
+
+    def _survey(self, spare: frozenset[str], *, clean: bool) -> list[str]:
+        """Remove what must not be there, and return the tracked paths that have to be written."""
+        above_spared = {above for path in spare for above in _above(os.path.dirname(path))}
+        missing: list[str] = []
+        visited: set[str] = set()
+        stack = [("", clean)]
+        while stack:
+            folder, cleans = stack.pop()
+            visited.add(folder)
+            names, known = self._wanted.get(folder, {}), self._known.setdefault(folder, {})
+            right = set()
+            for entry in self._entries(folder):
+                name = entry.name
+                wanted = names.get(name)
+                if wanted is not None:
+                    if wanted.startswith(SUBMODULE):
+                        is_right = self._is_empty(entry, cleans=cleans)
+                    else:
+                        is_right = known.get(name) == _signature(entry.stat(follow_symlinks=False))
+                    if is_right:
+                        right.add(name)
+                    else:
+                        self._remove(entry.path)
+                    continue
+                path = f"{folder}/{name}" if folder else name
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if path in spare:
+                    if path in self._folders:
+                        stack.append((path, False))
+                elif is_folder and (path in self._folders or (cleans and path in above_spared)):
+                    stack.append((path, cleans))
+                elif path != ".git" and (cleans or path in self._folders):
+                    self._remove(entry.path)
+            missing += [_join(folder, name) for name in names if name not in right]
+        for folder in self._folders - visited:
+            missing += [_join(folder, name) for name in self._wanted.get(folder, ())]
+        return missing
+
+    def _is_empty(self, entry: os.DirEntry[str], *, cleans: bool) -> bool:
+        """Whether a submodule's place is an empty folder; before a list it is emptied."""
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        if cleans:
+            for name in os.listdir(entry.path):
+                self._remove(f"{entry.path}/{name}")
+        return True
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self._absolute(folder)) as entries:
+                return list(entries)
+        except PermissionError:
+            self._permit(self._absolute(folder))
+            with os.scandir(self._absolute(folder)) as entries:
+                return list(entries)
+
+    def _fill(self, record: str, missing: Sequence[str]) -> None:
+        """Write these files from the commit, and give git in the folder an index that fits."""
+        own = f"{self.files}.index"
+        if missing or not self._is_ours(own) or self._index_commit != self._commit:
+            part = self._new_index()
+            self._write_files(part, missing)
+            boundary.cross(f"replace {own}")
+            os.replace(part, own)
+            self._index_digest, self._index_commit = _digest(own), self._commit
+        if not self._is_ours(f"{record}/index"):
+            linked.remove(f"{record}/index.lock")
+            linked.copy(own, f"{record}/index")
+        self._learn(missing)
+
+    def _is_ours(self, index: str) -> bool:
+        """Whether an index is still as this process wrote it."""
+        return bool(self._index_digest) and _digest(index) == self._index_digest
+
+    def _new_index(self) -> str:
+        """Make an index of the commit that has git's facts about the files that stay."""
+        part, own = f"{self.files}.part", f"{self.files}.index"
+        for left in (part, f"{part}.lock"):
+            linked.remove(left)
+        if self._is_ours(own):
+            linked.copy(own, part)
+            self._git("read-tree", "-m", self._commit, index=part)
+            return part
+        self._git("read-tree", self._commit, index=part)
+        if self._has_state:
+            listed = self._git("ls-files", "-z", "--", *STATE, index=part)
+            self._git("update-index", "-z", "--skip-worktree", "--stdin", index=part, input=listed)
+        if any(self._known.values()):
+            self._attempt(["update-index", "-q", "--refresh"], index=part)
+        return part
+
+    def _write_files(self, index: str, missing: Sequence[str]) -> None:
+        if not missing:
+            return
+        total = sum(map(len, self._wanted.values()))
+        some = len(missing) < total or self._has_state
+        words = ["checkout-index", "--force", "--index", "--quiet", *(["-z", "--stdin"] if some else ["--all"])]
+        names = "".join(f"{path}\0" for path in missing) if some else ""
+        done = self._attempt(words, index=index, input=names)
+        if done.code:
+            self._permit(self.path)
+            done = self._attempt(words, index=index, input=names)
+        if done.code:
+            raise EnvironmentProblem(f"cannot fill the checkout {self.name}: {done.words}", advice(done.words))
+
+    def _learn(self, written: Iterable[str]) -> None:
+        """Remember the files that we wrote, and wait until a later change must get a later change time."""
+        newest = 0
+        for path in written:
+            folder, name = os.path.split(path)
+            try:
+                facts = os.lstat(f"{self.path}/{path}")
+            except OSError as error:
+                raise failure("read", f"{self.path}/{path}", error) from None
+            if not stat.S_ISDIR(facts.st_mode):
+                self._known.setdefault(folder, {})[name] = _signature(facts)
+                newest = max(newest, facts.st_ctime_ns)
+        pointer = f"{self.path}/.git"
+        while newest:
+            boundary.cross(f"touch {pointer}")
+            os.utime(pointer)
+            if os.lstat(pointer).st_ctime_ns > newest:
+                return
+            time.sleep(TICK)
+
+    def _remove(self, path: str) -> None:
+        """Remove a file, link or folder; nothing behind a link is touched."""
+        if not path or not os.path.lexists(path):
+            return
+        try:
+            _delete(path)
+        except PermissionError:
+            boundary.cross(f"permit {path}")
+            os.chmod(os.path.dirname(path), 0o700)
+            if _is_real_folder(path):
+                self._permit(path)
+            try:
+                _delete(path)
+            except OSError as error:
+                raise failure("remove", path, error) from None
+        except OSError as error:
+            raise failure("remove", path, error) from None
+
+    def _permit(self, folder: str) -> None:
+        """Take back the permissions that a command removed."""
+        boundary.cross(f"permit {folder}")
+        os.chmod(folder, 0o700)
+        loosen(folder)
+
+    def _absolute(self, folder: str) -> str:
+        return f"{self.path}/{folder}" if folder else self.path
+
+    def _attempt(self, words: Sequence[str], *, index: str = "", input: str = "") -> git.Done:
+        """Run one git command in the folder; if we are killed, git holds the slot until it has ended."""
+        options = [*OPTIONS, f"--git-dir={self.repository.home.checkout.common}", f"--work-tree={self.path}"]
+        return git.attempt(
+            words, cwd=self.path, options=options, index=index, input=input, timeout=git.LONG, hold=self.descriptor
+        )
+
+    def _git(self, *words: str, index: str = "", input: str = "") -> str:
+        done = self._attempt(words, index=index, input=input)
+        if done.code:
+            raise git.failure(words, done)
+        return done.out
+
+
+def _signature(facts: os.stat_result) -> Signature:
+    return (facts.st_ino, facts.st_ctime_ns, facts.st_size)
+
+
+def _listed(text: str) -> list[tuple[str, str]]:
+    """Each path of `git ls-tree -r -z`, with its mode and object."""
+    found = []
+    for line in text.split("\0"):
+        facts, _, path = line.partition("\t")
+        if path:
+            mode, _, oid = facts.split(" ")
+            found.append((path, f"{mode} {oid}"))
+    return found
+
+
+def _changed(text: str) -> list[tuple[str, str]]:
+    """Each path of `git diff-tree -r -z`, with its new mode and object; both are empty for a path that is gone."""
+    words = text.split("\0")
+    found = []
+    for facts, path in zip(words[::2], words[1::2], strict=False):
+        _, mode, _, oid, status = facts.split(" ")
+        found.append((path, "" if status == "D" else f"{mode} {oid}"))
+    return found
+
+
+def _above(folder: str) -> list[str]:
+    """A folder, and every folder above it but the root."""
+    parts = folder.split("/") if folder else []
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _is_real_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _delete(path: str) -> None:
+    boundary.cross(f"remove {path}")
+    if not _is_real_folder(path):
+        os.unlink(path)
+        return
+    for folder, folders, names in os.walk(path, topdown=False, onerror=_refuse):
+        for name in names:
+            os.unlink(f"{folder}/{name}")
+        for name in folders:
+            inner = f"{folder}/{name}"
+            (os.unlink if os.path.islink(inner) else os.rmdir)(inner)
+    os.rmdir(path)
+
+
+def _refuse(error: OSError) -> None:
+    raise error

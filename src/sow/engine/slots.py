@@ -1,0 +1,79 @@
+"""The checkouts of a run in which check lists run, given to one list at a time, first come, first served."""
+
+from __future__ import annotations
+
+from sow.engine.check_mark import sweep_left
+from sow.engine.slot import PREFIX, Slot
+from sow.store.disk import list_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.engine.repository import Repository
+    from sow.engine.steps import Steps
+
+
+class Slots:
+    """The slots that this process uses; other processes of sow may hold others of the same folder."""
+
+    __slots__ = ("busy", "known", "most", "repository", "waiting")
+
+    def __init__(self, repository: Repository, most: int) -> None:
+        self.repository = repository
+        self.most = max(most, 1)
+        self.known: dict[int, Slot] = {}
+        self.busy: set[int] = set()
+        self.waiting: list[object] = []
+
+    def take(self) -> Steps[Slot | None]:
+        """Wait for a free slot; None if a person wants to stop."""
+        ticket = object()
+        self.waiting.append(ticket)
+        try:
+            while self.waiting[0] is not ticket or len(self.busy) >= self.most:
+                if (yield):
+                    return None
+            return self._first_free()
+        finally:
+            self.waiting.remove(ticket)
+
+    def give(self, slot: Slot) -> None:
+        """Give a slot back."""
+        slot.release()
+        self.busy = {number for number in self.busy if self.known[number] is not slot}
+
+    def _first_free(self) -> Slot:
+        """Hold the first slot that no process has."""
+        if not self.known:  # the checks of a process that was killed may still run in one
+            sweep_left(f"{self.repository.home.sow}/local/runs")
+        number = 1
+        while True:
+            if number not in self.busy:
+                slot = self.known.setdefault(number, Slot(self.repository, number))
+                if slot.try_hold():
+                    self.busy.add(number)
+                    return slot
+            number += 1
+
+
+def is_slot(name: str) -> bool:
+    """Whether a folder below .sow/local/worktrees is a slot."""
+    return name.startswith(PREFIX) and name.removeprefix(PREFIX).isdigit()
+
+
+def remove_free(repository: Repository, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
+    """Remove every slot that no process uses; returns the names of the removed ones and of the others."""
+    gone, held = [], []
+    for name in list_folder(f"{repository.home.sow}/local/worktrees"):
+        if not is_slot(name):
+            continue
+        slot = Slot(repository, int(name.removeprefix(PREFIX)))
+        if not slot.try_hold():
+            held.append(name)
+            continue
+        try:
+            if not dry_run:
+                slot.remove()
+        finally:
+            slot.release()
+        gone.append(name)
+    return gone, held

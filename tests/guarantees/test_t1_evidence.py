@@ -1,0 +1,385 @@
+"""T1: evidence belongs to the commit that is merged; nothing beside that commit changes a result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harbour import Harbour
+from workers import wait_for
+
+OFF = ("--review", "off", "--retries", "0", "--yes")
+
+
+@pytest.fixture(autouse=True)
+def _baseline(harbour: Harbour) -> None:
+    """Every list runs on the base commit first, as it does for users."""
+    harbour.configure(run={"baseline": "on"})
+
+
+def commit(harbour: Harbour, **files: str) -> None:
+    """Files that the user committed before the run."""
+    for name, text in files.items():
+        path = harbour.repo.root / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    harbour.repo.git("add", "--all")
+    harbour.repo.git("commit", "-q", "-m", "files")
+
+
+def results(harbour: Harbour, task: str = "010", kind: str = "test") -> list[bool]:
+    return [each["passed"] for each in harbour.task(task)["evidence"] if each["kind"] == kind]
+
+
+HIDDEN = {
+    "an ignored file": "echo yes > secret.log\n",
+    "a file that .git/info/exclude hides": (
+        'echo hidden.txt >> "$(git rev-parse --git-common-dir)/info/exclude"\necho yes > hidden.txt\n'
+    ),
+    "an ignored folder": "mkdir -p build.log && echo yes > build.log/made\n",
+}
+
+
+@pytest.mark.parametrize("script", HIDDEN.values(), ids=HIDDEN)
+def test_a_file_outside_of_the_commit_proves_nothing(harbour: Harbour, script: str) -> None:
+    """A check that passes only with a file that is not in the commit fails (F12, F13, F35)."""
+    commit(harbour, _dot_gitignore="*.log\n")
+    harbour.act("implementer", f"{script}echo work > work.txt\n")
+    harbour.plan({"test_commands": ["grep -rq yes secret.log hidden.txt build.log"]})
+    result = harbour.run(*OFF)
+    assert result.code == 4, result
+    assert results(harbour) == [False]
+    assert harbour.task("010")["result"] == "RED"
+
+
+def test_evidence_says_what_it_belongs_to(harbour: Harbour) -> None:
+    """Every piece names the collected tree, the whole list, the setup, the environment and its scope."""
+    harbour.plan({"test_commands": ["test -f part_010.txt", "test -s part_010.txt"]})
+    assert harbour.run().code == 0
+    task = harbour.task("010")
+    checked = [each for each in task["evidence"] if each["kind"] == "test"]
+    assert [each["command"] for each in checked] == ["test -f part_010.txt", "test -s part_010.txt"]
+    for name in ("list", "setup", "environment"):
+        assert len({each[name] for each in checked}) == 1
+        assert len(checked[0][name]) == 64
+    assert {(each["scope"], each["tree"]) for each in checked} == {("commit", task["work"]["tree"])}
+
+
+def test_a_check_cannot_rewrite_the_files_of_the_next(harbour: Harbour) -> None:
+    """Tracked files are as in the commit before every command of a list, and what a command built stays (F35)."""
+    commit(harbour, value_dot_txt="wrong\n", tool_dot_sh="echo right > value.txt\necho made > built.txt\n")
+    harbour.plan({"test_commands": ["sh tool.sh", "test -f built.txt", "grep -q right value.txt"]})
+    assert harbour.run(*OFF).code == 4
+    assert results(harbour) == [True, True, False]
+
+
+def test_a_build_of_one_list_is_not_there_for_the_next(harbour: Harbour) -> None:
+    """What the checks of one task built is gone before those of another task run in the same slot."""
+    harbour.configure(checks={"parallel": 1})
+    harbour.plan({"test_commands": ["touch built.txt"]}, {"depends_on": [1], "test_commands": ["test ! -e built.txt"]})
+    assert harbour.run(*OFF).code == 0
+
+
+def test_an_equal_size_and_time_do_not_hide_a_change(harbour: Harbour) -> None:
+    """A tracked file that a check rewrites with an equal size and modification time is restored for the next list."""
+    harbour.configure(checks={"parallel": 1})
+    swap = "touch -r value.txt mark; printf right > value.txt; touch -r mark value.txt"
+    commit(harbour, value_dot_txt="wrong", swap_dot_sh=swap)
+    harbour.plan({"test_commands": ["sh swap.sh"]}, {"depends_on": [1], "test_commands": ["grep -q right value.txt"]})
+    assert harbour.run(*OFF).code == 4
+    assert results(harbour, "020") == [False]
+
+
+def test_a_stale_compiled_file_is_not_used(harbour: Harbour) -> None:
+    """A .pyc that fits its source by size and time, and has other code, changes nothing in the next list."""
+    harbour.configure(checks={"parallel": 1})
+    trick = (
+        "import os, py_compile\n"
+        "os.utime('mod.py', (1, 1))\n"
+        "old = open('mod.py').read()\n"
+        "open('mod.py', 'w').write(old.replace('False', 'True '))\n"
+        "os.utime('mod.py', (1, 1))\n"
+        "py_compile.compile('mod.py')\n"
+    )
+    commit(harbour, mod_dot_py="OK = False\n", trick_dot_py=trick, _dot_gitignore="__pycache__/\n*.pyc\n")
+    look = "python3 -c 'import mod, sys; sys.exit(not mod.OK)'"
+    harbour.plan({"test_commands": ["python3 trick.py"]}, {"depends_on": [1], "test_commands": [look]})
+    assert harbour.run(*OFF).code == 4
+    assert results(harbour) == [True]
+    assert results(harbour, "020") == [False]
+
+
+def test_a_daemon_of_the_worker_changes_nothing(harbour: Harbour) -> None:
+    """A process that outlives its turn and swaps files after collection does not reach a check (F19)."""
+    stop, swapped = harbour.folder / "stop", harbour.folder / "swapped"
+    collected = f"grep -qs '\"collected\"' {harbour.repo.root}/.sow/local/runs/*/journal.jsonl"
+    swap = f"echo good > value.txt; touch {swapped}; sleep 0.01"
+    loop = f"until {collected}; do sleep 0.01; done; while [ ! -e {stop} ]; do {swap}; done"
+    daemon = harbour.folder / "daemon.py"
+    daemon.write_text(
+        "import os, subprocess\n"
+        "plain = {'PATH': os.environ['PATH']}\n"
+        f"subprocess.Popen(['sh', '-c', {loop!r}], env=plain, start_new_session=True)\n"
+    )
+    harbour.act("implementer", f"echo bad > value.txt\npython3 {daemon}\n")
+    harbour.act("implementer-020", f"until [ -e {swapped} ]; do sleep 0.01; done\nsleep 1\necho x > x.txt\n")
+    check = f"sh -c 'until [ -e {swapped} ]; do sleep 0.01; done; grep -q good value.txt'"
+    harbour.plan({"test_commands": [check]}, "Second")
+    try:
+        assert harbour.run(*OFF, "--baseline", "off").code == 4
+    finally:
+        stop.touch()
+    assert results(harbour) == [False]
+
+
+def planted(harbour: Harbour) -> Path:
+    """Git's record of the first slot."""
+    return harbour.repo.root / ".git/worktrees/slot-1"
+
+
+def test_state_planted_in_a_slot_does_not_matter(harbour: Harbour) -> None:
+    """A worker that edits a slot's files, its index and git's record of it changes no later result."""
+    harbour.configure(checks={"parallel": 1})
+    slot, record = harbour.repo.root / ".sow/local/worktrees/slot-1", planted(harbour)
+    commit(harbour, value_dot_txt="wrong\n")
+    harbour.act(
+        "implementer-020",
+        f"echo x > x.txt\ncd {slot}\necho right > value.txt\necho right > other.txt\n"
+        f"git update-index --assume-unchanged value.txt\ngit update-index --skip-worktree value.txt\n"
+        f"cp {record}/index {harbour.repo.root}/.git/sow/slots/slot-1.index\n"
+        f"git config --file {record}/config.worktree core.ignoreStat true\n"
+        f"mkdir -p {record}/info\necho '*' > {record}/info/sparse-checkout\necho x > {record}/index.lock\n",
+    )
+    harbour.plan(
+        {"test_commands": ["true"]},
+        {"depends_on": [1], "test_commands": ["grep -q right value.txt", "test -e other.txt"]},
+    )
+    assert harbour.run(*OFF).code == 4
+    assert results(harbour, "020") == [False, False]
+    assert sorted(path.name for path in record.iterdir()) == ["HEAD", "commondir", "gitdir", "index"]
+
+
+def test_a_slot_looks_clean_to_git(harbour: Harbour) -> None:
+    """A check that asks git sees the collected commit and no change."""
+    commit(harbour, value_dot_txt="one\n")
+    clean = 'test -z "$(git status --porcelain)"'
+    harbour.plan({"test_commands": [clean, "git diff-files --quiet", "git diff-index --quiet HEAD"]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+
+
+def setup(harbour: Harbour, *commands: list[str], **more: Any) -> Path:
+    """Setup commands that also write down each run of theirs; returns that file."""
+    ledger = harbour.folder / "ledger"
+    note = ["sh", "-c", f"echo run >> {ledger}"]
+    harbour.configure(worktree={"setup": [*commands, note]}, checks={"parallel": 1}, **more)
+    return ledger
+
+
+def slot_runs(ledger: Path) -> int:
+    return len(ledger.read_text().splitlines()) if ledger.exists() else 0
+
+
+def test_a_setup_runs_once_for_equal_manifests(harbour: Harbour) -> None:
+    """A slot that has the setup of a tree keeps its outputs; changed manifests remove them and run it again."""
+    rewrite = "case $PWD in *slot-*) echo x >> package.json;; esac"  # as some tools do with their lock file
+    make = ["sh", "-c", f"mkdir -p env && cp package.json env/made; {rewrite}"]
+    ledger = setup(harbour, make)
+    commit(harbour, package_dot_json="one\n", _dot_gitignore="env/\n")
+    harbour.act("implementer-030", "echo two > package.json\n")
+    harbour.plan(*({"depends_on": needs, "test_commands": ["cmp env/made package.json"]} for needs in ([], [1], [2])))
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    keys = [harbour.task(each)["evidence"][0]["setup"] for each in ("010", "020", "030")]
+    assert keys[0] == keys[1] != keys[2]
+    assert slot_runs(ledger) == 3 + 2  # one for each worktree of a worker, and one for each key in the slot
+
+
+def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
+    """No worker can repair the machine: a failed setup of a slot waits for a person, and nothing is RED."""
+    only_slots = "case $PWD in *slot-*) echo no network; exit 3;; esac"
+    setup(harbour, ["sh", "-c", only_slots])
+    harbour.plan({"test_commands": ["true"]})
+    result = harbour.run(*OFF)
+    assert result.code == 4, result
+    task = harbour.task("010")
+    assert "exit 3" in task["question"]["text"]
+    assert "no network" in task["question"]["text"]
+    assert (task.get("result"), task.get("evidence", [])) == (None, [])
+    harbour.configure(worktree={})
+    harbour.repo.ok("answer", "010", "the network is back")
+    assert harbour.run(*OFF).code == 0
+
+
+def test_copies_and_links_are_new_for_every_list(harbour: Harbour) -> None:
+    """A check that edits a copied file does not reach the next list, nor the user's own file."""
+    commit(harbour, _dot_gitignore=".env\nlibs\n")
+    (harbour.repo.root / ".env").write_text("a=1\n")
+    (harbour.repo.root / "libs").mkdir()
+    harbour.configure(worktree={"copy": [".env"], "link": ["libs"]}, checks={"parallel": 1})
+    edit = {"test_commands": ["grep -q a=1 .env", "sh -c 'echo b=2 > .env; rm libs; mkdir libs'", "grep -q b=2 .env"]}
+    harbour.plan(edit, {"depends_on": [1], "test_commands": ["grep -q a=1 .env", "test -L libs"]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    assert (harbour.repo.root / ".env").read_text() == "a=1\n"
+
+
+@pytest.mark.parametrize("command", ["no-such-program --check", "sh -c 'no-such-program'"])
+def test_a_missing_program_is_a_question(harbour: Harbour, command: str) -> None:
+    """Exit 127 is no result of the work: the question names the command and the program, and nothing is RED."""
+    harbour.plan({"test_commands": [command]})
+    result = harbour.run(*OFF)
+    assert result.code == 4, result
+    task = harbour.task("010")
+    assert f"`{command}` cannot run here (exit 127)" in task["question"]["text"]
+    assert "install no-such-program" in task["question"]["text"]
+    assert (task.get("result"), task.get("evidence", [])) == (None, [])
+    assert harbour.runs()[-1].get("baselines", []) == []
+
+
+def test_a_program_of_the_work_is_no_question(harbour: Harbour) -> None:
+    """A script that the task is to write is missing on the base commit, and fails there like any test."""
+    harbour.act("implementer", "printf '#!/bin/sh\\n' > run.sh\nchmod +x run.sh\n")
+    harbour.plan({"test_commands": ["./run.sh"]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    (baseline,) = harbour.runs()[-1]["baselines"]
+    assert (baseline["passed"], baseline["command"], baseline["exit"]) == (False, "./run.sh", 127)
+
+
+def test_each_list_runs_once_on_the_base_commit(harbour: Harbour) -> None:
+    """Equal lists share one baseline, a red one changes no verdict, and the report says which were red before."""
+    commit(harbour, here_dot_txt="x\n")
+    new = "test -f part_010.txt"
+    harbour.plan(
+        {"test_commands": [new]}, {"test_commands": [new], "depends_on": [1]}, {"test_commands": ["test -f here.txt"]}
+    )
+    assert harbour.run(*OFF).code == 0
+    found = {each.get("command", ""): each["passed"] for each in harbour.runs()[-1]["baselines"]}
+    assert found == {"": True, "test -f part_010.txt": False}
+    assert len(harbour.journal("baseline")) == 2
+    assert "test -f part_010.txt" in harbour.repo.ok("runs", "show").out
+
+
+def test_no_baseline_where_it_is_off(harbour: Harbour) -> None:
+    """With `--baseline off` nothing runs on the base commit."""
+    harbour.plan({"test_commands": ["test -f part_010.txt"]})
+    assert harbour.run("--baseline", "off").code == 0
+    assert "baselines" not in harbour.runs()[-1]
+
+
+def test_tasks_without_checks_use_no_slot(harbour: Harbour) -> None:
+    """A run without commands makes no checkout for them."""
+    harbour.plan("First", "Second")
+    assert harbour.run().code == 0
+    assert not (harbour.repo.root / ".sow/local/worktrees/slot-1").exists()
+    assert not (harbour.repo.root / ".git/sow/slots").exists()
+
+
+def test_a_shared_folder_belongs_to_no_commit(harbour: Harbour) -> None:
+    """Without isolation evidence has no tree and says that its scope is the folder, and so does `task show`."""
+    harbour.plan({"test_commands": ["test -f part_010.txt"]})
+    result = harbour.run("--isolation", "none")
+    assert result.code == 0, result
+    (evidence,) = harbour.task("010")["evidence"]
+    assert (evidence["scope"], evidence["passed"]) == ("folder", True)
+    assert not {"tree", "setup"} & set(evidence)
+    assert "belongs to no commit" in harbour.repo.ok("task", "show", "010").out
+    assert "belong to no commit" in harbour.repo.ok("runs", "show").out
+
+
+def test_lists_run_side_by_side(harbour: Harbour) -> None:
+    """Two lists run at once in two slots, and a third one waits for its turn."""
+    there = f"[ -e {harbour.folder}/$OTHER ] && exit 0"
+    meet = f"touch {harbour.folder}/$ME; for i in $(seq 600); do {there}; sleep 0.1; done; exit 1"
+    commit(harbour, meet_dot_sh=meet)
+    harbour.plan(
+        {"test_commands": ["env ME=a OTHER=b sh meet.sh"]},
+        {"test_commands": ["env ME=b OTHER=a sh meet.sh"]},
+        {"test_commands": ["true"]},
+    )
+    result = harbour.run(*OFF, "--baseline", "off")
+    assert result.code == 0, result
+    slots = sorted(path.name for path in (harbour.repo.root / ".sow/local/worktrees").glob("slot-*"))
+    assert slots == ["slot-1", "slot-2"]
+
+
+def test_a_killed_list_is_run_again(harbour: Harbour) -> None:
+    """After kill -9 during a list there is no half evidence; the next run uses the same slot and runs all of it."""
+    begun = harbour.folder / "begun"
+    wait = f"test -e {harbour.folder}/go || (touch {begun}; sleep 300)"
+    harbour.plan({"test_commands": ["touch first.txt", wait, "test -e first.txt"]})
+    run = harbour.start("--yes", "--review", "off", "--baseline", "off")
+    wait_for(begun.exists)
+    run.send_signal(signal.SIGKILL)
+    run.communicate(timeout=60)
+    assert harbour.task("010").get("evidence", []) == []
+    (harbour.folder / "go").touch()
+    result = harbour.run("--review", "off", "--baseline", "off")
+    assert result.code == 0, result
+    assert results(harbour) == [True, True, True]
+    assert harbour.alive() == []
+    slots = sorted(path.name for path in (harbour.repo.root / ".sow/local/worktrees").glob("slot-*"))
+    assert slots == ["slot-1"]
+
+
+HOLD = """
+import sys
+from sow.engine.repository import Repository
+from sow.engine.slots import Slots
+from sow.engine.steps import drive
+from sow.store.home import find
+slot = drive(Slots(Repository(find(option=sys.argv[1], environment={}, cwd="/")), 1).take())
+slot.show(sys.argv[2])
+print(slot.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_processes_never_share_a_slot(harbour: Harbour) -> None:
+    """A slot that another sow holds is passed over, and it is free again when that process was killed."""
+    harbour.plan({"test_commands": ["sh -c 'basename $PWD > name.txt; cat name.txt'"]})
+    head = harbour.repo.git("rev-parse", "HEAD").strip()
+    assert harbour.run("--yes").code == 0
+    words = [sys.executable, "-c", HOLD, str(harbour.repo.root), head]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout
+        assert first.stdout.readline() == b"slot-1\n"
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as second:
+            assert second.stdout
+            assert second.stdout.readline() == b"slot-2\n"
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+            with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as third:
+                assert third.stdout
+                assert third.stdout.readline() == b"slot-1\n"
+                third.communicate()
+            second.communicate()
+
+
+def test_whole_lists_are_reused_or_none(harbour: Harbour) -> None:
+    """At a merge without other work a list is not run again; a list with one changed part is run as a whole."""
+    ledger = harbour.folder / "ran"
+    harbour.plan({"test_commands": [f"sh -c 'echo one >> {ledger}'", f"sh -c 'echo two >> {ledger}'"]})
+    assert harbour.run(*OFF, "--baseline", "off").code == 0
+    assert ledger.read_text().split() == ["one", "two"]
+    merged = [each for each in harbour.task("010")["evidence"] if each["kind"] == "merge"]
+    assert {each["scope"] for each in merged} <= {"commit"}
+
+
+def test_slots_are_removed_with_what_runs_left(harbour: Harbour) -> None:
+    """`sow salvage prune` removes the slots that nobody uses."""
+    harbour.plan({"test_commands": ["true"]})
+    assert harbour.run().code == 0
+    assert "slot-1" in harbour.worktrees() | {
+        path.name for path in (harbour.repo.root / ".sow/local/worktrees").iterdir()
+    }
+    assert "slot-1" not in harbour.repo.ok("salvage").out
+    harbour.repo.ok("salvage", "prune", "--older-than", "0d", "--yes")
+    assert not (harbour.repo.root / ".sow/local/worktrees/slot-1").exists()
+    assert harbour.run().code == 0
