@@ -102,19 +102,23 @@ def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
     bare_repo.git("config", "--add", "odd.list", "c")
     bare_repo.git("config", "odd.value", "new")
     bare_repo.git("config", "--global", "odd.mine", "new")
-    bare_repo.git("config", "branch.main.remote", "origin")
+    bare_repo.git("config", "branch.main.vscode-merge-base", "origin/main")
+    bare_repo.git("config", "branch.main.pushRemote", "elsewhere")
     bare_repo.git(
         "replace", bare_repo.git("hash-object", "-w", "-t", "tree", "/dev/null").strip(), _blob(bare_repo), "-f"
     )
     lines = git_watch.news(home)
-    assert len(lines) == 7, lines
+    assert len(lines) == 8, lines
     assert git_watch.news(home) == []
     assert git_watch.undo(home) == []
     now = git_watch._picture(home.checkout)
     assert now["files"] == before["files"]
     assert os.stat(hooks / "pre-push").st_mode & 0o777 == 0o755
     assert sorted(map(str, now["settings"])) == sorted(
-        [*map(str, before["settings"]), str([f"{home.root}/.git/config", "branch.main.remote", "origin"])]
+        [
+            *map(str, before["settings"]),
+            str([f"{home.root}/.git/config", "branch.main.vscode-merge-base", "origin/main"]),
+        ]
     )
     assert now["replaced"] == {}
     kept = sorted(path.name for path in (bare_repo.root / ".git/sow/removed").rglob("*") if path.is_file())

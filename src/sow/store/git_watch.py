@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 REPLACED = "refs/replace/"
 LARGEST = 1 << 20  # bytes of a hook or a list that can be restored
 # Git and its tools write these keys in everyday work, and they start nothing and change no content.
-EVERYDAY = ("branch.", "lfs.repositoryformatversion", "gc.", "maintenance.")
+EVERYDAY = ("branch.sow/", "lfs.repositoryformatversion", "maintenance.")
+BRANCH_ACTS = (".remote", ".pushremote", ".merge", ".mergeoptions", ".rebase")  # what pull, push and merge obey
 # A seal leaves these out: includes are resolved, a worktree's own settings are merged in, and the rest only says how
 # git's output looks or where the checkout is.
 LEFT_OUT = ("include.", "includeif.", "alias.", "pager.", "color.", "column.", "trailer.", "format.", "safe.")
@@ -296,7 +297,8 @@ def _minus(some: list[Any], others: list[Any]) -> list[Any]:
 
 
 def _is_everyday(key: str) -> bool:
-    return key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
+    by_editor = key.startswith("branch.") and not key.endswith(BRANCH_ACTS)
+    return by_editor or key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
 
 
 def _unequal(some: dict[str, Any], others: dict[str, Any]) -> list[str]:
