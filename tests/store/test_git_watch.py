@@ -51,6 +51,26 @@ def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
     assert "odd.later\n1" in listed(home)
 
 
+def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Home) -> None:
+    """The user's own attributes, excludes and a missing include are copied or absent, and reported when they change."""
+    user = Path(bare_repo.environment["HOME"], ".config/git")
+    user.mkdir(parents=True)
+    (user / "ignore").write_text("*.log\n")
+    bare_repo.git("config", "--global", "include.path", "~/later")
+    (bare_repo.root / "x.log").write_text("")
+    (bare_repo.root / "x.txt").write_text("")
+    with git_watch.guarded(home):
+        (user / "ignore").write_text("*.txt\n")
+        (user / "attributes").write_text("* -diff\n")
+        assert git.run(["ls-files", "--others", "--exclude-standard"], cwd=home.root) == "x.txt\n"
+        assert "diff: unspecified" in git.run(["check-attr", "diff", "x.txt"], cwd=home.root)
+        assert [line.rpartition("/")[2] for line in git_watch.news(home)] == ["attributes appeared", "ignore changed"]
+        (user.parent.parent / "later").write_text("[odd]\n\tvalue = 1\n")
+        (line,) = git_watch.news(home)
+        assert "odd.value" in line
+    git_watch.keep(home)
+
+
 def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
     """A seal that a power loss cut off is made again."""
     seal = git_watch.begin(home)
