@@ -53,6 +53,20 @@ def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
     assert again.code == 0 and "is complete" in again.out
 
 
+def test_a_planted_hook_is_told(flow: Flow) -> None:
+    """What an agent changes in the git folder is told with the end of its turn, and stays until the user decides."""
+    plant = {"write": {"path": ".git/hooks/post-commit", "text": "#!/bin/sh\n"}}
+    turns = {"first": [[plant, *work("first")]], "second": [work("second")]}
+    flow.scripted({**turns, "first_verifier": PASS, "second_verifier": PASS})
+    result = run(flow)
+    assert result.code == 0, result
+    told = "agent first: changed in the git folder, and not used by sow: .git/hooks/post-commit appeared"
+    assert told in result.out
+    assert "sow doctor --undo-git-changes" in result.err
+    flow.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert not (flow.repo.root / ".git/hooks/post-commit").exists()
+
+
 def test_the_journal_is_a_stream_for_programs(flow: Flow) -> None:
     """--json prints every entry as one document on a line, and nothing else on stdout."""
     result = run(flow, "--json")

@@ -51,6 +51,26 @@ def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
     assert "odd.later\n1" in listed(home)
 
 
+def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Home) -> None:
+    """The user's own attributes, excludes and a missing include are copied or absent, and reported when they change."""
+    user = Path(bare_repo.environment["HOME"], ".config/git")
+    user.mkdir(parents=True)
+    (user / "ignore").write_text("*.log\n")
+    bare_repo.git("config", "--global", "include.path", "~/later")
+    (bare_repo.root / "x.log").write_text("")
+    (bare_repo.root / "x.txt").write_text("")
+    with git_watch.guarded(home):
+        (user / "ignore").write_text("*.txt\n")
+        (user / "attributes").write_text("* -diff\n")
+        assert git.run(["ls-files", "--others", "--exclude-standard"], cwd=home.root) == "x.txt\n"
+        assert "diff: unspecified" in git.run(["check-attr", "diff", "x.txt"], cwd=home.root)
+        assert [line.rpartition("/")[2] for line in git_watch.news(home)] == ["attributes appeared", "ignore changed"]
+        (user.parent.parent / "later").write_text("[odd]\n\tvalue = 1\n")
+        (line,) = git_watch.news(home)
+        assert "odd.value" in line
+    git_watch.keep(home)
+
+
 def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
     """A seal that a power loss cut off is made again."""
     seal = git_watch.begin(home)
@@ -102,19 +122,23 @@ def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
     bare_repo.git("config", "--add", "odd.list", "c")
     bare_repo.git("config", "odd.value", "new")
     bare_repo.git("config", "--global", "odd.mine", "new")
-    bare_repo.git("config", "branch.main.remote", "origin")
+    bare_repo.git("config", "branch.main.vscode-merge-base", "origin/main")
+    bare_repo.git("config", "branch.main.pushRemote", "elsewhere")
     bare_repo.git(
         "replace", bare_repo.git("hash-object", "-w", "-t", "tree", "/dev/null").strip(), _blob(bare_repo), "-f"
     )
     lines = git_watch.news(home)
-    assert len(lines) == 7, lines
+    assert len(lines) == 8, lines
     assert git_watch.news(home) == []
     assert git_watch.undo(home) == []
     now = git_watch._picture(home.checkout)
     assert now["files"] == before["files"]
     assert os.stat(hooks / "pre-push").st_mode & 0o777 == 0o755
     assert sorted(map(str, now["settings"])) == sorted(
-        [*map(str, before["settings"]), str([f"{home.root}/.git/config", "branch.main.remote", "origin"])]
+        [
+            *map(str, before["settings"]),
+            str([f"{home.root}/.git/config", "branch.main.vscode-merge-base", "origin/main"]),
+        ]
     )
     assert now["replaced"] == {}
     kept = sorted(path.name for path in (bare_repo.root / ".git/sow/removed").rglob("*") if path.is_file())

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 REPLACED = "refs/replace/"
 LARGEST = 1 << 20  # bytes of a hook or a list that can be restored
 # Git and its tools write these keys in everyday work, and they start nothing and change no content.
-EVERYDAY = ("branch.", "lfs.repositoryformatversion", "gc.", "maintenance.")
+EVERYDAY = ("branch.sow/", "lfs.repositoryformatversion", "maintenance.")
+BRANCH_ACTS = (".remote", ".pushremote", ".merge", ".mergeoptions", ".rebase")  # what pull, push and merge obey
 # A seal leaves these out: includes are resolved, a worktree's own settings are merged in, and the rest only says how
 # git's output looks or where the checkout is.
 LEFT_OUT = ("include.", "includeif.", "alias.", "pager.", "color.", "column.", "trailer.", "format.", "safe.")
@@ -138,8 +139,8 @@ def _facts(where: Checkout) -> dict[str, Any]:
     picture = _picture(where)
     files = {name: text for name in sealed.COPIES if (text := sealed.content(f"{where.common}/{name}")) is not None}
     settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
-    for key, name in (("core.attributesfile", "attributes"), ("core.excludesfile", "ignore")):
-        if text := sealed.content(_user_list(where, picture, key, name)):
+    for name, path in _user_lists(where, picture["settings"]).items():
+        if text := sealed.content(path):
             files[name] = text
     files["config"] = sealed.config_text(settings)
     return {
@@ -163,13 +164,18 @@ def _is_promise(key: str) -> bool:
     return key == "extensions.partialclone" or (key.startswith("remote.") and key.endswith(".promisor"))
 
 
-def _user_list(where: Checkout, picture: Picture, key: str, name: str) -> str:
-    """The file with the user's own attributes or excludes."""
-    named = [value for _, each, value in picture["settings"] if each == key and value]
-    if named:
-        return os.path.join(where.root, os.path.expanduser(named[-1]))
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return f"{folder}/git/{name}"
+def _user_lists(where: Checkout, settings: list[list[str | None]]) -> dict[str, str]:
+    """The files with the user's own attributes and excludes."""
+    found = {"attributes": f"{_user_git()}/attributes", "ignore": f"{_user_git()}/ignore"}
+    for _, key, value in settings:
+        name = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}.get(key or "")
+        if name and value:
+            found[name] = os.path.join(where.root, os.path.expanduser(value))
+    return found
+
+
+def _user_git() -> str:
+    return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git"
 
 
 def _picture(where: Checkout) -> Picture:
@@ -179,6 +185,7 @@ def _picture(where: Checkout) -> Picture:
     folders = [f"{where.common}/hooks", f"{where.common}/info", *_hooks_folder(where, settings)]
     paths = [path for folder in folders for path in _listed(folder)]
     paths += [f"{where.common}/{name}" for name in (*sealed.REFUSED, "shallow")]
+    paths += _user_lists(where, settings).values()
     files = {path: kept for path in paths if (kept := _kept(path)) is not None}
     return {"settings": settings, "files": files, "replaced": replaced, "config": _kept(f"{where.common}/config")}
 
@@ -256,7 +263,16 @@ def _stamps(where: Checkout, before: Picture) -> list[Any]:
     paths |= {
         f"{where.common}/{name}" for name in ("config", "packed-refs", "refs/replace", *sealed.REFUSED, "shallow")
     }
-    paths |= {os.path.expanduser("~/.gitconfig"), os.path.expanduser("~/.config/git/config")}
+    paths |= {
+        os.path.expanduser("~/.gitconfig"),
+        f"{_user_git()}/config",
+        *_user_lists(where, before["settings"]).values(),
+    }
+    paths |= {
+        os.path.join(os.path.dirname(origin), os.path.expanduser(value))
+        for origin, key, value in before["settings"]
+        if key.startswith(("include.", "includeif.")) and value
+    }
     for folder in (f"{where.common}/hooks", f"{where.common}/info", *_hooks_folder(where, before["settings"])):
         paths |= {folder, *_listed(folder)}
     return [(path, sealed.stamp(path)) for path in sorted(paths)]
@@ -296,7 +312,8 @@ def _minus(some: list[Any], others: list[Any]) -> list[Any]:
 
 
 def _is_everyday(key: str) -> bool:
-    return key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
+    by_editor = key.startswith("branch.") and not key.endswith(BRANCH_ACTS)
+    return by_editor or key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
 
 
 def _unequal(some: dict[str, Any], others: dict[str, Any]) -> list[str]:

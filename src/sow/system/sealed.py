@@ -182,7 +182,7 @@ def load(where: Checkout) -> Seal | None:
     for folder in _folders(where):
         facts = _facts(folder)
         # A repository that was made anew at the same path is another one.
-        if facts is not None and facts["identity"] == identity(where):
+        if facts is not None and facts.get("identity") == identity(where):
             seal = Seal(folder, {**facts, "root": where.root, "git": where.git})
             if all(content(f"{folder}/{name}") == text for name, text in seal.texts().items()):
                 seal.stamps = seal.current_stamps()
@@ -206,7 +206,10 @@ def make(where: Checkout, facts: dict[str, Any]) -> Seal:
 
 def identity(where: Checkout) -> list[int]:
     """What tells a git folder from another one at the same path."""
-    facts = os.stat(where.common)
+    try:
+        facts = os.stat(where.common)
+    except OSError:  # a linked worktree whose repository is gone: git says so itself
+        return []
     return [facts.st_dev, facts.st_ino]
 
 
