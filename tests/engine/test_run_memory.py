@@ -99,7 +99,7 @@ def test_a_worker_cannot_vouch(harbour: Harbour) -> None:
         "from sow.store import home, vouching\n"
         "here = home.find(option=sys.argv[1], environment={}, cwd='/')\n"
         f"exec({FORGE!r})\n"
-        "voucher = vouching.vouch(here, text)\n"
+        "voucher = vouching.vouch(here, task, text)\n"
         "print('vouched', voucher is not None, flush=True)\n"
         "voucher.close()\n"
     )

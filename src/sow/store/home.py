@@ -128,12 +128,12 @@ class Home:
         """The short lock on every state file of this checkout: on the folder that holds them all."""
         return HomeLock(self)
 
-    def vouch(self, text: str) -> None:
+    def vouch(self, name: str, text: str) -> None:
         """Tell a live run that this state is written by sow, and for no worker: for a worker nobody vouches."""
         if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
             from sow.store import vouching  # here, because only a live run needs it
 
-            voucher = vouching.vouch(self, text)
+            voucher = vouching.vouch(self, name, text)
             self.vouchers += [voucher] if voucher is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:

@@ -19,7 +19,7 @@ def keep(home: Home, project_id: str, name: str, text: str) -> None:
     if home.memory is not None:
         home.memory.wrote(name, text)
     else:
-        home.vouch(text)
+        home.vouch(name, text)
     try:
         replace_file(home.disk, f"{home.kept(project_id)}/{file_name(name)}", text, durable=False)
         home.unkept.discard(path)

@@ -36,13 +36,12 @@ OF_AN_AGENT = frozenset({"status", "last_update", "inferred"})
 class RunMemory:
     """The text of each state file as it counts for this run, by the name of its copy."""
 
-    __slots__ = ("__weakref__", "doubted", "forged", "home", "owner", "texts", "vouched")
+    __slots__ = ("__weakref__", "doubted", "forged", "home", "owner", "texts")
 
     def __init__(self, home: Home, owner: str, *, workflow: bool) -> None:
         self.home = home
         self.owner = owner  # the project or the workflow that is run
         self.texts: dict[str, str] = {}
-        self.vouched: set[str] = set()
         self.doubted = False  # whether the last text that was asked about did not count
         self.forged: list[tuple[str, str]] = []  # states that were edited with their copies: name, where the edit is
         vouching.begin(home)
@@ -63,12 +62,17 @@ class RunMemory:
     def hear(self) -> None:
         """Take notice of every process that vouches for what it wrote."""
         with HEARING:
-            self.vouched |= vouching.heard(self.home)
+            found = vouching.heard(self.home)
+            for name, text in sorted(found, key=lambda each: revision(each[1])):
+                if self.remembers(name) and revision(text) > revision(self.texts.get(name, "")):
+                    self.texts[name] = text
 
     def true(self, name: str, text: str) -> str:
         """The text that counts: this one, if it is ours, is the first, or may come from another process."""
-        known = self.texts.get(name, "")
         self.doubted = False
+        if text != self.texts.get(name):
+            self.hear()
+        known = self.texts.get(name, "")
         if not self.remembers(name) or text == known or "\n<<<<<<< " in f"\n{text}":
             return text
         if not known or self._is_accepted(name, known, text):
@@ -78,13 +82,9 @@ class RunMemory:
         return known
 
     def _is_accepted(self, name: str, known: str, text: str) -> bool:
-        """Whether sow wrote it, which leaves an equal copy, for an agent that may do this, or for a person."""
-        if text != kept.recall(self.home, self.owner, name):
-            return False
-        if (_agents_may if name == WORKFLOW else _worker_may)(known, text):
-            return True
-        self.hear()
-        return vouching.digest(text) in self.vouched
+        """Whether sow wrote it, which leaves an equal copy, for an agent that may do this."""
+        lawful = _agents_may if name == WORKFLOW else _worker_may
+        return text == kept.recall(self.home, self.owner, name) and lawful(known, text)
 
     def put_back(self, name: str, path: str) -> str:
         """Make a state file and its copy what they should be, under the lock; returns where an edit was set aside."""
@@ -110,6 +110,12 @@ def _listen(memory: weakref.ref[RunMemory]) -> None:
             found.hear()
         del found
         time.sleep(LISTEN_EVERY)
+
+
+def revision(text: str) -> int:
+    """The revision in a text of our writing; zero where none can be read."""
+    number = text.partition("\nrevision: ")[2].partition("\n")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 20 else 0
 
 
 def _worker_may(known: str, text: str) -> bool:
