@@ -83,6 +83,16 @@ def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: Flow) -
     assert "round 3 of 3" in result.err and (flow.repo.root / PLAN).exists()
 
 
+def test_a_refused_architect_is_named_before_it_is_asked_again(flow: Flow) -> None:
+    """What the CLI refused is told after each turn and in the final error, with the setting that allows it (C11)."""
+    flow.scripted({"workflow_architect": [[{"refuse": "tee plan.md"}]]})
+    result = design(flow)
+    told = "1 command refused: tee plan.md; "
+    assert result.code == 1 and "agents.executors.script.settings.yolo_mode: true" in result.err
+    assert result.err.index(told) < result.err.index("(round 1 of 3)")
+    assert told in result.err[result.err.index("after 3 rounds") :]
+
+
 def test_an_architect_that_writes_nothing_is_told_so(flow: Flow) -> None:
     """No plan at all is a finding like any other."""
     flow.scripted({"workflow_architect": [[{"say": "I think about it"}], [{"run": COPY}, {"say": "here"}]]})
