@@ -356,3 +356,25 @@ def test_a_worker_is_granted_agreed_commands_only(asking: Harbour, mark: Path) -
     said = seen.read_text()
     assert "grep by part_010.txt" in said
     assert f"touch {mark}" not in said
+
+
+def test_a_detected_setup_is_in_the_same_list(asking: Harbour, mark: Path) -> None:
+    """Without a terminal the commands of a detected setup are listed with those of the plan, and --yes covers both."""
+    tool = asking.folder / "uv"
+    tool.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    tool.chmod(0o755)
+    path = f"{asking.folder}:{asking.repo.environment['PATH']}"
+    (asking.repo.root / "pyproject.toml").write_text('[project]\nname = "p"\nversion = "1"\n')
+    (asking.repo.root / "uv.lock").write_text("version = 1\n")
+    asking.repo.git("add", ".")
+    asking.plan({"test_commands": ["true"]})
+    found = {each["command"]: each["for"] for each in asking.run("--dry-run", "--json", PATH=path).json["commands"]}
+    (setup,) = [command for command, reason in found.items() if reason == ["setup"]]
+    assert setup.startswith("uv ")
+    refused = asking.run("--review", "off", PATH=path)
+    assert refused.code == 4, refused
+    assert f"    {setup}\n" in refused.err
+    assert "    true\n" in refused.err
+    assert not mark.exists()
+    assert asking.run("--review", "off", "--yes", PATH=path).code == 0
+    assert mark.exists()
