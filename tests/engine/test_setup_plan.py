@@ -131,14 +131,16 @@ def venv(bench: Bench, name: str = ".venv") -> Path:
 def test_pip_makes_an_environment_like_the_users(bench: Bench) -> None:
     """With a virtual environment of the user, pip installs the packages that they asked for, then the tree's own."""
     site = venv(bench, "venv")
-    for name in ("pytest-8.3.3", "pluggy-1.5.0", "pip-24.0", "lib-1.0"):
+    for name in ("pytest-8.3.3", "pluggy-1.5.0", "pip-24.0", "lib-1.0", "mypy-1.0", "Lazy_Object.Proxy-1.4"):
         (site / f"{name}.dist-info").mkdir()
     for name in ("pytest-8.3.3", "pip-24.0", "lib-1.0"):
         (site / f"{name}.dist-info/REQUESTED").touch()
     (site / "lib-1.0.dist-info/direct_url.json").write_text("{}")
     bench.files(
-        pyproject__toml="[project]\nname='my-lib'\n[project.optional-dependencies]\ntest=[]\ndocs=[]\n",
-        requirements_dev__txt="mypy\n",
+        pyproject__toml="[project]\nname='mylib'\n"
+        "[project.optional-dependencies]\ntest=['PyTest>=7', 'mylib[dev]']\ndev=['tox']\n",
+        requirements_dev__txt="# for tests\nmypy==1.0\nlazy-object-proxy\ntomli; python_version < '3.11'\n",
+        requirements_test__txt="mypy\nnot-installed\n",
     )
     pip = ["venv/bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
     setup = bench.proposed()
@@ -148,12 +150,25 @@ def test_pip_makes_an_environment_like_the_users(bench: Bench) -> None:
         [*pip, "-r", "requirements-dev.txt", "-e", ".[test]"],
     ]
     assert setup.outputs == ["venv"]
-    assert setup.traces == ["my_lib.egg-info", "src/my_lib.egg-info"]
+    assert setup.traces == ["mylib.egg-info", "src/mylib.egg-info"]
+
+
+def test_a_package_that_a_task_adds_is_installed(bench: Bench) -> None:
+    """A requirements file that the user installed stays in the setup of a tree in which it asks for more."""
+    (venv(bench) / "mypy-1.0.dist-info").mkdir()
+    bench.files(requirements_dev__txt="mypy\n")
+    before = bench.proposed()
+    bench.files(requirements_dev__txt="mypy\nruff\n")
+    bench.shop.write("requirements-dev.txt", "mypy\n")
+    after = bench.proposed()
+    assert after.commands == before.commands
+    assert after.commands[-1][-2:] == ["-r", "requirements-dev.txt"]
+    assert after.key != before.key
 
 
 def test_dependency_groups_need_a_new_pip(bench: Bench) -> None:
     """Groups of dependencies are installed by their names, after pip was upgraded."""
-    venv(bench)
+    (venv(bench) / "pytest-8.3.3.dist-info").mkdir()
     bench.files(pyproject__toml="[project]\nname='a'\n[dependency-groups]\ntests=['pytest']\ndocs=['sphinx']\n")
     commands = [each[5:] for each in bench.proposed().commands]
     assert commands[1:] == [["--upgrade", "pip"], ["-e", ".", "--group", "tests"]]

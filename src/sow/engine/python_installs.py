@@ -200,6 +200,19 @@ def _installed_from(file: str) -> tuple[str, bool]:
     return unquote(url.path), details.get("editable") is True
 
 
+def installed(site: str) -> set[str]:
+    """The normal names of the packages in a package folder."""
+    names = os.listdir(site) if os.path.isdir(site) else []
+    return {normal_name(each.split("-")[0]) for each in names if each.endswith((".dist-info", ".egg-info"))}
+
+
+def normal_name(requirement: str) -> str:
+    """The normal name of the package that a requirement asks for; empty for an option or a comment."""
+    text = requirement.strip()
+    end = next((at for at, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text))
+    return "" if text.startswith("-") else text[:end].lower().replace("_", "-").replace(".", "-")
+
+
 def requested(site: str) -> list[str]:
     """The packages that a person asked for by name, with their versions; those of other places are left out."""
     found = []

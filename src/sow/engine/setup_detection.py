@@ -6,7 +6,16 @@ import json
 import os
 import tomllib
 
-from sow.engine.python_installs import base_python, find_program, interpreter_of, records, requested, site_folders
+from sow.engine.python_installs import (
+    base_python,
+    find_program,
+    installed,
+    interpreter_of,
+    normal_name,
+    records,
+    requested,
+    site_folders,
+)
 from sow.system.environment import below, own_venv
 
 TYPE_CHECKING = False
@@ -37,6 +46,7 @@ LOCAL_FILES = (
     "local_settings.py", "settings_local.py", "config/local.yaml", "config/local.yml", "config/local.json",
 )  # fmt: skip
 NODE_MODULES = "node_modules"
+MOST = 1 << 20
 
 
 class Proposal:
@@ -60,7 +70,7 @@ class Proposal:
 class Around:
     """Facts about the user's own checkout and machine, read once for a run."""
 
-    __slots__ = ("editable", "environment", "python", "requested", "root", "venv")
+    __slots__ = ("editable", "environment", "installed", "python", "requested", "root", "unused", "venv")
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root = root
@@ -68,12 +78,41 @@ class Around:
         self.venv = _venv_of(root, environment)
         self.editable = self._records()
         active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.editable else "")
-        self.requested = [each for site in _sites(active, environment) for each in requested(site)]
+        sites = _sites(active, environment)
+        self.requested = [each for site in sites for each in requested(site)]
+        self.installed = {each for site in sites for each in installed(site)}
+        self.unused = self._unused()
         self.python = (base_python(active) if active else "") or "python3"
 
     def has(self, tool: str) -> bool:
         """Whether a program is on PATH."""
         return bool(find_program(tool, self.environment))
+
+    def _unused(self) -> set[str]:
+        """The requirement files, extras and groups of the user's checkout of which they did not install all packages.
+
+        They are read from the user's checkout, so that a package which a task adds is installed.
+        """
+        project = _toml(self._file("pyproject.toml"))
+        extras = _table(project, "project", "optional-dependencies")
+        groups = _table(project, "dependency-groups")
+        wanted = {name: (self._file(name) or b"").decode("utf-8", "replace").splitlines() for name in REQUIREMENTS}
+        wanted |= {f"extra {name}": given for name, given in extras.items() if isinstance(given, list)}
+        wanted |= {f"group {name}": given for name, given in groups.items() if isinstance(given, list)}
+        own = normal_name(str(_table(project, "project").get("name", "")))
+        return {
+            name
+            for name, lines in wanted.items()
+            if not {normal_name(each) for each in lines if isinstance(each, str) and ";" not in each}
+            <= {"", own, *self.installed}
+        }
+
+    def _file(self, name: str) -> bytes | None:
+        try:
+            with open(f"{self.root}/{name}", "rb") as file:
+                return file.read(MOST)
+        except OSError:
+            return None
 
     def _records(self) -> list[Record]:
         """The records of the usual interpreters that lead to this checkout."""
@@ -154,7 +193,7 @@ def _pip(read: Read, around: Around, project: Mapping[str, Any]) -> Proposal | N
 
     The packages that the user asked for come first, in the user's versions: the tree's own requirements then win.
     """
-    files = [name for name in REQUIREMENTS if read(name) is not None]
+    files = [name for name in REQUIREMENTS if read(name) is not None and name not in around.unused]
     is_package = read("setup.py") is not None or bool({"project", "build-system"} & set(project))
     if not files and not is_package:
         return None
@@ -162,14 +201,16 @@ def _pip(read: Read, around: Around, project: Mapping[str, Any]) -> Proposal | N
     pip = [f"{name}/bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
     found = Proposal()
     found.commands.append([around.python, "-m", "venv", name])
-    groups = [each for each in FOR_TESTS if each in _table(project, "dependency-groups")]
+    given = _table(project, "dependency-groups")
+    groups = [each for each in FOR_TESTS if each in given and f"group {each}" not in around.unused]
     if groups:
         found.commands.append([*pip, "--upgrade", "pip"])  # older versions do not know --group
     if around.requested:
         found.commands.append([*pip, *around.requested])
     parts = [word for each in files for word in ("-r", each)]
     if is_package:
-        extras = [each for each in FOR_TESTS if each in _table(project, "project", "optional-dependencies")]
+        given = _table(project, "project", "optional-dependencies")
+        extras = [each for each in FOR_TESTS if each in given and f"extra {each}" not in around.unused]
         parts += ["-e", f".[{','.join(extras)}]" if extras else "."]
     parts += [word for each in groups for word in ("--group", each)]
     found.commands.append([*pip, *parts])
