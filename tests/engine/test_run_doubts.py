@@ -171,7 +171,7 @@ def test_fewer_tests_than_on_the_base_commit_are_a_concern(harbour: Harbour) -> 
     commit(harbour, said_txt="5 passed in 0.01s\n")
     harbour.act("implementer-010", f"{WORK}echo '3 passed, 1 skipped in 0.01s' > said_txt\n")
     harbour.plan({"test_commands": ["cat said_txt"]})
-    assert harbour.run("--review", "off").code == 0
+    assert harbour.run("--review", "off", "--baseline", "on").code == 0
     task = harbour.task("010")
     assert task["result"] == "YELLOW"
     assert task["concerns"][0]["text"] == "fewer tests ran: 3 now (1 skipped), 5 on the base commit"
