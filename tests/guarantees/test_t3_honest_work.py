@@ -107,10 +107,9 @@ def test_a_module_in_the_place_of_the_runner_is_not_green(harbour: Harbour) -> N
 def test_a_configuration_that_is_hidden_from_git_has_no_effect(harbour: Harbour, way: str) -> None:
     """A pytest.ini that git does not see is not part of the commit that is checked."""
     ini = "printf '[pytest]\\naddopts = -k neg\\n' > pytest.ini"
-    hide = f"cd calc; {ini}; mkdir -p $(dirname {way}); echo pytest.ini >> {way}\n"
+    hide = f"cd calc; echo done > README.md; {ini}; mkdir -p $(dirname {way}); echo pytest.ini >> {way}\n"
     task = run_one(harbour, hide)
-    assert task["status"] == "paused"
-    assert task["result"] == "RED"
+    assert (task["status"], task["result"]) == ("paused", "RED")
 
 
 def test_correct_work_alone_is_green(harbour: Harbour) -> None:

@@ -103,8 +103,7 @@ def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[s
     """The patterns of protected paths in a text, in backticks or between commas; a wrong one is an error."""
     if words.is_nothing(value):
         return []
-    parts = value.split("`")[1::2] if value.count("`") > 1 else value.split(",")
-    found = [part.strip(" \t\"'") for part in parts if part.strip()]
+    found = [part.strip(" \t\"'") for part in value.replace("`", "").split(",") if part.strip()]
     for each in found:
         problem = path_pattern.problem_with(each)
         if problem:
