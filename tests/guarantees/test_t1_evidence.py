@@ -266,6 +266,23 @@ def test_each_list_runs_once_on_the_base_commit(harbour: Harbour) -> None:
     assert "test -f part_010.txt" in harbour.repo.ok("runs", "show").out
 
 
+def test_ctrl_c_during_a_baseline_ends_the_run(harbour: Harbour) -> None:
+    """A baseline that Ctrl-C cut off has no result, nothing else begins, and the same command goes on."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    harbour.plan({"test_commands": [f"test -e {go} || (touch {begun}; sleep 300)"]})
+    run = harbour.start("--yes", "--review", "off")
+    wait_for(lambda: begun.exists() and harbour.has_happened("collected"))
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 130, (out, err)
+    assert "baselines" not in harbour.runs()[-1]
+    assert "evidence" not in harbour.task("010")
+    assert harbour.alive() == []
+    go.touch()
+    assert harbour.run("--review", "off").code == 0
+    assert len(harbour.runs()[-1]["baselines"]) == 1
+
+
 def test_no_baseline_where_it_is_off(harbour: Harbour) -> None:
     """With `--baseline off` nothing runs on the base commit."""
     harbour.plan({"test_commands": ["test -f part_010.txt"]})

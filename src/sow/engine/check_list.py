@@ -12,8 +12,7 @@ from sow.domain.missing_program import missing_program
 from sow.engine import furnishing
 from sow.engine.checking import run_check
 from sow.engine.place import EnvironmentProblem
-from sow.engine.setup_plan import setup_of
-from sow.engine.tree_reader import TreeReader
+from sow.engine.setup_plan import reader_at, setup_of
 from sow.errors import Interrupted
 from sow.system import linked
 
@@ -73,15 +72,16 @@ def run_list(
         facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
         yield from _run_all(ship, done, wanted, facts, _Room(ship, ship.home.root, environment, name, iteration, ""))
         return done
-    slot = yield from ship.slots.take()
+    slot = None if ship.stopping else (yield from ship.slots.take())
     if slot is None:
         done.interrupted = True
         return done
     try:
-        setup = setup_of(ship, TreeReader(slot.repository, tree))
-        environment = setup.environment(slot.path)
+        setup = setup_of(ship, reader_at(ship.home.root, tree))
+        environment = setup.environment(slot.path, setting_up=True)
         room = _Room(ship, slot.path, environment, name, iteration, tree, slot)
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        environment = room.environment = setup.environment(slot.path)
         slot.is_fresh = slot.is_fresh and fresh
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
@@ -101,7 +101,7 @@ def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tre
     """The evidence of a whole list that passed on an equal tree with an equal setup and environment; else nothing."""
     if ship.slots is None or not checks:
         return []
-    setup = setup_of(ship, TreeReader(ship.slots.repository, tree))
+    setup = setup_of(ship, reader_at(ship.home.root, tree))
     slot = f"{ship.home.sow}/local/worktrees/slot-1"
     facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
     alike = [each for each in known if facts.items() <= each.items()]
@@ -213,8 +213,9 @@ def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) 
             )
     if setup.commands:
         slot.restore()
-    made = [path for path in slot.untracked() if path not in before]
-    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys([*setup.outputs, *made])]))
+    made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
+    made += [path for path in slot.untracked() if path not in before]
+    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
     slot.is_fresh = True
 
 

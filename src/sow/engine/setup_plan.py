@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 
+from sow.system import git
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sow.engine.ship import Ship
-    from sow.engine.tree_reader import TreeReader
+
+    Read = Callable[[str], bytes | None]
 
 # Files that say what a setup command installs. If one of them changes, the setup runs again.
 MANIFESTS = frozenset(
@@ -44,20 +47,39 @@ class Setup:
         self.key = key
         self._environment = dict(environment)
 
-    def environment(self, folder: str) -> dict[str, str]:
-        """The variables for commands in a folder."""
+    def environment(self, folder: str, *, setting_up: bool = False) -> dict[str, str]:
+        """The variables for checks in a folder, or for the commands that set it up."""
         return dict(self._environment)
 
 
-def setup_of(ship: Ship, tree_reader: TreeReader) -> Setup:
-    """The setup of a tree, from the user's config."""
+def setup_of(ship: Ship, read: Read) -> Setup:
+    """The setup of a tree, from the user's config; `read` returns the content of a file of that tree, or None."""
     links, copies, commands = (ship.config.setting("worktree", name) for name in ("link", "copy", "setup"))
-    manifests = tree_reader.named(MANIFESTS) if commands else {}
-    text = json.dumps([links, copies, commands, manifests], sort_keys=True)
+    digest = hashlib.sha256(json.dumps([links, copies, commands]).encode("utf-8", "surrogateescape"))
+    for path in sorted(MANIFESTS) if commands else ():
+        text = read(path)
+        if text is not None:
+            digest.update(f"\0{path}\0{hashlib.sha256(text).hexdigest()}".encode())
     return Setup(
         commands=commands,
         copies=copies,
         links=links,
-        key=hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest(),
+        key=digest.hexdigest(),
         environment=ship.check_environment(),
     )
+
+
+def reader_at(root: str, tree: str) -> Read:
+    """Reads files of a commit or tree."""
+    listed: set[str] = set()
+
+    def read(path: str) -> bytes | None:
+        if not listed:
+            words = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree]
+            listed.update(git.attempt(words, cwd=root).out.split("\0"))
+        if path not in listed:
+            return None
+        done = git.attempt(["cat-file", "blob", f"{tree}:{path}"], cwd=root)
+        return None if done.code else done.out.encode("utf-8", "surrogateescape")
+
+    return read
