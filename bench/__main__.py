@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import command_line, context, deciding, plans, running, sinks, spawning, ui, worktrees
+from bench import command_line, context, deciding, plans, running, sinks, slots, spawning, ui, worktrees
 from bench.report import Report
 from bench.row import Row
 from bench.timing import best_times
@@ -50,11 +50,14 @@ def run_rows(scratch: Path) -> list[Row]:
     asleep = running.sleeping(scratch)
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
+    first, reuse, checkout = slots.checkouts(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", taken, bare, running.OVERHEAD),
         Row("sleeping tasks, lower bound", asleep["mixed"], running.mixed().bound(), running.LATE),
         Row("ready, as a part of waves", asleep["ready"] / asleep["waves"], bound / barrier, running.LATE, ""),
         Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),
+        Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
+        Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
         Row(f"{running.WRITERS} writers at once", running.memory(scratch), running.MEGABYTES, 1, "MB"),
     ]
 

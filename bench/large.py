@@ -22,7 +22,7 @@ AT = "2026-01-31T09:00:00Z"
 START = 1_769_850_000  # the same moment in seconds
 DIGEST = "0" * 64
 
-HEAD = """schema_version: "1.0.0"
+HEAD = """schema_version: "1.1.0"
 revision: 1
 task:
   id: "{id}"

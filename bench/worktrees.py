@@ -21,14 +21,14 @@ WORKER = '#!/bin/sh\necho done > "part-$SOW_TASK.txt"\n'
 def per_task(scratch: Path) -> tuple[float, float]:
     """Seconds for each task of a run in worktrees, and for the same with nothing but git."""
     with in_memory(scratch) as place:
-        root = _large(place / "large")
+        root = large(place / "large")
         by_hand = _plain(root, place / "plain", PLAIN // 2)
         taken = _run(root, place)
         by_hand += _plain(root, place / "plain-again", PLAIN // 2)
     return taken / TASKS, by_hand / PLAIN
 
 
-def _large(root: Path) -> Path:
+def large(root: Path) -> Path:
     """A repository of small files in a hundred folders, with a plan whose tasks have nothing to do with each other."""
     for number in range(FILES):
         path = root / f"folder{number % 100}" / f"file{number}.txt"
@@ -44,7 +44,7 @@ def _large(root: Path) -> Path:
         ["add", "."],
         ["commit", "-qm", "all"],
     ):
-        _git(root, *words)
+        git(root, *words)
     return root
 
 
@@ -69,22 +69,22 @@ def _plain(root: Path, place: Path, tasks: int) -> float:
     """The least that can be done: a worktree, a commit, a merge into an integration worktree, and the worktree away."""
     place.mkdir()
     branch = f"bench/{place.name}"
-    _git(root, "worktree", "add", "-q", "-b", branch, str(place / "integration"), "work")
+    git(root, "worktree", "add", "-q", "-b", branch, str(place / "integration"), "work")
     start = time.perf_counter()
     for number in range(tasks):
         folder = place / str(number)
-        _git(root, "worktree", "add", "-q", "-b", f"{branch}-{number}", str(folder), branch)
+        git(root, "worktree", "add", "-q", "-b", f"{branch}-{number}", str(folder), branch)
         (folder / f"{place.name}-{number}.txt").write_text("done\n")
-        _git(folder, "add", ".")
-        _git(folder, "commit", "-qm", f"part {number}")
-        _git(place / "integration", "merge", "-q", "--no-ff", "-m", f"merge {number}", f"{branch}-{number}")
-        _git(root, "worktree", "remove", str(folder))
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", f"part {number}")
+        git(place / "integration", "merge", "-q", "--no-ff", "-m", f"merge {number}", f"{branch}-{number}")
+        git(root, "worktree", "remove", str(folder))
     taken = time.perf_counter() - start
-    _git(root, "worktree", "remove", str(place / "integration"))
+    git(root, "worktree", "remove", str(place / "integration"))
     return taken
 
 
-def _git(cwd: Path, *words: str) -> None:
+def git(cwd: Path, *words: str) -> None:
     done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"git {' '.join(words)}: exit {done.returncode}\n{done.stderr}")

@@ -157,17 +157,3 @@ def test_a_worktree_that_leads_outside(shop: Shop, where: Path) -> None:
     with pytest.raises(EnvironmentProblem, match="through a link"):
         furnish(shop, copy=["conf/local"])
     assert os.listdir(outside) == []
-
-
-def test_the_integration_worktree_is_furnished(shop: Shop, where: Path) -> None:
-    """Checks on merged work find the same furniture, and showing another commit leaves it there."""
-    shop.integration.begin("HEAD")
-    calls: list[list[str]] = []
-    settings = {"link": ["node_modules"], "setup": [["true"]]}
-    for _ in range(2):
-        shop.integration.set_up(settings, lambda command, folder: calls.append(command) or "")  # type: ignore[func-returns-value]
-    assert calls == [["true"]]
-    shop.integration.show("HEAD")
-    assert (Path(shop.integration.path) / "node_modules/pad/index.js").exists()
-    assert shop.integration.remove() is None
-    assert (shop.root / "node_modules/pad/index.js").exists()

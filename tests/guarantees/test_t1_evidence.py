@@ -38,9 +38,6 @@ def results(harbour: Harbour, task: str = "010", kind: str = "test") -> list[boo
 
 HIDDEN = {
     "an ignored file": "echo yes > secret.log\n",
-    "a file that .git/info/exclude hides": (
-        'echo hidden.txt >> "$(git rev-parse --git-common-dir)/info/exclude"\necho yes > hidden.txt\n'
-    ),
     "an ignored folder": "mkdir -p build.log && echo yes > build.log/made\n",
 }
 
@@ -55,6 +52,16 @@ def test_a_file_outside_of_the_commit_proves_nothing(harbour: Harbour, script: s
     assert result.code == 4, result
     assert results(harbour) == [False]
     assert harbour.task("010")["result"] == "RED"
+
+
+def test_a_file_that_a_worker_hides_from_git_is_collected(harbour: Harbour) -> None:
+    """A worker that adds a file to .git/info/exclude does not hide it: the checks and the branch have it (F13)."""
+    hide = 'echo hidden.txt >> "$(git rev-parse --git-common-dir)/info/exclude"'
+    harbour.act("implementer", f"{hide}\necho yes > hidden.txt\n")
+    harbour.plan({"test_commands": ["grep -q yes hidden.txt"]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    assert harbour.repo.git("show", "HEAD:hidden.txt") == "yes\n"
 
 
 def test_evidence_says_what_it_belongs_to(harbour: Harbour) -> None:
@@ -264,6 +271,23 @@ def test_each_list_runs_once_on_the_base_commit(harbour: Harbour) -> None:
     assert found == {"": True, "test -f part_010.txt": False}
     assert len(harbour.journal("baseline")) == 2
     assert "test -f part_010.txt" in harbour.repo.ok("runs", "show").out
+
+
+def test_ctrl_c_during_a_baseline_ends_the_run(harbour: Harbour) -> None:
+    """A baseline that Ctrl-C cut off has no result, nothing else begins, and the same command goes on."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    harbour.plan({"test_commands": [f"test -e {go} || (touch {begun}; sleep 300)"]})
+    run = harbour.start("--yes", "--review", "off")
+    wait_for(lambda: begun.exists() and harbour.has_happened("collected"))
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 130, (out, err)
+    assert "baselines" not in harbour.runs()[-1]
+    assert "evidence" not in harbour.task("010")
+    assert harbour.alive() == []
+    go.touch()
+    assert harbour.run("--review", "off").code == 0
+    assert len(harbour.runs()[-1]["baselines"]) == 1
 
 
 def test_no_baseline_where_it_is_off(harbour: Harbour) -> None:

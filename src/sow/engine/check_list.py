@@ -72,17 +72,17 @@ def run_list(
         facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
         yield from _run_all(ship, done, wanted, facts, _Room(ship, ship.home.root, environment, name, iteration, ""))
         return done
-    slot = yield from ship.slots.take()
+    slot = None if ship.stopping else (yield from ship.slots.take())
     if slot is None:
         done.interrupted = True
         return done
     try:
         setup = setup_of(ship, reader_at(ship.home.root, tree))
-        building = setup.environment(slot.path, setting_up=True)
-        room = _Room(ship, slot.path, building, name, iteration, tree, slot)
+        environment = setup.environment(slot.path, setting_up=True)
+        room = _Room(ship, slot.path, environment, name, iteration, tree, slot)
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        environment = room.environment = setup.environment(slot.path)
         slot.is_fresh = slot.is_fresh and fresh
-        room.environment = environment = setup.environment(slot.path)  # the setup may have made a virtual environment
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
             "scope": COMMIT,
@@ -214,8 +214,9 @@ def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) 
             )
     if setup.commands:
         slot.restore()
-    made = [path for path in slot.untracked() if path not in before]
-    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys([*setup.outputs, *made])]))
+    made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
+    made += [path for path in slot.untracked() if path not in before]
+    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
     slot.is_fresh = True
 
 

@@ -236,6 +236,8 @@ class TaskJob:
         """Run the whole list on the collected commit, so that the worker hears of everything at once."""
         checks = check_list.of_task(task)
         yield from self.ship.baselines.wait_for(self.ship, checks)
+        if self.ship.stopping:
+            return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
         done = yield from run_list(
             self.ship,

@@ -19,9 +19,7 @@ from sow.system import git, tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
-    from sow.engine.furnishing import Run
     from sow.store.home import Home
 
 TRAILER = "Sow-Task"
@@ -166,21 +164,6 @@ class Integration:
         place.git("update-ref", "--no-deref", "HEAD", commit)
         place.fill(commit)
         place.clean(spare=furnishing.furniture(place))
-
-    def furnish(self, settings: Mapping[str, Any]) -> list[list[str]]:
-        """Link and copy ignored files into the integration worktree; returns the commands still to be run there."""
-        with self.repository.held():
-            return furnishing.furnish(self._place(), settings)
-
-    def furnished(self, settings: Mapping[str, Any]) -> None:
-        """Remember that the set-up commands were run."""
-        with self.repository.held():
-            furnishing.furnished(self._place(), settings)
-
-    def set_up(self, settings: Mapping[str, Any], run: Run) -> None:
-        """Furnish the integration worktree and run its commands."""
-        furnishing.run_all(self.furnish(settings), self.path, run)
-        self.furnished(settings)
 
     def advance(self, commit: str, expected_old: str) -> None:
         """Move the branch to a commit that was checked, if it still stands where it was."""

@@ -92,7 +92,6 @@ def apply(home: Home, steps: list[Step]) -> str:
             raise Waiting("the project was changed meanwhile", "look at what there is to do now: sow migrate")
         owner = _project_id(home, steps)
         backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
-        counted(f"copy to {backup}")
         try:
             _copy(home, steps, backup)
             sync_tree(home.disk, backup)
@@ -110,6 +109,7 @@ def apply(home: Home, steps: list[Step]) -> str:
 
 def _copy(home: Home, steps: list[Step], backup: str) -> None:
     """Copy the project and the migrated files outside of it."""
+    counted(f"copy to {backup}")
     if os.path.isdir(home.project):
         shutil.copytree(home.project, backup, symlinks=True)
     for step in steps:

@@ -1,0 +1,61 @@
+"""What a clean checkout for checks costs in a large repository, against a plain `git worktree add`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from bench.timing import SOW, in_memory
+from bench.worktrees import git, large
+from sow.engine.repository import Repository
+from sow.engine.slots import Slots
+from sow.engine.steps import drive
+from sow.store.home import find
+
+ROUNDS = 7
+FIRST, REUSE = 1.3, 0.3  # times a plain `git worktree add`
+
+
+def checkouts(scratch: Path) -> tuple[float, float, float]:
+    """Seconds of the first use of a slot, of a reuse for another commit, and of a plain worktree; the best of each."""
+    with in_memory(scratch) as place:
+        root = large(place / "slots")
+        home = place / "slots-home"
+        home.mkdir()
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+        subprocess.run([SOW, "init", "--project", "Bench"], cwd=root, env=environment, check=True, capture_output=True)
+        commits = [_commit(root, number) for number in range(2)]
+        first, reuse, plain = [], [], []
+        for number in range(ROUNDS):
+            plain.append(_timed(partial(git, root, "worktree", "add", "-q", "--detach", str(place / f"w{number}"))))
+            slots = Slots(Repository(find(option=str(root), environment={}, cwd="/")), 1)
+            slot = drive(slots.take())
+            assert slot is not None
+            slot.remove()
+            first.append(_timed(partial(slot.show, commits[0])))
+            (Path(slot.path) / "folder1/file1.txt").write_text("changed by a check\n")
+            (Path(slot.path) / "built.o").write_text("built by a check\n")
+            reuse.append(_timed(partial(slot.show, commits[1])))
+            slots.give(slot)
+    return min(first), min(reuse), min(plain)
+
+
+def _commit(root: Path, number: int) -> str:
+    """A commit as a task makes one, with a few changed files."""
+    for each in range(5):
+        (root / f"folder{each}" / f"new{number}.txt").write_text(f"{number}\n")
+    git(root, "add", "folder0", "folder1", "folder2", "folder3", "folder4")
+    git(root, "commit", "-qm", f"change {number}")
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def _timed(act: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start

@@ -1,0 +1,26 @@
+"""A program that the machine lacks is told from a command that failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from sow.domain.missing_program import missing_program
+
+CASES = {
+    "no such program": ("pytest -q", 127, "there is no program pytest", "pytest"),
+    "a shell's word": ("cd web && jest", 127, "bash: line 1: jest: command not found", "jest"),
+    "another shell's word": ("npm test", 127, "> jest\n\nsh: 1: jest: not found\n", "jest"),
+    "a program that may not be run": ("tool --check", 126, "bash: /opt/tool: Permission denied", "/opt/tool"),
+    "nothing said": ("tool --check", 127, "", "tool"),
+    "a script of the repository": ("./run.sh", 127, "there is no program ./run.sh", ""),
+    "a script below the root": ("bash -c tools/run", 127, "bash: line 1: tools/run: No such file or directory", ""),
+    "a script that was not made executable": ("./run.sh", 126, "bash: ./run.sh: Permission denied", ""),
+    "a failed test": ("pytest -q", 1, "sh: 1: jest: not found", ""),
+    "a stopped command": ("pytest -q", None, "", ""),
+}
+
+
+@pytest.mark.parametrize(("command", "code", "output", "program"), CASES.values(), ids=CASES)
+def test_what_has_to_be_installed(command: str, code: int | None, output: str, program: str) -> None:
+    """The missing program is named; what belongs to the work is not one."""
+    assert missing_program(command, code, output) == program
