@@ -96,6 +96,7 @@ def apply(home: Home, steps: list[Step]) -> str:
             _copy(home, steps, backup)
             sync_tree(home.disk, backup)
         except OSError as error:
+            counted(f"remove {backup}")
             shutil.rmtree(backup, ignore_errors=True)
             raise _not_copied(home.project, error) from None
         # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
