@@ -130,7 +130,7 @@ agents:
 #   env:                      # variables that they may see besides the usual ones
 #     - "DATABASE_URL"
 
-# Worktree: what every worktree needs that git does not bring
+# Worktree: how every checkout is set up, instead of the setup that sow finds by itself
 # worktree:
 #   link:
 #     - "node_modules"
