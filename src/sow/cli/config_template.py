@@ -132,7 +132,7 @@ agents:
 #   allow:                    # commands that need no consent; "*" alone allows everything
 #     - "pytest*"
 
-# Worktree: what every worktree needs that git does not bring
+# Worktree: how every checkout is set up, instead of the setup that sow finds by itself
 # worktree:
 #   link:
 #     - "node_modules"

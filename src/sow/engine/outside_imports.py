@@ -9,7 +9,7 @@ import os
 import shlex
 
 from sow.engine.place import EnvironmentProblem
-from sow.engine.python_installs import find_program, interpreter_of, records, site_folders
+from sow.engine.python_installs import find_program, interpreter_of, site_folders
 from sow.engine.setup_detection import NODE_MODULES
 from sow.store import run_acts
 from sow.system.environment import below, own_venv
@@ -68,7 +68,7 @@ def _of_python(setups: Setups, setup: Setup, commands: list[str], folder: str) -
         for program in _programs(setups, setup, command, own=own):
             python = interpreter_of(program, setups.environment, root)
             for site in site_folders(python, setups.environment) if python else []:
-                for record in records(site, root):
+                for record in setups.around.records_in(site):
                     yield Outside(record.file, record.target, by=command, is_copy=record.is_copy)
 
 

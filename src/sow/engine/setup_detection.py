@@ -70,12 +70,13 @@ class Proposal:
 class Around:
     """Facts about the user's own checkout and machine, read once for a run."""
 
-    __slots__ = ("editable", "environment", "installed", "python", "requested", "root", "unused", "venv")
+    __slots__ = ("editable", "environment", "installed", "known", "python", "requested", "root", "unused", "venv")
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root = root
         self.environment = environment
         self.venv = _venv_of(root, environment)
+        self.known: dict[str, list[Record]] = {}
         self.editable = self._records()
         active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.editable else "")
         sites = _sites(active, environment)
@@ -121,7 +122,13 @@ class Around:
         pythons += [f"{each}/bin/python" for each in (self.venv, active) if each]
         found = {interpreter_of(each, self.environment, self.root) for each in pythons if each} - {""}
         sites = dict.fromkeys(site for each in sorted(found) for site in site_folders(each, self.environment))
-        return [record for site in sites for record in records(site, self.root)]
+        return [record for site in sites for record in self.records_in(site)]
+
+    def records_in(self, site: str) -> list[Record]:
+        """The records of one package folder that lead to this checkout, read once."""
+        if site not in self.known:
+            self.known[site] = list(records(site, self.root))
+        return self.known[site]
 
 
 def _venv_of(root: str, environment: Mapping[str, str]) -> str:
