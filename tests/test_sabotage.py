@@ -251,10 +251,34 @@ SABOTAGES = {
     ),
     "what a failed check said is kept after its evidence": Sabotage(
         "engine/job.py",
-        '            if not ran.evidence["passed"]:  # before',
-        "            run_acts.add_evidence(self.desk, self.project, [ran.evidence])\n"
-        '            if not ran.evidence["passed"]:  # before',
+        '        for each in done.evidence:\n            if not each["passed"]:  # before',
+        "        run_acts.add_evidence(self.desk, self.project, done.evidence)\n"
+        '        for each in done.evidence:\n            if not each["passed"]:  # before',
         "guarantees/test_r5_crash.py::test_killed_while_it_keeps_what_a_check_said",
+    ),
+    "a slot believes size and time": Sabotage(
+        "engine/slot.py",
+        "    return (facts.st_ino, facts.st_ctime_ns, facts.st_size)\n",
+        "    return (facts.st_ino, facts.st_mtime_ns, facts.st_size)\n",
+        "engine/test_slot.py::test_size_and_time_are_not_believed[same process]",
+    ),
+    "a slot keeps what an earlier list built": Sabotage(
+        "engine/slot.py",
+        "        self._put(record, frozenset(spare), clean=True)\n",
+        "        self._put(record, frozenset(spare), clean=False)\n",
+        "guarantees/test_t1_evidence.py::test_a_build_of_one_list_is_not_there_for_the_next",
+    ),
+    "a check rewrites files for the next": Sabotage(
+        "engine/check_list.py",
+        "            if number and room.slot is not None:\n",
+        "            if not number and room.slot is not None:\n",
+        "guarantees/test_t1_evidence.py::test_a_check_cannot_rewrite_the_files_of_the_next",
+    ),
+    "a missing program is the worker's fault": Sabotage(
+        "engine/check_list.py",
+        "    if program:\n        raise EnvironmentProblem(\n",
+        "    if program and not command:\n        raise EnvironmentProblem(\n",
+        "guarantees/test_t1_evidence.py::test_a_missing_program_is_a_question[no-such-program --check]",
     ),
     "an answer that was cut off is said twice": Sabotage(
         "store/feedback.py",
