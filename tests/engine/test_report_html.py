@@ -258,7 +258,6 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
         "id": one, "plan_id": two, "name": three, "agent": four, "executor": five, "outcome": six, "iterations": 1,
         "reviews": [{"verdict": seven, "by": eight, "iteration": 1, "findings": 0}],
         "checks": {"passed": 1, "failed": 0}, "waits_for": [{"id": one, "plan_id": None, "outcome": two}],
-        "concerns": [{"kind": "tests", "text": three}],
         "question": {"number": 1, "text": three},
         "why": four, "started_at": five, "active_seconds": 2.0, "estimated_minutes": 3, "cost_usd": 0.5,
         "cost_unknown_turns": 1, "input_tokens": 3, "output_tokens": 4, "tokens_unknown_turns": 0, "status": six,

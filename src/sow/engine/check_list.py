@@ -9,7 +9,7 @@ import shlex
 from sow.domain import check_list
 from sow.domain.ids import is_task_id
 from sow.domain.missing_program import missing_program
-from sow.engine import furnishing
+from sow.engine import furnishing, outside_imports
 from sow.engine.checking import run_check
 from sow.engine.place import EnvironmentProblem
 from sow.engine.setup_plan import reader_at, setup_of
@@ -81,6 +81,7 @@ def run_list(
         environment = setup.environment(slot.path, setting_up=True)
         room = _Room(ship, slot.path, environment, name, iteration, tree, slot)
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        outside_imports.require_none(ship, setup, (check["command"] for check in checks), slot.path)
         environment = room.environment = setup.environment(slot.path)
         slot.is_fresh = slot.is_fresh and fresh
         facts = {  # type: ignore[typeddict-item]
