@@ -270,6 +270,40 @@ def rough(ledger: Path) -> dict[str, Any]:
     }
 
 
+MEETING = """\
+# Two that break each other
+
+## Task 1: First
+Make the first part.
+
+**Test Commands**:
+```
+test ! -e wrong.txt
+```
+
+## Task 2: Second
+Make the second part.
+"""
+
+
+# A task that is sent back has a new session, whose first turn sees that its earlier work is merged.
+WRONG_FIRST = """\
+until git log --format=%B --branches='sow/int/*' | grep -q 'Sow-Task: 010/'; do sleep 0.05; done
+if git log --format=%s | grep -qx Second; then rm -f wrong.txt; echo > more.txt; else echo > wrong.txt; fi
+"""
+
+
+def meeting(ledger: Path) -> dict[str, Any]:
+    """The second worker breaks the check of the first without a conflict, and is sent back by the final checks."""
+    start = {"append": {"path": str(ledger), "text": "{task}\n"}}
+    commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
+    part = {"write": {"path": "part_{task}.txt", "text": "two\n"}}
+    return {
+        "010": [[start, part, commit, hand_in]],
+        "020": [[start, part, {"run": ["sh", "-c", WRONG_FIRST]}, commit, hand_in]],
+    }
+
+
 def template(folder: Path) -> Path:
     """A repository with a plan on a branch of its own, and work of the user that is not committed."""
     root = folder / "repo"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from pathlib import Path
 
 from conftest import Repo
 
+from sow.domain.shapes import Run, RunSettings
 from sow.engine.collecting import Collected
 from sow.engine.merging import Integration, Merge
 from sow.engine.worktrees import Worktrees
+from sow.store import runs
 from sow.store.home import Home
+from sow.store.runs import RunFolder
 from sow.system import checkout
 
 RUN = "20260131-090000-ab12"
@@ -25,6 +29,33 @@ def home_at(root: Path | str) -> Home:
     return Home(where)
 
 
+def record_of(home: Home, run: str) -> RunFolder:
+    """The record of a run, made where there is none yet."""
+    try:
+        return runs.load(home, run)
+    except FileNotFoundError:
+        settings: RunSettings = {
+            "max_concurrency": 1,
+            "schedule": "ready",
+            "isolation": "worktree",
+            "review": "on",
+            "retries": 2,
+        }
+        started: Run = {
+            "id": run,
+            "project_id": str(uuid.UUID(int=0, version=4)),
+            "name": "A run",
+            "branch": BRANCH,
+            "base": "0" * 40,
+            "status": "running",
+            "started_at": "2026-01-31T09:00:00Z",
+            "plans": [],
+            "tasks": [],
+            "settings": settings,
+        }
+        return runs.create(home, started)
+
+
 class Shop:
     """One home with a run."""
 
@@ -34,7 +65,12 @@ class Shop:
         self.home = home_at(repo.root)
         self.run = run
         self.worktrees = Worktrees(self.home, run)
-        self.integration = Integration(self.home, run)
+        self.integration = Integration(self.home, run, record=record_of(self.home, run))
+
+    def keep_history(self, how: str) -> None:
+        """Set how merges look: squash or full."""
+        assert self.integration.record
+        self.integration.record.run["settings"]["history"] = how
 
     def git(self, *words: str, cwd: Path | None = None, ok: bool = True) -> str:
         """A git command of a worker or a user: their own, and not hardened."""
@@ -69,7 +105,7 @@ class Shop:
         merge = self.integration.try_merge(task, iteration, commit, f"Merge task {task}")
         if merge.commit:
             self.integration.show(merge.commit)
-            self.integration.advance(merge.commit, self.integration.head)
+            self.integration.take(merge, task=task, iteration=iteration, work=commit)
         return merge
 
     def work(self, task: str, path: str, text: str) -> Collected:

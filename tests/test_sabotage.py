@@ -101,8 +101,8 @@ SABOTAGES = {
     ),
     "an answer is no new iteration": Sabotage(
         "domain/task.py",
-        'NEW_ITERATION = frozenset({"send_back", "answer", "retry"})\n',
-        'NEW_ITERATION = frozenset({"send_back", "retry"})\n',
+        'NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})\n',
+        'NEW_ITERATION = frozenset({"send_back", "retry", "reopen"})\n',
         "cli/test_seeds.py::test_the_paused_pattern",
     ),
     "a phase with open tasks can be left": Sabotage(
@@ -514,6 +514,42 @@ SABOTAGES = {
         "        if seat.refusals and not seat.judges:\n",
         "        if seat.refusals and seat.judges:\n",
         "guarantees/test_t3_no_work.py::test_work_after_a_refusal_is_yellow_and_names_the_command",
+    ),
+    "the final tree is not checked": Sabotage(
+        "engine/final_checks.py",
+        '    if ship.isolation is None or ship.settings.get("final_checks", "on") == "off":\n',
+        "    if True:\n",
+        "guarantees/test_t2_final_tree.py::test_the_second_breaks_the_first[a file appears]",
+    ),
+    "the last merge is always blamed": Sabotage(
+        "engine/final_checks.py",
+        "        low, high = (middle, high) if tried.passed else (low, middle)\n",
+        "        low = middle\n",
+        "guarantees/test_t2_final_tree.py::test_the_right_task_is_found",
+    ),
+    "a flaky check is somebody's fault": Sabotage(
+        "engine/final_checks.py",
+        "    if again.passed:\n",
+        "    if False:\n",
+        "guarantees/test_t2_final_tree.py::test_a_check_that_cannot_be_relied_on_is_a_question",
+    ),
+    "a moved integration branch stays moved": Sabotage(
+        "engine/merging.py",
+        "            if found == head:\n",
+        "            if found:\n",
+        "engine/test_merging.py::test_a_foreign_commit_does_not_count[at once]",
+    ),
+    "a merge counts without its reviews": Sabotage(
+        "domain/stage.py",
+        "    if is_approved(task):\n",
+        "    if is_approved(task) or is_merged:\n",
+        "domain/test_stage.py::test_what_is_on_disk_says_what_comes_next[merged, and not reviewed]",
+    ),
+    "work with a failed check is reviewed": Sabotage(
+        "domain/stage.py",
+        "    if failed:\n        return _rejected(task, reviews, retries",
+        "    if failed and len(reviews) >= reviewers:\n        return _rejected(task, reviews, retries",
+        "engine/test_run_checks.py::test_work_with_a_failed_test_is_not_reviewed",
     ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]

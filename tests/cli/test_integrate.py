@@ -174,7 +174,7 @@ def test_new_commits_that_break_a_test(harbour: Harbour):
     assert harbour.run().code == 4
     (harbour.repo.root / "part_010.txt").unlink()
     commit(harbour.repo, "mode.txt", "bad\n")
-    refused(harbour.repo, 1, "`grep -qx good mode.txt` fails", "mend it")
+    refused(harbour.repo, 1, "`grep -qx good mode.txt` fails", "fix it")
     commit(harbour.repo, "mode.txt", "good\nand new\n")
     harbour.repo.ok("integrate")
 

@@ -33,6 +33,7 @@ def opinion(flag: str = "GREEN", **more: Any) -> dict[str, Any]:
     return {**made, **more}
 
 
+WAIVED = {"command": "make lint", "by": "ada", "at": NOW}
 BOTH = [proof("make test"), proof("make lint", kind="criterion")]
 SHARED = [{**{k: v for k, v in each.items() if k != "tree"}, "scope": "folder"} for each in BOTH]
 THERE = [proof("make test", kind="merge", tree="4" * 40), proof("make lint", kind="merge", tree="4" * 40)]
@@ -47,8 +48,17 @@ def handed_in(*proofs: Any, reviews: Any = (), **more: Any) -> Any:
     return at(work=WORK, evidence=list(proofs), reviews=list(reviews), **more)
 
 
-def stage(given: Any, *, merged: bool = False, reviewers: int = 1, retries: int = 2, **more: bool) -> str:
-    known = [("010", 2)] if merged else [("010", 9), ("020", 2)]
+def decided(answer: str, iteration: int = 1) -> Any:
+    """A task that is at work again after an answer about a final check."""
+    asked = {"number": 1, "text": "final checks: it fails", "asked_at": NOW, "answered_at": NOW, "answered_by": "ada"}
+    failed = proof(kind="final", passed=False, iteration=iteration)
+    return task(status="in_progress", iteration=2, evidence=[failed], questions=[{**asked, "answer": answer}])
+
+
+def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **more: bool) -> str:
+    """The next stage; `merged` is whether the record has the task's work, or another commit that it has instead."""
+    commit = merged if isinstance(merged, str) else WORK["commit"]
+    known = {("010", 2): commit} if merged else {("010", 9): commit, ("020", 2): commit}
     name, why = next_stage(given, merged=known, reviewers=reviewers, retries=retries, **more)
     assert why
     return name
@@ -91,7 +101,14 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "checked without isolation": (at(evidence=SHARED), {"isolated": False}, "review"),
     "checked": (handed_in(*BOTH), {}, "review"),
-    "checked, and one failed": (handed_in(BOTH[0], proof("make lint", passed=False)), {}, "review"),
+    "checked, and one failed": (handed_in(BOTH[0], proof("make lint", passed=False)), {}, "send_back"),
+    "checked, and one failed for the last time": (
+        handed_in(BOTH[0], proof("make lint", passed=False), retry_count=2), {}, "ask",
+    ),
+    "checked, and the one that failed is waived": (
+        handed_in(BOTH[0], proof("make lint", passed=False), waivers=[WAIVED]), {}, "review",
+    ),
+    "checked, but for one that is waived": (handed_in(BOTH[0], waivers=[WAIVED]), {}, "review"),
     "reviewed in the iteration before": (handed_in(*BOTH, reviews=[opinion(iteration=1)]), {}, "review"),
     "another commit was reviewed": (handed_in(*BOTH, reviews=[opinion(commit="9" * 40)]), {}, "review"),
     "one of two reviews": (handed_in(*BOTH, reviews=[opinion()]), {"reviewers": 2}, "review"),
@@ -153,24 +170,25 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"merged": True},
         "done",
     ),
-    "merged": (handed_in(*BOTH, reviews=[opinion()]), {"merged": True}, "merge"),
-    "merged and half checked": (handed_in(*BOTH, THERE[0], reviews=[opinion()]), {"merged": True}, "merge"),
-    "merged and checked": (handed_in(*BOTH, *THERE, reviews=[opinion()]), {"merged": True}, "done"),
+    "merged": (handed_in(*BOTH, *THERE, reviews=[opinion()]), {"merged": True}, "done"),
     "merged, without checks": (handed_in(checks=[], reviews=[opinion()]), {"merged": True}, "done"),
-    "merged, and a check fails there": (
-        handed_in(*BOTH, {**THERE[0], "passed": False}, THERE[1], reviews=[opinion()]), {"merged": True}, "send_back",
-    ),
-    "merged, half checked, and it failed": (
-        handed_in(*BOTH, {**THERE[0], "passed": False}, reviews=[opinion()]), {"merged": True}, "merge",
-    ),
-    "merged, a check failed there, and the merge was undone": (
+    "merged, and not reviewed": (handed_in(*BOTH, *THERE), {"merged": True}, "review"),
+    "merged, and not checked": (handed_in(reviews=[opinion()]), {"merged": True}, "check"),
+    "merged, and not collected": (at(reviews=[opinion()]), {"merged": True}, "collect"),
+    "another commit of it was merged": (handed_in(*BOTH, reviews=[opinion()]), {"merged": "9" * 40}, "merge"),
+    "a check failed at the merge": (
         handed_in(*BOTH, {**THERE[0], "passed": False}, reviews=[opinion()]), {}, "send_back",
     ),
-    "merged, and its state is older": (at("in_progress"), {"merged": True}, "merge"),
-    "merged and checked, and its state is older": (at("in_progress", evidence=THERE), {"merged": True}, "done"),
-    "merged, bad there, and at work on it": (
-        at("in_progress", evidence=[{**THERE[0], "passed": False}, THERE[1]]), {"merged": True}, "resume",
+    "merged, and it has not begun": (task(iteration=2), {"merged": True}, "start"),
+    "merged, and at work again": (at("in_progress", work=WORK), {"merged": True}, "resume"),
+    "a final check failed on it": (
+        handed_in(*BOTH, proof(kind="final", passed=False), reviews=[opinion()]), {}, "merge",
     ),
+    "a final check that failed is waived": (decided("Waive it, it is only lint"), {}, "waive"),
+    "a final check that failed is sent back": (decided("send back"), {}, "start"),
+    "a final check that failed gets advice": (decided("Keep the old name"), {}, "start"),
+    "a final check that failed stops it": (decided("stop"), {}, "failed"),
+    "a final check was waived two iterations ago": (decided("waive", iteration=0), {}, "start"),
     "merged is nothing without isolation": (at(), {"merged": True, "isolated": False}, "check"),
     "paused with a question": (at("paused", question={"number": 1, "text": "?", "asked_at": NOW}), {}, "wait"),
     "paused without one": (at("paused"), {}, "ask"),
@@ -209,8 +227,8 @@ OPINIONS = {
 }
 # Who may do what: a stage that a status can never lead to would be an act that the tables refuse.
 POSSIBLE = {
-    "pending": {"start", "merge", "done"},
-    "in_progress": {"start", "resume", "failed", "merge", "done"},
+    "pending": {"start"},
+    "in_progress": {"start", "resume", "failed"},
     "needs_review": {"collect", "check", "review", "merge", "send_back", "ask", "done"},
     "paused": {"wait", "ask"},
     "failed": {"failed"},
@@ -235,9 +253,13 @@ def test_every_combination_has_one_stage(status):
             assert name in POSSIBLE[status]
             if name == "merge":
                 assert isolated
-                assert merged or (work is WORK and proofs == "passed"), (proofs, work)
-            if status == "needs_review" and name in ("merge", "done") and not merged:
-                assert "RED" not in opinions
+                assert not merged
+                assert work is WORK
+            if status == "needs_review" and name in ("merge", "done"):
+                assert opinions not in ("RED", "both")
+                assert proofs == "passed"
+                assert not reviewers or opinions == "GREEN"
+            if name == "review":
                 assert proofs == "passed"
         assert given == before
 
@@ -272,8 +294,7 @@ def test_a_list_is_run_as_a_whole():
     assert missing_checks(handed_in()) == [test, lint]
     assert missing_checks(handed_in(BOTH[0])) == [test, lint]
     assert missing_checks(handed_in(*BOTH)) == []
-    assert missing_checks(handed_in(*BOTH), at_merge=True) == [test, lint]
-    assert missing_checks(handed_in(THERE[1]), at_merge=True) == [test]
+    assert missing_checks(handed_in(*THERE)) == [test, lint]
     assert missing_checks(at(evidence=[SHARED[0]]), isolated=False) == [test, lint]
     assert missing_checks(at(evidence=SHARED), isolated=False) == []
     assert missing_checks(at(evidence=BOTH), isolated=False) == [test, lint]

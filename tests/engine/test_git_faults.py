@@ -152,7 +152,7 @@ try:
     elif act == "collect":
         Worktrees(home_at(root), RUN).collect("010", 1, "m", "HEAD")
     else:
-        Integration(home_at(root), RUN).finish(BRANCH)
+        Integration(home_at(root), RUN, record=record_of(home_at(root), RUN)).finish(BRANCH)
 except Failed as error:
     print(error.message)
     sys.exit(1)

@@ -44,27 +44,29 @@ def test_before_the_beginning(shop: Shop) -> None:
         _ = shop.integration.base
 
 
-def test_a_merge(begun: Shop) -> None:
-    """A merge has two parents and a trailer, moves no branch, is shown for checks, and is taken by advancing."""
+@pytest.mark.parametrize("history", ["squash", "full"])
+def test_a_merge(begun: Shop, history: str) -> None:
+    """A merge is one commit on the head, or with full history a merge of both; only the record makes it count."""
+    begun.keep_history(history)
     work = begun.work("010", "new.txt", "new\n")
     head = begun.integration.head
     merge = begun.integration.try_merge("010", 1, work.commit, "Merge task 010")
     assert merge.conflicts == ()
     assert begun.integration.head == head
     parents = begun.git("log", "-1", "--format=%P", merge.commit).split()
-    assert parents == [head, work.commit]
+    assert parents == ([head] if history == "squash" else [head, work.commit])
     assert begun.git("log", "-1", "--format=%B", merge.commit).strip() == "Merge task 010\n\nSow-Task: 010/1"
     where = Path(begun.integration.show(merge.commit))
     assert (where / "new.txt").exists()
     assert begun.head(where) == merge.commit
     assert begun.integration.merged() == {}
-    begun.integration.advance(merge.commit, head)
-    assert begun.integration.head == merge.commit
+    begun.integration.take(merge, task="010", iteration=1, work=work.commit)
+    assert begun.integration.head == merge.commit == begun.git("rev-parse", INT).strip()
     assert begun.integration.merged() == {("010", 1): work.commit}
 
 
-def test_what_is_merged_is_read_from_git(begun: Shop) -> None:
-    """Every task and iteration that was merged is told by git alone, and nothing that only looks like it."""
+def test_the_record_says_what_is_merged(begun: Shop) -> None:
+    """Another process reads the same merges from the record, and no trailer of a worker adds one (F10)."""
     first = begun.work("010", "a.txt", "a\n")
     second = begun.work("020", "b.txt", "b\n")
     begun.merge("010", first.commit)
@@ -74,7 +76,7 @@ def test_what_is_merged_is_read_from_git(begun: Shop) -> None:
     begun.git("commit", "-q", "-m", "sly\n\nSow-Task: 900/1", cwd=spoof)
     third = begun.worktrees.collect("030", 3, "sly\n\nSow-Task: 901/1", begun.integration.head)
     merge = begun.integration.try_merge("030", 3, third.commit, "Merge\n\nSow-Task: 902/1")
-    begun.integration.advance(merge.commit, begun.integration.head)
+    begun.integration.take(merge, task="030", iteration=3, work=third.commit)
     begun.merge("020", second.commit)
     fresh = Shop(begun.repo)
     assert fresh.integration.merged() == {
@@ -84,13 +86,87 @@ def test_what_is_merged_is_read_from_git(begun: Shop) -> None:
     }
 
 
+def forge(shop: Shop, message: str = "Helpful\n\nSow-Task: 010/1") -> str:
+    """A commit of a worker on the integration branch."""
+    where = shop.prepare("090", shop.integration.head)
+    shop.write("forged.txt", where=where)
+    commit = shop.commit(message, where=where)
+    shop.git("update-ref", f"refs/heads/{INT}", commit)
+    return commit
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at once", "in the next call"])
+def test_a_foreign_commit_does_not_count(begun: Shop, again: bool) -> None:
+    """A commit that somebody put on the branch is no merge, is taken off, pinned and reported (F17)."""
+    head, commit = begun.integration.head, forge(begun)
+    shop = Shop(begun.repo) if again else begun
+    if again:
+        shop.integration.begin("HEAD")
+    else:
+        shop.integration.guard()
+    assert shop.integration.merged() == {}
+    assert shop.integration.head == head == shop.git("rev-parse", INT).strip()
+    assert [(each["found"], each["restored"]) for each in shop.integration.moved] == [(commit, head)]
+    assert shop.git("rev-parse", shop.integration.moved[0]["pin"]).strip() == commit
+
+
+def test_a_branch_that_was_set_back(begun: Shop) -> None:
+    """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
+    head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
+    begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
+    begun.integration.guard()
+    assert begun.git("rev-parse", INT).strip() == head
+    assert [each["pin"] for each in begun.integration.moved] == [""]
+
+
+def test_a_crash_between_the_record_and_the_branch(begun: Shop) -> None:
+    """The branch follows the record, and nobody is accused."""
+    head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
+    begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
+    shop = Shop(begun.repo)
+    shop.integration.begin("HEAD")
+    assert shop.git("rev-parse", INT).strip() == head
+    assert shop.integration.moved == []
+
+
+def test_a_second_iteration_on_merged_work(begun: Shop) -> None:
+    """More work on top of a squashed iteration is a change relative to that iteration, and conflicts with nothing."""
+    first = begun.work("010", "src/a.txt", "one\n2\nthree\n")
+    begun.merge("010", first.commit)
+    begun.merge("020", begun.work("020", "other.txt", "other\n").commit)
+    begun.write("src/a.txt", "one\nzwei\nthree\n", where=Path(begun.worktrees.path("010")))
+    base = begun.integration.base_of("010", begun.worktrees.branch("010"))
+    assert base == first.commit
+    second = begun.worktrees.collect("010", 2, "More", base)
+    assert second.paths == ["src/a.txt"]
+    merge = begun.merge("010", second.commit, 2)
+    assert merge.conflicts == ()
+    assert begun.text(merge.commit, "src/a.txt") == "one\nzwei\nthree\n"
+    assert begun.text(merge.commit, "other.txt") == "other\n"
+
+
+def test_a_conflict_resolved_with_the_branch(begun: Shop) -> None:
+    """A worker that merges the squashed branch into its own resolves the conflict for good."""
+    base = begun.integration.head
+    where = begun.prepare("020", base)
+    begun.write("src/a.txt", "theirs\n", where=where)
+    begun.collect("020", base=base)
+    begun.merge("010", begun.work("010", "src/a.txt", "ours\n").commit)
+    begun.git("merge", "-q", INT, cwd=where, ok=False)
+    begun.write("src/a.txt", "both\n", where=where)
+    begun.commit("resolved", where=where)
+    found = begun.worktrees.collect("020", 2, "m", begun.integration.base_of("020", begun.worktrees.branch("020")))
+    assert begun.text(begun.merge("020", found.commit, 2).commit, "src/a.txt") == "both\n"
+
+
 def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
-    """A task without a change leaves a merge that says it was done."""
+    """A task without a change is recorded as merged, and makes no commit."""
     where = begun.prepare("010", begun.integration.head)
     collected = begun.collect("010", base=begun.integration.head)
     assert where.exists()
     merge = begun.merge("010", collected.commit)
     assert merge.tree == begun.git("rev-parse", "HEAD^{tree}").strip()
+    assert merge.commit == begun.integration.base
     assert begun.integration.merged() == {("010", 1): collected.commit}
 
 
@@ -127,7 +203,7 @@ def test_a_conflict_in_an_odd_name(begun: Shop) -> None:
 
 
 def test_the_state_never_conflicts(begun: Shop) -> None:
-    """State that was saved here and committed by the user there merges: the state is saved and never merged."""
+    """State that was saved here and committed by the user there merges: the user's is newer, and wins."""
     begun.write(STATE, "saved\n")
     begun.integration.save_state("state")
     begun.write(STATE, "committed by the user\n")
@@ -135,7 +211,7 @@ def test_the_state_never_conflicts(begun: Shop) -> None:
     user = begun.commit("the user's")
     merge = begun.integration.bring_in(user)
     assert merge.conflicts == ()
-    assert begun.text(merge.commit, STATE) == "saved\n"
+    assert begun.text(merge.commit, STATE) == "committed by the user\n"
     assert begun.text(merge.commit, "user.txt") == "text\n"
     assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
 
@@ -199,11 +275,11 @@ def test_a_deleted_branch_comes_back(begun: Shop) -> None:
     """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
     work = begun.work("010", "new.txt", "new\n")
     head = begun.merge("010", work.commit).commit
-    begun.git("branch", "-q", "-D", INT)
-    assert begun.integration.head == head
-    begun.git("branch", "-q", "-D", INT)
-    begun.integration.begin("HEAD")
-    assert begun.integration.head == head
+    for back in (begun.integration.guard, lambda: begun.integration.begin("HEAD")):
+        begun.git("branch", "-q", "-D", INT)
+        back()
+        assert begun.integration.head == head == begun.git("rev-parse", INT).strip()
+    assert begun.integration.moved == []
     assert begun.integration.merged() == {("010", 1): work.commit}
 
 

@@ -86,12 +86,13 @@ def test_an_approval_during_a_check_counts(harbour: Harbour) -> None:
 
 def test_an_approval_is_of_what_was_handed_in(harbour: Harbour) -> None:
     """Work that is sent back after its approval, since its tests fail where it is merged, is reviewed again."""
-    harbour.plan({"test_commands": ["test -e ready.txt"]})
+    harbour.plan({"test_commands": ["test ! -e part_020.txt -o -e ready.txt"]}, "Second")
     harbour.act("implementer-010-2", "touch ready.txt\n")
     stopped = harbour.folder / "stopped"
     harbour.act("quality-control-010-1", f"touch {stopped}\n" + SLOW)
-    run = harbour.start()
+    run = harbour.start("--yes")
     wait_for(stopped.exists)
+    wait_for(lambda: harbour.has_happened("merged", task="020"))
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=300) == 130
     run.communicate()

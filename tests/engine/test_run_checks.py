@@ -9,8 +9,8 @@ from harbour import Harbour
 APPEND = 'date +%N >> "part_$SOW_TASK.txt"\n'
 
 
-def test_a_failed_test_makes_green_impossible(harbour: Harbour) -> None:
-    """Work whose test fails goes back although its reviewer said GREEN, with what the test printed."""
+def test_work_with_a_failed_test_is_not_reviewed(harbour: Harbour) -> None:
+    """Work whose test fails goes back with what the test printed, and no review is bought for it (C14)."""
     harbour.act("implementer-010-2", "echo wanted > wanted.txt\n")
     harbour.plan({"test_commands": ["cat wanted.txt"]})
     result = harbour.run()
@@ -23,7 +23,20 @@ def test_a_failed_test_makes_green_impossible(harbour: Harbour) -> None:
         (1, False),
         (2, True),
     ]
-    assert "FAILED: cat wanted.txt" in harbour.prompt("010", 1, "quality-control")
+    assert harbour.turns("010", "quality-control") == 1
+    assert [each["iteration"] for each in harbour.task("010")["reviews"]] == [2]
+
+
+def test_a_question_about_a_failed_test_shows_its_output(harbour: Harbour) -> None:
+    """After the last retry the question has the check's output, and no reviewer was asked (C14)."""
+    harbour.act("implementer", APPEND)
+    harbour.plan({"test_commands": ["cat wanted.txt"]})
+    result = harbour.run("--retries", "1")
+    assert result.code == 4, result
+    asked = harbour.task("010")["question"]["text"]
+    assert asked.startswith("failed: cat wanted.txt, after 1 retry")
+    assert "No such file" in asked
+    assert harbour.turns("010", "quality-control") == 0
 
 
 def test_a_test_that_stays_red_is_a_question(harbour: Harbour) -> None:

@@ -143,14 +143,14 @@ def test_commit(stage: Stage) -> None:
 
 
 def test_branch_deleted(stage: Stage) -> None:
-    """The integration branch that the user deleted comes back where it was, and the run ends well."""
+    """The integration branch that the user deleted comes back where it was, and the run ends well and removes it."""
     scene = stage()
     process = scene.begin()
     branch = scene.repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/sow/int/").strip()
     scene.repo.git("branch", "-q", "-D", branch)
     assert scene.open(process) == 0
     assert_done(scene)
-    assert scene.repo.git("for-each-ref", f"refs/heads/{branch}")
+    assert scene.repo.git("for-each-ref", f"refs/heads/{branch}") == ""
 
 
 def test_worktree_deleted(stage: Stage) -> None:

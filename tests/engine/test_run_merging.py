@@ -5,10 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from harbour import Harbour
+from samples import task
 from workers import wait_for
+
+from sow.engine.job import TaskJob
 
 BOTH = """git merge -q sow/int/$(ls {root}/.sow/local/runs) || true
 printf 'one\\ntwo\\n' > shared.txt
@@ -200,3 +204,22 @@ def test_a_file_in_the_way_is_not_overwritten(harbour: Harbour) -> None:
     assert result.code == 0, result
     assert (harbour.repo.root / "part_010.txt").read_text() == "by 010\n"
     assert harbour.turns("010") == 1
+
+
+@pytest.mark.parametrize("setting", [("trailer.separators", "#"), ("i18n.logOutputEncoding", "UTF-16")])
+def test_the_users_git_settings_do_not_hide_a_merge(harbour: Harbour, setting: tuple[str, str]) -> None:
+    """A run ends, with one merge of its task, whatever git makes of messages (F48)."""
+    harbour.repo.git("config", *setting)
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert len(harbour.journal("merged")) == 1
+
+
+def test_a_stage_that_changes_nothing_is_a_loop() -> None:
+    """The same stage of an unchanged task is noticed after a few times, and any change counts as progress (F48)."""
+    job = TaskJob.__new__(TaskJob)
+    job.ship, job.seen, job.times = SimpleNamespace(isolation=None), None, 0  # type: ignore[assignment]
+    given = task(status="needs_review")
+    assert [job._stands_still(given, "merge", "it passed") for _ in range(6)] == [False] * 5 + [True]
+    assert not job._stands_still({**given, "iteration": 2}, "merge", "it passed")

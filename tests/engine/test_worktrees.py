@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from shop import BRANCH, LATER, RUN, Shop, home_at
+from shop import BRANCH, LATER, RUN, Shop, home_at, record_of
 from workers import wait_for
 
 from sow.engine.merging import Integration
@@ -238,7 +238,7 @@ def test_no_commit_yet(bare_repo: Repo, tmp_path: Path, monkeypatch: pytest.Monk
     bare_repo.git("branch", "-q", "-D", "main")
     for act in (
         lambda: Worktrees(home_at(bare_repo.root), RUN).prepare("010", "HEAD"),
-        lambda: Integration(home_at(bare_repo.root), RUN).begin("HEAD"),
+        lambda: Integration(home_at(bare_repo.root), RUN, record=record_of(home_at(bare_repo.root), RUN)).begin("HEAD"),
     ):
         with pytest.raises(SowError, match="no commit yet") as told:
             act()

@@ -112,13 +112,13 @@ def collect(shop: Shop) -> Any:
 
 
 def merge(shop: Shop) -> Any:
-    """As a run does it: what git says is merged already is not merged again."""
+    """As a run does it: what the record says is merged already is not merged again."""
     begin(shop)
     if ("010", 1) not in shop.integration.merged():
         found = shop.integration.try_merge("010", 1, shop.pins()["010/1"], "Merge task 010")
         assert found.commit
         shop.integration.show(found.commit)
-        shop.integration.advance(found.commit, shop.integration.head)
+        shop.integration.take(found, task="010", iteration=1, work=shop.pins()["010/1"])
     return sorted(shop.integration.merged())
 
 

@@ -34,7 +34,9 @@ TASK_MOVES = {
     ("paused", "abandoned"),
     ("failed", "in_progress"),
     ("failed", "abandoned"),
+    ("completed", "in_progress"),
 }
+ONLY_A_RUN = {("completed", "in_progress")}  # after a final check of the merged tree
 WORKER_MOVES = {
     ("pending", "in_progress"),
     ("in_progress", "needs_review"),
@@ -130,7 +132,7 @@ def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
     """A person and the orchestrator make every move of the table, a worker its four on its own task, nobody another."""
     before = task(status=source, session_id="s-1", iteration=3)
     kept = deepcopy(before)
-    allowed = {"worker": WORKER_MOVES, "other worker": set()}.get(actor, TASK_MOVES)
+    allowed = {"worker": WORKER_MOVES, "other worker": set()}.get(actor, TASK_MOVES - ONLY_A_RUN)
     if (source, to) in allowed:
         changed, _ = tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
         assert changed["status"] == to
@@ -138,6 +140,21 @@ def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
         with pytest.raises(IllegalMove):
             tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
     assert before == kept
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+def test_only_a_run_reopens_a_completed_task(actor):
+    """What a run may do after a final check, no person, orchestrator or worker does with a command."""
+    done = task(status="completed", iteration=3, completed_at=LATER, result="GREEN")
+    if "worker" in actor:
+        with pytest.raises(IllegalMove):
+            tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
+        return
+    changed, event = tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
+    assert (event, changed["status"], changed["iteration"]) == ("reopen", "in_progress", 4)
+    assert not {"completed_at", "result", "approval"} & changed.keys()
+    with pytest.raises(IllegalMove, match="is completed"):
+        tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER)
 
 
 @pytest.mark.parametrize("actor", ACTORS)
@@ -188,7 +205,7 @@ def test_an_illegal_move_changes_no_file(task_repo, to):
     for source in TASK_STATUSES:
         path.write_text(yaml_text.dump({"schema_version": "1.1.0", "revision": 7, "task": task(status=source)}))
         before = task_repo.snapshot()
-        if (source, to) in TASK_MOVES:
+        if (source, to) in TASK_MOVES - ONLY_A_RUN:
             assert task_acts.set_status(home, "010", to, actor=ADA, reason="because").task["status"] == to
             continue
         with pytest.raises(IllegalMove):

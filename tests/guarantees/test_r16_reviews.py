@@ -69,7 +69,7 @@ def handed_in(iteration: int = 1, *verdicts: str, used: int = 0, rule: str = "")
 
 
 def stage(given: dict, *, retries: int = 2, reviewers: int = 1) -> str:
-    return next_stage(given, merged=(), reviewers=reviewers, retries=retries)[0]
+    return next_stage(given, merged={}, reviewers=reviewers, retries=retries)[0]
 
 
 @pytest.mark.parametrize("retries", range(4))
@@ -148,7 +148,7 @@ def test_the_same_question_three_times_is_a_loop():
     for times in range(1, 6):
         given = asked(times, other=3)
         assert times_asked(given) == times
-        name, why = next_stage(given, merged=(), reviewers=1, retries=2)
+        name, why = next_stage(given, merged={}, reviewers=1, retries=2)
         assert name == "wait"
         assert ("the same" in why) == (times >= LOOP)
     assert times_asked(task()) == 0

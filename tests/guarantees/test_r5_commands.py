@@ -101,7 +101,9 @@ def test_killed_command(office: Office, name: str) -> None:
         second = office.again(name)
         assert second.code == 0 or DONE_BEFORE.get(name, "never") in second.err, (crossed, second)
         assert office.picture() == wanted, crossed
-        assert office.scene.complaints() == [], crossed
+        # What was pruned is on the user's branch as one commit for each task: the worker's own commits may go.
+        complaints = [each for each in office.scene.complaints() if name != "prune" or "is lost" not in each]
+        assert complaints == [], crossed
 
 
 def test_killed_answer_is_given_once(office: Office) -> None:

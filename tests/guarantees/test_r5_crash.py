@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from crashing import ROUGH, Scene, rough, template, was_killed
+from crashing import MEETING, ROUGH, Scene, meeting, rough, template, was_killed
 from forking import shard
 from stage import Stage
 
@@ -33,6 +33,16 @@ def rough_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     (folder / "source").mkdir()
     scene = Scene(folder / "scene", template(folder / "source"), rough(folder / "scene/ledger"))
     scene.plan(ROUGH)
+    return Stage(folder, scene)
+
+
+@pytest.fixture(scope="module")
+def meeting_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """A plan whose second task breaks the check of the first on the final tree."""
+    folder = tmp_path_factory.mktemp("meeting")
+    (folder / "source").mkdir()
+    scene = Scene(folder / "scene", template(folder / "source"), meeting(folder / "scene/ledger"))
+    scene.plan(MEETING)
     return Stage(folder, scene)
 
 
@@ -66,6 +76,17 @@ def visit(stage: Stage, chosen: list[int]) -> None:
 def test_killed_on_a_rough_way(rough_stage: Stage, group: int) -> None:
     """So does one with a failed check and a conflict that its worker resolves."""
     visit(rough_stage, points(sum(rough_stage.counts), ROUGH_POINTS)[group :: GROUPS if FULL else 1])
+
+
+def test_killed_around_a_merge(meeting_stage: Stage) -> None:
+    """Killed between the record of a merge and the branch, or around the final checks, a run comes to the same end."""
+    steps = enumerate(meeting_stage.steps, 1)
+    written = [number for number, step in steps if "/local/runs/" in step and step.endswith("/state.yaml")]
+    back = meeting_stage.after("/020/feedback/001.md")
+    assert len(written) >= 6  # begun twice, two merges, the final check, and the merge that broke it
+    assert len(back) == 1
+    every = points(sum(meeting_stage.counts), POINTS) if FULL else []
+    visit(meeting_stage, [*(number + 1 for number in written[2:6]), *back, *every])
 
 
 def test_killed_around_the_end_of_a_silent_turn(stage: Stage) -> None:

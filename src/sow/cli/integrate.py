@@ -24,15 +24,14 @@ MOST_SHOWN = 12
 def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: bool) -> int:
     from sow.engine import closing
     from sow.engine.integrating import integrate as bring
-    from sow.engine.integrating import needs_checks
     from sow.engine.steps import drive
 
     context.judge("integrate a run")
     folder = runs.find(context.home(), run)
     with aboard(context, folder, "sow integrate") as (ship, integration):
-        if not dry_run and needs_checks(ship, integration):
+        if not dry_run:
             ship.agreed = _agree(context, ship, yes=yes)
-        done = drive(bring(ship, integration, dry_run=dry_run))
+        done = drive(bring(ship, integration, dry_run=dry_run, is_last=closing.is_over(ship)))
         if done.refused is None and not dry_run:
             closing.settle(ship)
     if json:
@@ -47,11 +46,12 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
 
 
 def _agree(context: Context, ship: Ship, *, yes: bool) -> Agreed:
-    """Ask for consent to the checks of stored tasks, which run on the merge with the user's new commits."""
-    from sow.engine.integrating import checks_of
+    """Ask for consent to the checks of stored tasks, which run on the final tree."""
+    from sow.engine import final_checks
 
     again = same_call(context, ship.home, ["integrate", ship.folder.id, "--yes"])
-    return command_consent.agree(ship.home, context.environment, ship.agreed, checks_of(ship), yes=yes, again=again)
+    commands = final_checks.commands(ship)
+    return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
 
 
 def _document(ship: Ship, done: Integrated, *, dry_run: bool) -> dict[str, Any]:

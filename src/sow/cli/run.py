@@ -95,6 +95,8 @@ def run(
     max_cost: str,
     max_wait: str,
     accept: str,
+    final_checks: str,
+    history: str,
 ) -> int:
     actor = context.judge("run a plan")
     home = context.place()
@@ -113,6 +115,8 @@ def run(
         "max_cost": max_cost,
         "max_wait": max_wait,
         "accept": accept,
+        "final_checks": final_checks,
+        "history": history,
     }
     config = configs.load(context.environment)
     reading = plan_source.sound(context, plan)
@@ -374,6 +378,13 @@ COMMANDS = (
                 "Go on although checks would import your checkout's code; results are YELLOW at best",
                 choices=("outside-imports",),
             ),
+            Option(
+                "--final-checks",
+                "HOW",
+                "Whether the checks of all merged tasks run on the final tree",
+                choices=("on", "off"),
+            ),
+            Option("--history", "HOW", "One commit for each task, or every commit", choices=("squash", "full")),
             Option("--update-plan", help="Write the statuses back into the plan file"),
             Option(
                 "--dry-run",

@@ -32,6 +32,8 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
         "baseline": call["baseline"] or config.setting("run", "baseline"),
         "retries": _number(call, "retries", _count(control.get("retry_on_red"), config.setting("run", "retries"))),
         "max_wait": _time(call, "max_wait") if call["max_wait"] else configs.seconds(config.setting("run", "max_wait")),
+        "final_checks": call["final_checks"] or config.setting("run", "final_checks"),
+        "history": call["history"] or config.setting("run", "history"),
     }
     if call["agent"]:
         settings["agent"] = call["agent"]

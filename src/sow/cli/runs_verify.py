@@ -21,7 +21,7 @@ COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
 
 
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
-    from sow.engine import verifying
+    from sow.engine import final_checks, verifying
     from sow.engine.steps import drive
 
     context.judge("repeat the evidence of a run")
@@ -33,15 +33,30 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         repeatable = [each for each in entries if not verifying.unrepeatable(integration, each)]
         ship.agreed = _agree(context, ship, repeatable, task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
+        final = drive(final_checks.repeat(ship, _chosen(ship, task)))
     verdicts = [each.verdict for each in entries]
-    holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts
+    failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
+    holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts and not failed
     if json:
         from sow.cli.output import emit
 
-        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries]})
+        lists = [
+            {
+                "tasks": owners,
+                "passed": done.passed,
+                "failed": [each["command"] for each in done.evidence if not each["passed"]],
+            }
+            for owners, done in final
+        ]
+        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
     else:
         counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in COLOURS if each in verdicts)
         out(f"evidence of run {folder.id}: {counts}")
+        for owners, each in failed:
+            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']})"
+            out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(said)}")
+        if final and not failed:
+            out(f"final tree: the check lists of {sum(len(owners) for owners, _ in final)} tasks pass")
     return 0 if holds else 1
 
 

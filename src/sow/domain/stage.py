@@ -1,8 +1,8 @@
-"""What comes next for a task of a run, from what is on disk alone: after a crash the same question has the same answer.
+"""The next stage of a task in a run, read from what is on disk: after a crash the same question has the same answer.
 
 The run does what the stage says, writes it down, and asks again. Only what is recorded for the present iteration
-counts: evidence of the tree that was collected, reviews of that commit, and merges that git knows of. Nothing is judged
-before all of it is there, so that a crash between two checks does not change what the reviewer and the worker see.
+counts: evidence of the tree that was collected, reviews of that commit, and the run's record of its merge. The checks
+come before the reviews: work with a failed check is sent back without a review.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from sow.domain import check_list, verdict
 from sow.domain.finding import same_again
 from sow.domain.task import is_approved
-from sow.domain.wording import similar
+from sow.domain.wording import similar, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
     from sow.domain.shapes import Check, Evidence, Finding, Review, Task, Work
 
@@ -28,6 +28,7 @@ STAGES = (
     "merge",
     "send_back",
     "ask",
+    "waive",
     "wait",
     "done",
     "failed",
@@ -36,20 +37,21 @@ TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # the same question so often is a loop: only a person ends it
 PROTECTED = "protected paths"  # the command of the evidence that such a path was changed
 UNMERGEABLE = "it could not be merged"  # so begins why
+FINAL = "final checks: "  # so begins a question about them
 Stage = tuple[str, str]
 
 
 def next_stage(
     task: Task,
     *,
-    merged: Collection[tuple[str, int]],
+    merged: Mapping[tuple[str, int], str],
     reviewers: int,
     retries: int,
     isolated: bool = True,
     only_answered: bool = False,
     resolved: bool = False,
 ) -> Stage:
-    """The stage that a task is at, and why; `merged` is what git says, and without isolation nothing is merged.
+    """The stage that a task is at, and why; `merged` is the run's record, and without isolation nothing is merged.
 
     With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
     `resolved` a person has changed the work since the run asked how to merge it.
@@ -63,19 +65,36 @@ def next_stage(
         return "failed", "it failed"
     if status == "paused":
         return _paused(task)
-    if isolated and (task["id"], task["iteration"]) in merged:
-        stage = _merged(task)
-        if status == "needs_review" or stage[0] in ("merge", "done"):
-            return stage
     if status == "needs_review":
-        return _handed_in(task, reviewers, retries, isolated=isolated)
+        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged)
     if status != "in_progress":
         return "start", "it has not begun"
+    decided = final_answer(task)
+    if decided == "waive":
+        return "waive", "a person waived the final check that failed"
+    if decided == "stop":
+        return "failed", "a person stopped it: a final check fails"
     if resolved and isolated:
         return "hand_in", "a person has changed the work since the run asked"
     if only_answered and isolated and task.get("work", {}).get("iteration") == task["iteration"] - 1:
         return "hand_in", "its worker was done, and only the run had a question"
     return _at_work(task, reviewers, retries)
+
+
+def final_answer(task: Task) -> str:
+    """The decision of a person about a final check that failed: waive or stop; every other answer sends it back."""
+    failed = failed_finally(task)
+    asked = task["questions"][-1:]
+    if failed is None or failed["iteration"] != task["iteration"] - 1 or not asked:
+        return ""
+    decided = words(asked[0]["answer"])[:1] if asked[0]["text"].startswith(FINAL) else []
+    return decided[0] if decided in (["waive"], ["stop"]) else ""
+
+
+def failed_finally(task: Task) -> Evidence | None:
+    """The last final check that failed because of this task."""
+    failed = [each for each in task.get("evidence", ()) if each["kind"] == "final" and not each["passed"]]
+    return failed[-1] if failed else None
 
 
 def times_asked(task: Task) -> int:
@@ -98,11 +117,8 @@ def needs_integrator(task: Task) -> bool:
     return len(failed) >= TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
 
 
-def missing_checks(task: Task, *, at_merge: bool = False, isolated: bool = True) -> list[Check]:
-    """The checks that are still to run on what was collected, or merged; a list that is incomplete runs as a whole."""
-    if at_merge:
-        done = _at_merge(task)
-        return [each for each in check_list.of_task(task) if each["command"] not in done]
+def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
+    """The checks that are still to run on what was collected; a list that is incomplete runs as a whole."""
     checks = check_list.of_task(task)
     return [] if _latest(task, _collected(task) if isolated else None) else checks
 
@@ -126,31 +142,37 @@ def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
     return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
 
 
-def _handed_in(task: Task, reviewers: int, retries: int, *, isolated: bool) -> Stage:
+def _handed_in(
+    task: Task, reviewers: int, retries: int, *, isolated: bool, merged: Mapping[tuple[str, int], str]
+) -> Stage:
     work = _collected(task) if isolated else None
     if isolated and work is None:
         return "collect", "what the worker left is not in git yet"
+    is_merged = work is not None and merged.get((task["id"], task["iteration"])) == work["commit"]
     if is_approved(task):
-        return _accepted(task, "a person has approved it", isolated=isolated)
+        return _accepted(task, "a person has approved it", isolated=isolated, is_merged=is_merged)
     if _changes_protected(task, work):
         return _rejected(task, [], retries, why="it changes protected paths")
     missing = missing_checks(task, isolated=isolated)
     if missing:
         return "check", f"not run yet: {missing[0]['command']}"
     reviews = _reviews(task, work)
-    if len(reviews) < reviewers:
-        return "review", f"{len(reviews)} of {reviewers} reviews are there"
     failed = [each["command"] for each in _latest(task, work) if not each["passed"]]
     if failed:
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+    if len(reviews) < reviewers:
+        return "review", f"{len(reviews)} of {reviewers} reviews are there"
     if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
         return _rejected(task, reviews, retries, why="the review is RED")
-    return _accepted(task, "it is checked and reviewed", isolated=isolated)
+    return _accepted(task, "it is checked and reviewed", isolated=isolated, is_merged=is_merged)
 
 
-def _accepted(task: Task, why: str, *, isolated: bool) -> Stage:
+def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage:
+    """The merge of work that passed; only after that, the run's record of exactly this commit makes it done."""
     if not isolated:
         return "done", why
+    if is_merged:
+        return "done", "it is checked, reviewed and merged"
     return ("merge", why) if all(_at_merge(task).values()) else _unmergeable(task)
 
 
@@ -167,16 +189,6 @@ def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> S
 
 def _retries(count: int) -> str:
     return f"{count} {'retry' if count == 1 else 'retries'}"
-
-
-def _merged(task: Task) -> Stage:
-    """The work is on the integration branch: the checks are repeated there, and a conflict before that is over."""
-    if missing_checks(task, at_merge=True):
-        return "merge", "it is merged and not checked there yet"
-    passed = _at_merge(task)
-    if all(passed.get(each["command"], True) for each in task.get("checks", ())):
-        return "done", "it is merged and checked"
-    return _unmergeable(task)
 
 
 def _unmergeable(task: Task) -> Stage:

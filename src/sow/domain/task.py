@@ -30,13 +30,14 @@ TASK = Lifecycle(
         ("needs_review", "in_progress"): "send_back",
         ("paused", "in_progress"): "answer",
         ("failed", "in_progress"): "retry",
+        ("completed", "in_progress"): "reopen",
         **{(status, "abandoned"): "abandon" for status in OPEN_STATUSES},
     },
 )
 
 # A worker works; judging, answering and giving up belong to those who gave it the work.
 WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})
-NEW_ITERATION = frozenset({"send_back", "answer", "retry"})
+NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
 def may_move(actor: Actor, task: Task, event: str) -> None:
@@ -105,10 +106,17 @@ def _approval(task: Task, actor: Actor, now: str) -> Approval:
     return {"by": actor.name, "at": now, "iteration": task["iteration"]}
 
 
-def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tuple[Task, str]:
-    """The task after the move, and the move's name; the given task is not changed."""
+def move(
+    task: Task, to: str, *, actor: Actor, now: str, reason: str = "", may_reopen: bool = False
+) -> tuple[Task, str]:
+    """The task after the move, and the move's name; the given task is not changed.
+
+    `may_reopen` is for a run whose final checks found that a completed task broke another one.
+    """
     event = TASK.move(f"task {task['id']}", task["status"], to)
     may_move(actor, task, event)
+    if event == "reopen" and not may_reopen:
+        refuse_ended(task)
     changed: Task = {**task, "status": to, "updated_at": now}
     if event == "start":
         changed["started_at"] = now
@@ -116,6 +124,7 @@ def move(task: Task, to: str, *, actor: Actor, now: str, reason: str = "") -> tu
         changed["iteration"] = task["iteration"] + 1
         changed.pop("approval", None)
         changed.pop("result", None)  # it was the last attempt's
+        changed.pop("completed_at", None)
     if event == "approve":
         changed["completed_at"] = now
         changed["approval"] = _approval(task, actor, now)

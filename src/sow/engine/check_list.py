@@ -110,6 +110,11 @@ def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tre
     return found if all(each["passed"] for each in found) else []
 
 
+def is_set_up(ship: Ship, tree: str) -> bool:
+    """Whether commands set up the checkouts of a tree, so that an earlier list can have changed what they made."""
+    return bool(setup_of(ship, reader_at(ship.home.root, tree)).commands)
+
+
 def environment_digest(environment: Mapping[str, str], folder: str) -> str:
     """The identity of an environment, wherever the checkout is."""
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in sorted(environment.items()))

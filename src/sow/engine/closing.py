@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from sow.domain.task import ENDED_STATUSES
+from sow.engine import final_checks
 from sow.engine.integrating import integrate
+from sow.engine.worktrees import Worktrees
 from sow.store import desk as desks
 from sow.store import project as projects
-from sow.store import restoring
+from sow.store import restoring, runs
 from sow.store.restoring import Elsewhere
 from sow.system import clock
 
@@ -26,8 +28,9 @@ def close(ship: Ship, code: int) -> Steps[list[str]]:
     The exit code is in the run's state afterwards: work that waits for `sow integrate` waits for a person.
     """
     said = _elsewhere(ship)
-    if not said and ship.isolation is not None and not (code == INTERRUPTED and _has_news(ship, ship.isolation)):
-        said = _words(ship, (yield from integrate(ship, ship.isolation.integration)))
+    if not said and ship.isolation is not None and not (code == INTERRUPTED and _needs_checks(ship, ship.isolation)):
+        is_last = STATUS.get(code) == "ended"
+        said = _words(ship, (yield from integrate(ship, ship.isolation.integration, is_last=is_last)))
     run = ship.folder.run
     run["exit"] = WAITS if said and code == DONE else code
     # What is not on the user's branch yet is needed by the next call: the run is not over.
@@ -50,24 +53,36 @@ def _elsewhere(ship: Ship) -> list[str]:
 def settle(ship: Ship) -> None:
     """A run that only waited to come to the user's branch is over once it is there."""
     run = ship.folder.run
-    project = projects.load(ship.home)
-    tasks = desks.load_some(ship.home, project, run["tasks"])
-    if run["status"] == "waiting" and all(task["status"] in ENDED_STATUSES for task in tasks):
+    if run["status"] == "waiting" and is_over(ship):
         run["status"], run["exit"] = "ended", DONE
         ship.folder.save()
 
 
+def is_over(ship: Ship) -> bool:
+    """Whether all tasks of the run have ended."""
+    tasks = desks.load_some(ship.home, projects.load(ship.home), ship.folder.run["tasks"])
+    return all(task["status"] in ENDED_STATUSES for task in tasks)
+
+
 def leave(ship: Ship) -> None:
-    """Remove the integration worktree of a run that is over; its branch stays."""
+    """Remove the integration worktree and the branches of a run that is over; every commit stays pinned."""
     if ship.isolation is not None and ship.folder.run["status"] == "ended":
         ship.isolation.integration.remove()
+        for folder in runs.listed(ship.home):  # a run that was killed here left its branches to the next one
+            if folder.run["status"] == "ended":
+                Worktrees(ship.home, folder.id, repository=ship.isolation.worktrees.repository).drop_branches()
 
 
-def _has_news(ship: Ship, isolation: Isolation) -> bool:
-    """Whether the user has committed meanwhile: that needs checks, and nobody waits for those after Ctrl-C."""
-    repository = isolation.integration.repository
+def _needs_checks(ship: Ship, isolation: Isolation) -> bool:
+    """Whether something must be checked before the user's branch moves: nobody waits for that after Ctrl-C."""
+    integration = isolation.integration
+    repository = integration.repository
     theirs = repository.find(f"refs/heads/{ship.folder.run['branch']}")
-    return bool(theirs) and not repository.is_ancestor(theirs, isolation.integration.head)
+    if not theirs or not repository.is_ancestor(theirs, integration.head):
+        return bool(theirs)
+    if theirs == integration.head or ship.settings.get("final_checks", "on") == "off":
+        return False
+    return bool(final_checks.missing(ship, repository.tree_of(integration.head)))
 
 
 def _words(ship: Ship, done: Integrated) -> list[str]:

@@ -28,7 +28,7 @@ LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
         "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
-        "git_changed", "refused", "concern",
+        "git_changed", "refused", "concern", "branch_moved", "waived",
     }
 )  # fmt: skip
 
@@ -156,6 +156,22 @@ def _restored(entry: Entry, scene: Scene) -> str:
     return "its state was gone or older, and came back from its last copy"
 
 
+def _final_check(entry: Entry, scene: Scene) -> str:
+    owners = ", ".join(entry.texts("tasks")[:5])
+    said = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
+    return f"final checks of task {owners} {said}"
+
+
+def _waived(entry: Entry, scene: Scene) -> str:
+    return f"{entry.text('by')} waived the check {entry.text('command')}"
+
+
+def _branch_moved(entry: Entry, scene: Scene) -> str:
+    kept = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
+    where = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
+    return f"{where}: it is back at {entry.text('restored')[:10]}{kept}"
+
+
 def _plan_changed(entry: Entry, scene: Scene) -> str:
     if "sections" in entry.data:
         concerned = ", ".join(entry.texts("sections")) or "nobody's part"
@@ -255,6 +271,9 @@ WORDS: dict[str, Words] = {
     "restored": _restored,
     "git_changed": _git_changed,
     "notify_failed": _notify_failed,
+    "branch_moved": _branch_moved,
+    "final_check": _final_check,
+    "waived": _waived,
     "limit": _stop,
     "breaker": _stop,
     "budget": _stop,

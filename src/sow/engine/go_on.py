@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # What a workflow's run has no option for is fixed there.
 OF_A_CREW = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
 FLAGS = ("update_plan", "yes")
+SAME = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history")  # as the config names them
 BUDGET = "the budget of "  # so begins why nothing starts any more, where it is that
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
@@ -60,8 +61,7 @@ def _asked(folder: RunFolder, history: History | None) -> list[Any]:
 
 def _options(settings: RunSettings, config: Config, asked: list[Any]) -> dict[str, str]:
     """Each option's value, by its name in the settings; one that was asked for goes over what the plan says."""
-    names = ("max_concurrency", "schedule", "isolation", "baseline", "retries")
-    usual: dict[str, Any] = {name: config.setting("run", name) for name in names}
+    usual: dict[str, Any] = {name: config.setting("run", name) for name in SAME}
     usual["review"] = "on" if config.setting("review", "enabled") else "off"
     usual["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
     return {name: _word(name, value) for name, value in settings.items() if name in asked or value != usual.get(name)}

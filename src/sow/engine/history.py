@@ -104,6 +104,7 @@ class History:
         self.limits: list[dict[str, Any]] = []
         self.stops: list[str] = []
         self.git_changes: list[str] = []  # to the settings, hooks and lists in the git folder
+        self.remarks: list[str] = []  # what somebody did that the run undid or was told to leave out
         self.spent = ""  # why the last call could start nothing more
         self.recovered = 0
         self.asked: list[Any] = []  # the names of the options that the last call had
@@ -281,6 +282,10 @@ class History:
                 apart = max((epoch(entry.at) or 0) - (epoch(each["asked_at"]) or 0), 0)
                 each["waited_seconds"] = self.now - moment if call == len(self.calls) else apart
 
+    def _branch_moved(self, entry: Entry) -> None:
+        where = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
+        self.remarks.append(f"{where}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else where)
+
     def _limit(self, entry: Entry) -> None:
         until = entry.number("until")
         self.limits.append(
@@ -295,7 +300,7 @@ class History:
         self.stops.append(self.spent)
 
 
-OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting", "git_changed"})
+OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting", "git_changed", "branch_moved"})
 EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "run_started": History._run_started,
     "task_started": History._task_started,
@@ -309,6 +314,7 @@ EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "conflict": History._conflict,
     "question": History._question,
     "answered": History._answered,
+    "branch_moved": History._branch_moved,
     "limit": History._limit,
     "breaker": History._breaker,
     "budget": History._budget,

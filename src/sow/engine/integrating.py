@@ -1,17 +1,14 @@
-"""Integrating: what a run has merged comes to the user's branch, with the user's own new commits checked on the way."""
+"""Integrating: brings what a run has merged to the user's branch, after the checks of the final tree passed."""
 
 from __future__ import annotations
 
-from sow.engine.check_list import run_list
+from sow.engine import final_checks
 from sow.engine.finishing import Finished, fast_forward
+from sow.engine.merging import Merge
 from sow.engine.refusal import Refused
-from sow.errors import Interrupted
-from sow.store import desk as desks
-from sow.store import project as projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Check
     from sow.engine.merging import Integration
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
@@ -40,40 +37,74 @@ class Integrated:
         self.failed = failed  # a check was red: nobody but the code can change that
 
 
-def integrate(ship: Ship, integration: Integration, *, dry_run: bool = False) -> Steps[Integrated]:
-    """Merge the user's new commits in and check the result; save the state; move the user's checkout, if that is safe.
+def integrate(
+    ship: Ship, integration: Integration, *, dry_run: bool = False, is_last: bool = True
+) -> Steps[Integrated]:
+    """Merge the user's new commits in, check the result, and move the user's checkout to it, if that is safe.
 
-    A dry run tries the merge and looks at the checkout, and changes and checks nothing.
+    The state is saved with the last integration of a run only. A dry run tries the merge and looks at the checkout,
+    and changes and checks nothing.
     """
     repository, branch = integration.repository, ship.folder.run["branch"]
     theirs = repository.find(f"refs/heads/{branch}")
     if not theirs:
         again = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
         return Integrated(refused=Refused(f"the branch {branch} is gone", again))
+    ship.guard_branch()
     head, count = integration.head, 0
+    target = Merge(commit=head, tree=repository.tree_of(head), parent=head)
     if not repository.is_ancestor(theirs, head):
         count = int(repository.git("rev-list", "--count", f"{head}..{theirs}").strip())
         if not repository.are_related(head, theirs):
             return Integrated(theirs=count, refused=_unrelated(integration, branch))
-        tried = integration.bring_in(theirs)
-        if tried.conflicts:
-            return Integrated(theirs=count, refused=_conflict(integration, tried.conflicts))
-        if not dry_run:
-            try:
-                command = yield from _first_red(ship, tried.commit, tried.tree)
-            except Interrupted as cut:
-                return Integrated(theirs=count, refused=Refused(cut.message, "'sow integrate' begins it again"))
-            if command:
-                return Integrated(theirs=count, refused=_red(integration, command), failed=True)
-            integration.advance(tried.commit, head)
-        head = tried.commit
+        target = integration.bring_in(theirs)
+        if target.conflicts:
+            return Integrated(theirs=count, refused=_conflict(integration, target.conflicts))
     if not dry_run:
-        head = integration.save_state(f"State of run {ship.folder.id}")
+        refused = yield from _check(ship, integration, target, theirs, count)
+        if refused is not None:
+            return Integrated(theirs=count, refused=refused, failed=refused.failed)
+        if count:
+            integration.advance(target.commit, head)
     with repository.held():
-        ended = fast_forward(repository, branch, head, rehearse=dry_run)
+        ended = fast_forward(repository, branch, target.commit, rehearse=True)
+        if isinstance(ended, Finished) and not dry_run:
+            saved = integration.save_state(f"State of run {ship.folder.id}") if is_last else target.commit
+            ended = fast_forward(repository, branch, saved)
     if isinstance(ended, Finished):
         return Integrated(commit=ended.commit, paths=ended.paths, theirs=count)
     return Integrated(theirs=count, refused=ended)
+
+
+class _NotGood(Refused):
+    """A final check is in the way: it failed, or it was not run to its end."""
+
+    __slots__ = ("failed",)
+
+    def __init__(self, reason: str, hint: str, *, failed: bool) -> None:
+        super().__init__(reason, hint)
+        self.failed = failed
+
+
+def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, count: int) -> Steps[_NotGood | None]:
+    """Run the final checks on what would be delivered; the user's new commits are checked in any case."""
+    wanted = count or ship.settings.get("final_checks", "on") == "on"
+    if not wanted or integration.repository.is_ancestor(target.commit, theirs):
+        return None
+    waiting = final_checks.open_again(ship)
+    if waiting is not None:
+        ident = waiting["id"]
+        reason = f"task {ident} was merged, a final check sent it back, and it is {waiting['status']}"
+        return _NotGood(reason, f"see 'sow task show {ident}'; {LATER}", failed=False)
+    found = yield from final_checks.check(ship, target)
+    if found.interrupted:
+        return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)
+    if found.broken is None:
+        return None
+    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.flaky:
+        reason = f"with your new commits `{found.broken.command}` fails"
+        return _NotGood(reason, f"{_merge_by_hand(integration)}, fix it and commit, {LATER}", failed=True)
+    return _NotGood(found.broken.reason, "run the plan again: that sends the task back or asks", failed=True)
 
 
 def _conflict(integration: Integration, paths: tuple[str, ...]) -> Refused:
@@ -89,38 +120,6 @@ def _unrelated(integration: Integration, branch: str) -> Refused:
     return Refused(f"{branch} and the run have no commit in common", f"{way}, {LATER}; or git switch to another branch")
 
 
-def _red(integration: Integration, command: str) -> Refused:
-    return Refused(
-        f"with your new commits `{command}` fails",
-        f"{_merge_by_hand(integration)}, mend it and commit, {LATER}",
-    )
-
-
 def _merge_by_hand(integration: Integration) -> str:
     """The state is saved on the run's branch too: git does not merge over files that it does not know."""
     return f"sow project save && git merge {integration.branch}"
-
-
-def needs_checks(ship: Ship, integration: Integration) -> bool:
-    """Whether the user's branch has new commits, so that the merge with them is checked."""
-    theirs = integration.repository.find(f"refs/heads/{ship.folder.run['branch']}")
-    return bool(theirs) and not integration.repository.is_ancestor(theirs, integration.head)
-
-
-def checks_of(ship: Ship) -> dict[str, Check]:
-    """The tests of every completed task, by their commands."""
-    project = projects.load(ship.home)
-    checks: dict[str, Check] = {}
-    for _, task in desks.load_all(ship.home, project)[0]:
-        if task["status"] == "completed":
-            checks |= {each["command"]: each for each in task.get("checks", ()) if each["kind"] == "test"}
-    return checks
-
-
-def _first_red(ship: Ship, commit: str, tree: str) -> Steps[str]:
-    """Run the tests of every completed task on a merged commit; returns the first command that failed."""
-    checks = checks_of(ship)
-    done = yield from run_list(ship, list(checks.values()), commit=commit, tree=tree, iteration=1, name="integration")
-    if done.interrupted:
-        raise Interrupted("interrupted: the checks were not ended", "run the same command again")
-    return next((each["command"] for each in done.evidence if not each["passed"]), "")

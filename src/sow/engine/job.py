@@ -11,7 +11,7 @@ import time
 from sow.domain import check_list
 from sow.domain import stage as stages
 from sow.domain import task as rules
-from sow.engine import asked, doubts, outside_imports, standing_answer, work_turn
+from sow.engine import asked, doubts, final_checks, outside_imports, standing_answer, work_turn
 from sow.engine.check_list import run_list
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
@@ -39,12 +39,15 @@ BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
 )
 NO_CHANGES = "no changes: the work is the same as the commit that it began with"
+MOST_TIMES = 5  # a stage that comes more often in a row, with nothing changed, makes no progress
+STILL = "this task makes no progress: the same step was done again and again and changed nothing"
+STILL_MORE = f"{STILL}. Look at the run's journal and at git in this repository before you answer."
 
 
 class TaskJob:
     """The way of one task."""
 
-    __slots__ = ("desk", "id", "project", "refused", "remarks", "ship", "started")
+    __slots__ = ("desk", "id", "project", "refused", "remarks", "seen", "ship", "started", "times")
 
     def __init__(self, ship: Ship, task: str) -> None:
         self.ship = ship
@@ -54,6 +57,8 @@ class TaskJob:
         self.remarks: list[str] = []
         self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were told
         self.started = time.monotonic()
+        self.seen: object = None  # the last stage, with the state that it was read from
+        self.times = 0  # how often that came in a row
 
     def steps(self) -> Steps[Ended]:
         """Stage after stage until the task is done, waits for somebody, or cannot go on."""
@@ -67,6 +72,8 @@ class TaskJob:
         while not self.ship.stopping:
             task = run_acts.look(self.desk, self.project)
             stage, reason = self._stage(task)
+            if self._stands_still(task, stage, reason):
+                return self.ask(f"{STILL}: {stage} ({reason})", found=STILL_MORE)
             if stage in ways:
                 ended = yield from ways[stage](task)
                 if ended is not None:
@@ -75,6 +82,8 @@ class TaskJob:
                 self._hand_in(reason)
             elif stage == "collect":
                 self._collect(task)
+            elif stage == "waive":
+                final_checks.waive(self, task)
             elif stage == "send_back":
                 self._send_back(task, reason)
             elif stage == "wait" and standing_answer.settle(self.ship, self.desk, task):
@@ -82,6 +91,14 @@ class TaskJob:
             else:
                 return self._end(task, stage, reason)
         return Ended("stopped")
+
+    def _stands_still(self, task: Task, stage: str, reason: str) -> bool:
+        """Whether the same stage comes again and again although nothing changed: a loop that only a person ends."""
+        head = self.ship.isolation.integration.head if self.ship.isolation is not None else ""
+        now = (stage, reason, head, {**task, "updated_at": ""})
+        self.times = self.times + 1 if now == self.seen else 1
+        self.seen = now
+        return self.times > MOST_TIMES
 
     def seconds(self) -> float:
         """How long this job has been on its way."""
@@ -91,7 +108,7 @@ class TaskJob:
         ship = self.ship
         return stages.next_stage(
             task,
-            merged=ship.isolation.integration.merged() if ship.isolation is not None else (),
+            merged=ship.isolation.integration.merged() if ship.isolation is not None else {},
             reviewers=len(ship.reviewers()),
             retries=ship.settings["retries"],
             isolated=ship.isolation is not None,

@@ -69,8 +69,12 @@ class Loop:
         for entry in ship.folder.journal("question", "answered"):
             self._hear_question(entry)
         ship.listeners.append(self._hear)
+        self.renew_board()
+
+    def renew_board(self) -> None:
+        """Put all jobs on the board as they are now; nothing may be running."""
         self.board = self.make_board()
-        for pool in run.get("pools", ()):
+        for pool in self.ship.folder.run.get("pools", ()):
             self._rest(pool["executor"], pool["until"])
 
     def make_board(self) -> Board:

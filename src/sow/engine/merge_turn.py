@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sow.domain import check_list
-from sow.domain.stage import missing_checks
-from sow.engine.check_list import reusable, run_list
+from sow.domain import check_list, commit_text
+from sow.engine.check_list import is_set_up, reusable, run_list
+from sow.errors import SowError
 from sow.store import run_acts
 from sow.system import clock
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """Try, check, advance. A conflict or a red check is evidence of the merge, which sends the task back."""
+    """Try, check, record. A conflict or a failed check is evidence of the merge, which sends the task back."""
     queue = job.ship.queue
     if not queue.take(job.id):
         job.ship.step(job.id, "waits for the merge queue")
@@ -26,61 +26,55 @@ def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
             return
         yield
     try:
-        if (task["id"], task["iteration"]) in integration.merged():
-            yield from _check_there(job, task, integration)
-        else:
-            yield from _merge(job, task, integration)
+        job.ship.guard_branch()
+        yield from _merge(job, task, integration)
     finally:
         queue.give(job.id)
 
 
-def _check_there(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """After a crash between the merge and what was to be written down about it."""
-    if missing_checks(task, at_merge=True):
-        head = integration.head
-        yield from _run(job, task, head, integration.repository.tree_of(head))
-
-
 def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    head = integration.head
-    tried = integration.try_merge(job.id, task["iteration"], task["work"]["commit"], task["name"])
+    work = task["work"]["commit"]
+    tried = integration.try_merge(job.id, task["iteration"], work, _message(job, task))
     if tried.conflicts:
         _conflict(job, task, tried, integration.branch)
         return
     passed = yield from _check(job, task, tried)
     if passed:
-        integration.advance(tried.commit, head)
+        integration.take(tried, task=job.id, iteration=task["iteration"], work=work)
         job.ship.tell("merged", task=job.id, iteration=task["iteration"], commit=tried.commit)
 
 
+def _message(job: TaskJob, task: Task) -> str:
+    try:
+        description = job.desk.home.read(job.desk.description_path)
+    except (FileNotFoundError, SowError):  # the message is for people: the name has to do
+        description = ""
+    return commit_text.message(task, description)
+
+
 def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
-    """Run the task's list on the merged tree, unless the whole list passed on an equal tree already."""
-    known = reusable(job.ship, task.get("evidence", ()), check_list.of_task(task), tried.tree)
+    """Run the task's check list on the merged tree, unless the whole list passed on an equal tree already."""
+    checks = check_list.of_task(task)
+    if not checks:
+        return True
+    known = reusable(job.ship, task.get("evidence", ()), checks, tried.tree)
     if known:
         here: list[Evidence] = [{**each, "kind": "merge", "iteration": task["iteration"]} for each in known]
         run_acts.add_evidence(job.desk, job.project, here)
-        return True
-    return (yield from _run(job, task, tried.commit, tried.tree))
-
-
-def _run(job: TaskJob, task: Task, commit: str, tree: str) -> Steps[bool]:
-    done = yield from run_list(
-        job.ship,
-        check_list.of_task(task),
-        commit=commit,
-        tree=tree,
-        iteration=task["iteration"],
-        name=job.id,
-        kind="merge",
-    )
-    if done.interrupted:
-        return False
-    for each in done.evidence:
-        if not each["passed"]:
-            run_acts.keep_output(job.ship.checks_folder(job.id), each["command"], done.tails[each["command"]])
-    if done.evidence:
+    else:
+        facts = {"commit": tried.commit, "tree": tried.tree, "iteration": task["iteration"]}
+        done = yield from run_list(job.ship, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
+        if done.interrupted:
+            return False
+        for each in done.evidence:
+            if not each["passed"]:  # before the evidence: a check that has some is not run again
+                run_acts.keep_output(job.ship.checks_folder(job.id), each["command"], done.tails[each["command"]])
         run_acts.add_evidence(job.desk, job.project, done.evidence)
-    return done.passed
+        if not done.passed:
+            return False
+    if not is_set_up(job.ship, tried.tree):  # else the final checks repeat it in a fresh environment
+        job.ship.proven.add((tried.tree, check_list.digest(checks)))
+    return True
 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:

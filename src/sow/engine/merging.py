@@ -1,11 +1,15 @@
-"""The integration branch of a run: what passed is merged there, one at a time, and checked before the branch moves."""
+"""The integration branch of a run: finished work is merged there, one task at a time, after its checks passed.
+
+The run's own record (`run.head` and `run.merges` in its state) says what is merged. The branch shows it to people and
+workers. A branch that somebody moved is set back to the record, and commit messages are never read.
+"""
 
 from __future__ import annotations
 
 import os
 
-from sow.domain.ids import is_task_id
 from sow.engine import furnishing
+from sow.engine.differences import changed_paths
 from sow.engine.finishing import Finished, fast_forward
 from sow.engine.pins import Pins
 from sow.engine.place import EnvironmentProblem, Place
@@ -14,47 +18,64 @@ from sow.engine.repository import STATE, Repository, is_below
 from sow.engine.standing import stand
 from sow.engine.worktrees import run_name
 from sow.errors import Failed, SowError
-from sow.system import git, tree
+from sow.system import clock, git, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sow.domain.shapes import RunMerge
     from sow.store.home import Home
+    from sow.store.runs import RunFolder
 
 TRAILER = "Sow-Task"
-SAVED = "Sow-State: saved"
-MERGED = f"--format=%H%x00%P%x00%(trailers:key={TRAILER},valueonly,separator=%x2C)%x00"
+FOREIGN = "foreign"  # the name of pins of commits that somebody else put on the branch
 
 
 class Merge:
-    """One try: the commit that came of it, or the paths that conflict and what git says about them."""
+    """One attempt: the merged commit, or the paths that conflict and git's messages about them."""
 
-    __slots__ = ("commit", "conflicts", "messages", "tree")
+    __slots__ = ("commit", "conflicts", "messages", "parent", "tree")
 
     def __init__(
-        self, *, commit: str = "", tree: str = "", conflicts: tuple[str, ...] = (), messages: tuple[str, ...] = ()
+        self,
+        *,
+        commit: str = "",
+        tree: str = "",
+        parent: str = "",
+        conflicts: tuple[str, ...] = (),
+        messages: tuple[str, ...] = (),
     ) -> None:
         self.commit = commit
         self.tree = tree
+        self.parent = parent  # the head that it was made on
         self.conflicts = conflicts
         self.messages = messages
 
 
 class Integration:
-    """The branch sow/int/<run>, which only ever holds what was checked, and its worktree, where checks run."""
+    """The branch sow/int/<run> with its worktree, and the record of what was merged."""
 
-    __slots__ = ("branch", "pins", "ref", "repository", "run")
+    __slots__ = ("branch", "moved", "pins", "record", "ref", "repository", "run")
 
-    def __init__(self, home: Home, run: str, *, repository: Repository | None = None) -> None:
+    def __init__(
+        self, home: Home, run: str, *, repository: Repository | None = None, record: RunFolder | None = None
+    ) -> None:
         self.run = run_name(run)
         self.repository = repository or Repository(home)
+        self.record = record  # without it, the worktree can only be removed
         self.branch = f"sow/int/{run}"
         self.ref = f"refs/heads/{self.branch}"
         self.pins = Pins(self.repository, run, "integration")
+        self.moved: list[dict[str, str]] = []  # moves of the branch by somebody else that were undone, not yet told
 
     def _place(self) -> Place:
         return Place(self.repository, f"integration-{self.run}")
+
+    def _record(self) -> RunFolder:
+        if self.record is None:
+            raise SowError(f"run {self.run} has no record here", "see 'sow runs list'")
+        return self.record
 
     @property
     def path(self) -> str:
@@ -71,25 +92,32 @@ class Integration:
 
     @property
     def head(self) -> str:
-        """The last commit that was checked; a branch that somebody deleted comes back where it was."""
-        found = self.repository.find(self.ref)
+        """The last commit that passed its checks, as the run recorded it."""
+        found = self._record().run.get("head", "")
         if not found:
-            found = self.pins.get("head")
-            if not found:
-                raise EnvironmentProblem(f"the branch {self.branch} is gone", "'sow run' makes it again")
-            self.repository.set_ref(self.ref, found, "", why="brought back")
+            raise EnvironmentProblem(f"the branch {self.branch} is gone", "'sow run' makes it again")
         return found
 
-    def begin(self, base: str) -> str:
-        """Make the branch and its worktree, or take those that are there; returns the folder.
+    @property
+    def merges(self) -> list[RunMerge]:
+        """What the run merged, oldest first."""
+        return self._record().run.get("merges", [])
 
-        A branch that somebody deleted comes back where it was.
-        """
+    @property
+    def squashes(self) -> bool:
+        """Whether a merge is one commit with one parent."""
+        return self._record().run["settings"].get("history", "squash") == "squash"
+
+    def begin(self, base: str) -> str:
+        """Create the branch and its worktree, or reuse those that exist; returns the folder."""
         with self.repository.held():
             start = self.pins.get("base") or self.repository.commit_of(base)
             self.pins.pin("base", start)
-            if not self.repository.find(self.ref):
-                self.repository.set_ref(self.ref, self.pins.get("head") or start, "", why="begun")
+            record = self._record()
+            if not record.run.get("head"):  # a new run, or one that an older sow began
+                record.run["head"] = self.pins.get("head") or start
+                record.save()
+            self.guard(after_crash=True)
             self.pins.replace("head", self.head)
             place = self._place()
             stand(place, "", self.head)
@@ -97,53 +125,86 @@ class Integration:
                 self._show(place, self.head)
         return place.path
 
+    def guard(self, *, after_crash: bool = False) -> None:
+        """Set the branch back to the recorded head if it is elsewhere; foreign commits are pinned and listed.
+
+        The record is written before the branch moves. After a crash in between, the branch is one commit behind: that
+        is no foreign move. Neither is a branch that is missing.
+        """
+        with self.repository.held():
+            head, found = self.head, self.repository.find(self.ref)
+            if found == head:
+                return
+            own = not found or (after_crash and found in self.repository.parents(head)[:1])
+            if not own:
+                pin = "" if self.repository.is_ancestor(found, head) else self.pins.pin_beside(FOREIGN, found)
+                self.moved.append({"branch": self.branch, "found": found, "restored": head, "pin": pin})
+            self.repository.set_ref(self.ref, head, found, why="as recorded")
+
     def merged(self) -> dict[tuple[str, int], str]:
-        """What has been merged, as git tells it: task and iteration, and the commit that was merged."""
-        log = self.repository.git(
-            "log", "--no-show-signature", "--first-parent", MERGED, f"{self.base}..{self.head}", "--"
-        )
-        found = {}
-        for line in log.split("\0\n"):
-            words = line.split("\0")
-            if len(words) != 3:
-                continue
-            parents, (task, _, iteration) = words[1].split(), words[2].strip().partition("/")
-            if is_task_id(task) and iteration.isascii() and iteration.isdigit():
-                found[task, int(iteration)] = parents[-1]  # git writes one parent where the head itself was merged
-        return found
+        """Task and iteration of every recorded merge, and the commit that was merged."""
+        return {(each["task"], each["iteration"]): each["work"] for each in self.merges}
 
     def try_merge(self, task: str, iteration: int, commit: str, message: str) -> Merge:
-        """The head with a task's commit, on no branch yet; or the conflicts."""
-        subject = message.strip() or f"Merge task {task}"
-        return self._merge(commit, f"{subject}\n\n{TRAILER}: {task}/{iteration}", f"task {task}")
-
-    def bring_in(self, commit: str) -> Merge:
-        """The head with new commits of the user, in the same way."""
-        commit = self.repository.commit_of(commit)
-        if self.repository.is_ancestor(commit, self.head):
-            return Merge(commit=self.head, tree=self.repository.tree_of(self.head))
-        return self._merge(commit, "Merge the user's commits into the run", "your branch")
-
-    def _merge(self, commit: str, message: str, name: str) -> Merge:
+        """Merge a task's commit into the head on no branch, or list the conflicts."""
+        text = f"{message.strip() or f'Merge task {task}'}\n\n{TRAILER}: {task}/{iteration}"
         with self.repository.held():
             head, commit = self.head, self.repository.commit_of(commit)
-            place = self._place()
-            stand(place, "", head)
-            done = place.attempt(
-                ["merge-tree", "--write-tree", "-z", "--messages", head, self._with_state(commit, head)]
-            )
-            if done.code not in (0, 1):
-                raise git.failure(["merge-tree"], done)
-            found, conflicts, messages = _told(done.out)
-            if done.code:
-                return Merge(conflicts=conflicts, messages=tuple(_named(each, head, commit, name) for each in messages))
-            return Merge(commit=self.repository.commit_tree(found, [head, commit], message), tree=found)
+            tree, conflicts = self._merged_tree(self._known(task), self._with_state(commit, head), f"task {task}")
+            if conflicts is not None:
+                return conflicts
+            if self.squashes and tree == self.repository.tree_of(head):
+                return Merge(commit=head, tree=tree, parent=head)  # no change, so no commit
+            parents = [head] if self.squashes else [head, commit]
+            return Merge(commit=self.repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
-    def _with_state(self, commit: str, head: str) -> str:
-        """The commit, or one on top of it, with the state's files of the head: the state is saved, never merged."""
+    def bring_in(self, commit: str) -> Merge:
+        """Merge the user's new commits into the head in the same way; the user's state files win."""
+        with self.repository.held():
+            head, commit = self.head, self.repository.commit_of(commit)
+            if self.repository.is_ancestor(commit, head):
+                return Merge(commit=head, tree=self.repository.tree_of(head), parent=head)
+            tree, conflicts = self._merged_tree(self._with_state(head, commit), commit, "your branch")
+            if conflicts is not None:
+                return conflicts
+            message = "Merge the user's commits into the run"
+            return Merge(commit=self.repository.commit_tree(tree, [head, commit], message), tree=tree, parent=head)
+
+    def _known(self, task: str) -> str:
+        """The head, as a commit that also has the task's earlier work in its ancestry.
+
+        A squashed merge does not contain the worker's commits. Without this, the next iteration on top of them would
+        conflict with its own earlier changes.
+        """
+        head = self.head
+        works = list(dict.fromkeys(each["work"] for each in self.merges if each["task"] == task))
+        known = self.repository.only_commits(works) if works else []
+        free = [each for each in known if not self.repository.is_ancestor(each, head)]
+        return self.repository.commit_tree(self.repository.tree_of(head), [head, *free], "Merged") if free else head
+
+    def base_of(self, task: str, branch: str) -> str:
+        """The commit from which a task's branch differs: its last common commit with what is merged."""
+        with self.repository.held():
+            return self.repository.git("merge-base", branch, self._known(task)).strip()
+
+    def _merged_tree(self, ours: str, theirs: str, name: str) -> tuple[str, Merge | None]:
+        """The tree of both commits, or the conflicts between them."""
+        place = self._place()
+        stand(place, "", self.head)
+        done = place.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
+        if done.code not in (0, 1):
+            raise git.failure(["merge-tree"], done)
+        tree, conflicts, messages = _told(done.out)
+        if not done.code:
+            return tree, None
+        named = tuple(each.replace(ours, "the integration branch").replace(theirs, name) for each in messages)
+        return "", Merge(conflicts=conflicts, messages=named)
+
+    def _with_state(self, commit: str, source: str) -> str:
+        """The commit, or one on top of it, with the state files of another one: state is saved, never merged."""
         index = self.repository.scratch("merge")
         self.repository.git("read-tree", commit, index=index)
-        entries = self.repository.entries(head, *STATE)
+        entries = self.repository.entries(source, *STATE)
         if not self.repository.put_entries(entries, index=index, where=lambda path: is_below(path, STATE)):
             return commit
         found = self.repository.git("write-tree", index=index).strip()
@@ -165,14 +226,37 @@ class Integration:
         place.fill(commit)
         place.clean(spare=furnishing.furniture(place))
 
+    def take(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
+        """Record the merge of a task, and move the branch to it."""
+        entry: RunMerge = {
+            "task": task,
+            "iteration": iteration,
+            "work": work,
+            "commit": merge.commit,
+            "parent": merge.parent,
+            "tree": merge.tree,
+            "at": clock.now(),
+        }
+        self._advance(merge.commit, merge.parent, [*self.merges, entry])
+
     def advance(self, commit: str, expected_old: str) -> None:
-        """Move the branch to a commit that was checked, if it still stands where it was."""
+        """Record a new head that is no merge of a task, such as the user's commits, and move the branch to it."""
+        self._advance(commit, expected_old, self.merges)
+
+    def _advance(self, commit: str, expected_old: str, merges: list[RunMerge]) -> None:
+        """Write the record first, then the branch: after a crash in between, `begin` moves the branch."""
         with self.repository.held():
             self._refuse_checked_out()
-            if self.repository.find(self.ref) != expected_old:
+            if self.head != expected_old:
                 raise Failed(f"{self.branch} has moved meanwhile", "merge again from where it is now")
-            self.repository.set_ref(self.ref, commit, expected_old, why="checked")
-            self.pins.replace("head", commit)
+            self.guard()
+            record = self._record()
+            record.run["head"] = commit
+            record.run["merges"] = merges
+            record.save()
+            if commit != expected_old:
+                self.repository.set_ref(self.ref, commit, expected_old, why="checked")
+                self.pins.replace("head", commit)
 
     def _refuse_checked_out(self) -> None:
         """A branch that moves under a checkout of the user would make its files look changed."""
@@ -183,9 +267,10 @@ class Integration:
             )
 
     def save_state(self, message: str) -> str:
-        """The state of the home as one commit on the integration branch; returns the head, new or old.
+        """Commit the home's state files on the integration branch; returns the head, new or old.
 
-        It goes through an index of ours: what the user has staged is not seen.
+        A state commit at the head that the user's branch does not have yet is replaced: a run makes one at most.
+        The commit is made with an index of our own, so what the user has staged is not part of it.
         """
         with self.repository.held(), self.repository.home.lock():
             head = self.head
@@ -197,9 +282,21 @@ class Integration:
             found = self.repository.git("write-tree", index=index).strip()
         if found == self.repository.tree_of(head):
             return head
-        commit = self.repository.commit_tree(found, [head], f"{message.strip()}\n\n{SAVED}")
+        commit = self.repository.commit_tree(found, [self._before_state(head)], message.strip())
         self.advance(commit, head)
         return commit
+
+    def _before_state(self, head: str) -> str:
+        """The head, or its parent if the head only saved state and is on no branch of the user's."""
+        parents = self.repository.parents(head)
+        merges = {each["commit"] for each in self.merges}
+        if len(parents) != 1 or head in merges or head == self.base:
+            return head
+        if not all(is_below(path, STATE) for path in changed_paths(self.repository, parents[0], head)):
+            return head
+        delivered = self.repository.refs("refs/heads/")
+        others = [commit for ref, commit in delivered.items() if not ref.startswith("refs/heads/sow/int/")]
+        return head if head not in self.repository.outside([head], others) else parents[0]
 
     def _can_save(self, path: str, head: str) -> bool:
         """Whether a folder of the state is there, or was saved before, and the user has not told git to ignore it."""
@@ -239,7 +336,3 @@ def _told(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         if message.startswith("CONFLICT"):
             messages.append(message)
     return tree, tuple(conflicts), tuple(messages)
-
-
-def _named(message: str, head: str, commit: str, name: str) -> str:
-    return message.replace(head, "the integration branch").replace(commit, name)

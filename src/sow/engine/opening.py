@@ -81,7 +81,7 @@ def board_ship(
     isolation = None
     if folder.run["settings"]["isolation"] == "worktree":
         repository = Repository(home)
-        integration = Integration(home, folder.id, repository=repository)
+        integration = Integration(home, folder.id, repository=repository, record=folder)
         integration.begin(folder.run["base"])
         isolation = Isolation(Worktrees(home, folder.id, repository=repository), integration)
     return Ship(

@@ -9,7 +9,20 @@ from sow.engine.pins import KEEP
 from sow.engine.place import Place
 from sow.engine.refusal import Refused
 from sow.engine.repository import Repository
-from sow.engine.salvage import BRANCH, HEADS, INTEGRATION, INTEGRATIONS, JUDGE, PIN, TASKS, Kept, kept_refs, parts_of
+from sow.engine.salvage import (
+    BRANCH,
+    HEADS,
+    INTEGRATION,
+    INTEGRATIONS,
+    JUDGE,
+    PIN,
+    TASKS,
+    Kept,
+    kept_refs,
+    parts_of,
+    squashed,
+    works_in,
+)
 from sow.engine.slots import remove_free
 from sow.engine.worktrees import Worktrees
 from sow.store.disk import list_folder
@@ -138,9 +151,10 @@ class _Pruning:
             self._drop(each, self._young(each) or why or self._checked_out(each))
 
     def _elsewhere(self) -> list[str]:
-        """The user's own refs."""
+        """The user's own refs, and the commits of workers that are merged there."""
         refs = self.repository.refs(HEADS, "refs/tags/", "refs/remotes/")
-        return [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
+        own = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
+        return [*own, *works_in(self.repository, squashed(self.repository), own)]
 
     def _young(self, each: Kept) -> str:
         return "not old enough" if each.date > self.limit else ""

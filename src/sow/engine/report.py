@@ -41,7 +41,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
     remarks += more
     rows = report_tasks.rows(run, history, states, turns, live=live)
     known = _run(folder, history, live=live)
-    remarks += _about_checks(run, states)
+    remarks += [*history.remarks, *_about_checks(run, states), *_final_words(run, states)]
     return {
         "run": known,
         "counts": counts(rows),
@@ -52,6 +52,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
         "questions": [_question(each, states) for each in history.questions],
         "limits": history.limits,
         "stops": history.stops,
+        "final": [dict(each) for each in run.get("final", ())],
         "remarks": remarks,
         "next": _next(folder, standpoint, history, known, rows) if GONE not in remarks else [],
     }
@@ -67,6 +68,25 @@ def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     if any(each.get("scope") == "folder" for each in evidence):
         said.append("checks ran in the shared folder (--isolation none): their results belong to no commit")
     return said
+
+
+def _final_words(run: Run, states: dict[str, Document]) -> list[str]:
+    """What there is to say about the final tree: lists that fail there, and checks that a person waived."""
+    found = list(run.get("final", ()))
+    last = found[-1]["tree"] if found else ""
+    said = [
+        f"final tree: `{each.get('command', '')}` of task {', '.join(each.get('tasks', ()))} fails"
+        for each in found
+        if each["tree"] == last and not each["passed"] and not _is_waived(each.get("command", ""), states)
+    ]
+    for ident, state in states.items():
+        for each in state.get("waivers", ()):
+            said.append(f"task {ident}: the check `{each['command']}` was waived by {each['by']} and is not run")
+    return said
+
+
+def _is_waived(command: str, states: dict[str, Document]) -> bool:
+    return any(each["command"] == command for state in states.values() for each in state.get("waivers", ()))
 
 
 def _question(asked: Document, states: dict[str, Document]) -> Document:

@@ -31,7 +31,7 @@ MOST_WORDS = 500
 OF_STATE = (
     "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
     "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
-    "refusals", "concerns",
+    "refusals", "concerns", "waivers",
 )  # fmt: skip
 
 

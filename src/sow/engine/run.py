@@ -6,10 +6,12 @@ from sow.domain import graph
 from sow.domain.decide import STANDINGS, Board, Job
 from sow.domain.forecast import Forecast
 from sow.domain.task import ENDED_STATUSES as ENDED
+from sow.engine import final_checks
 from sow.engine.home_guard import HomeGuard
 from sow.engine.job import TaskJob
-from sow.engine.loop import Loop
+from sow.engine.loop import STOPPED, Loop
 from sow.engine.plan_watch import PlanWatch
+from sow.engine.steps import drive
 from sow.store import desk as desks
 from sow.store import log, past, run_acts
 from sow.store import project as projects
@@ -44,6 +46,21 @@ class PlanLoop(Loop):
         self.logged: dict[str, int] = {}  # the entries in a task's log when its job began
         super().__init__(ship, [desk for desk, _ in found], tick=tick)
         self.background = ship.baselines.ahead(ship, [task for _, task in found if task["status"] not in ENDED])
+
+    def sail(self) -> int:
+        """Go on until nothing can be done, check the final tree, and go on again where that sent a task back."""
+        code = super().sail()
+        while code != STOPPED:
+            found = drive(final_checks.settle(self.ship))
+            if found == final_checks.INTERRUPTED:
+                self.interrupts += 1
+                return STOPPED
+            if found != final_checks.AGAIN:
+                break
+            self.tasks = {task["id"]: task for _, task in _tasks(self.ship)}
+            self.renew_board()
+            code = super().sail()
+        return code
 
     def make_board(self) -> Board:
         return _board(self.ship, list(self.tasks.values()), (self.budget, self.breaker))

@@ -10,10 +10,13 @@ from sow.engine.place import Place
 from sow.engine.repository import Repository
 from sow.engine.slots import is_slot
 from sow.errors import SowError
+from sow.store import runs
 from sow.store.disk import list_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sow.store.home import Home
 
 PIN, BRANCH, WORKTREE = "pin", "branch", "worktree"
@@ -98,12 +101,29 @@ def _worktrees(repository: Repository) -> list[Kept]:
 def _tell_merged(repository: Repository, found: list[Kept]) -> None:
     """Say of each in which branches it is contained; a worker's own branch does not count."""
     commits = {each.commit for each in found}
+    works = squashed(repository) if commits else {}
     for branch in repository.refs(HEADS) if commits else ():
         if not branch.startswith(TASKS):
-            free = repository.outside(commits, [branch])
+            free = repository.outside(commits, [branch, *works_in(repository, works, [branch])])
             for each in found:
                 if each.commit not in free and each.ref != branch:
                     each.merged.append(branch.removeprefix(HEADS))
+
+
+def squashed(repository: Repository) -> dict[str, list[str]]:
+    """The commits of workers that runs merged, by the commit that each merge made, as the runs recorded it."""
+    found: dict[str, list[str]] = {}
+    for folder in runs.listed(repository.home):
+        for each in folder.run.get("merges", ()):
+            found.setdefault(each["commit"], []).append(each["work"])
+    there = set(repository.only_commits({*found, *(work for works in found.values() for work in works)}))
+    return {commit: [work for work in works if work in there] for commit, works in found.items() if commit in there}
+
+
+def works_in(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:
+    """The commits of workers whose merges these refs contain: a squashed merge does not have them as ancestors."""
+    free = repository.outside(works, refs)
+    return [work for commit, found in works.items() if commit not in free for work in found]
 
 
 def restore(home: Home, what: str, branch: str) -> Kept:

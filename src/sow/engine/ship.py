@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sow.config import Config, ExecutorConfig
     from sow.domain.agreed import Agreed
     from sow.domain.shapes import RunSettings, Task
+    from sow.engine.final_checks import Final
     from sow.engine.merging import Integration
     from sow.engine.steps import Steps
     from sow.engine.worktrees import Worktrees
@@ -80,9 +81,8 @@ class Isolation:
         self.worktrees.pin(task, base)
 
     def base_of(self, task: str) -> str:
-        """The commit from which a task's work differs: where its branch and the integration branch parted."""
-        words = ("merge-base", self.worktrees.branch(task), self.integration.head)
-        return self.integration.repository.git(*words).strip()
+        """The commit from which a task's work differs."""
+        return self.integration.base_of(task, self.worktrees.branch(task))
 
 
 def _slots(isolation: Isolation, config: Config) -> Slots:
@@ -103,8 +103,10 @@ class Ship:
         "folder",
         "home",
         "isolation",
+        "judged",
         "judges",
         "listeners",
+        "proven",
         "queue",
         "seen",
         "settings",
@@ -141,6 +143,8 @@ class Ship:
         self.judges = config.setting("review", "agents") if judges is None else judges
         self.queue = Queue()
         self.baselines = Baselines()
+        self.judged: dict[str, Final] = {}  # results of the final checks in this process, by tree
+        self.proven: set[tuple[str, str]] = set()  # trees and check lists that passed on them in this process
         self.busy: dict[str, int] = {}  # turns of each executor
         self.seen = Seen(home, is_shared=True)
         self.begun = time.monotonic()
@@ -166,6 +170,15 @@ class Ship:
         entry = self.folder.write(event, t=round(time.monotonic() - self.begun, 3), **facts)
         for listener in self.listeners:
             listener(entry)
+
+    def guard_branch(self) -> None:
+        """Set an integration branch back that somebody moved, and say so."""
+        if self.isolation is None:
+            return
+        integration = self.isolation.integration
+        integration.guard()
+        while integration.moved:
+            self.tell("branch_moved", **integration.moved.pop(0))
 
     def step(self, task: str, text: str) -> None:
         """What a task does now, in a few words."""

@@ -1,4 +1,4 @@
-"""Verifying: the evidence of completed tasks is repeated, each command on the very tree that it was run on."""
+"""Verifying: repeats the evidence of completed tasks, each command on the tree that it was run on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def recorded(ship: Ship, wanted: Sequence[str]) -> list[Repeated]:
     found: dict[tuple[str, str, str], Repeated] = {}
     for task in desks.load_some(ship.home, project, chosen):
         if task["status"] == "completed":
+            own = {check["command"] for check in task.get("checks", ())}
             for each in task.get("evidence", ()):
+                if each["kind"] == "final" and each["command"] not in own:
+                    continue  # the check of another task, which this one broke: it is repeated there
                 found.setdefault((task["id"], each["command"], each.get("tree", "")), Repeated(task, each))
     return list(found.values())
 
@@ -64,21 +67,34 @@ def check_of(repeated: Repeated) -> Check:
 def repeat(
     ship: Ship, integration: Integration, entries: Sequence[Repeated], tell: Callable[[Repeated], None]
 ) -> Steps[None]:
-    """Run every command again on its tree, after the commands of its list that came before it."""
-    repository = integration.repository
+    """Run the commands of each task again on each tree, in the order of the task's list."""
+    groups: dict[tuple[str, str], list[Repeated]] = {}
     for each in entries:
-        tree = each.evidence.get("tree", "")
-        each.reason = unrepeatable(integration, each)
-        if not each.reason:
-            commit = repository.commit_tree(tree, [integration.head], "To be verified")
-            done = yield from run_list(
-                ship, _up_to(each), commit=commit, tree=tree, iteration=each.evidence["iteration"], name="verify"
-            )
-            if done.interrupted:
-                raise Interrupted("interrupted: the evidence was not repeated", "run the same command again")
-            last = done.evidence[-1]
-            each.exit, each.passed = last["exit"], last["passed"]
-        tell(each)
+        groups.setdefault((each.task["id"], each.evidence.get("tree", "")), []).append(each)
+    for (_, tree), group in groups.items():
+        why = unrepeatable(integration, group[0])
+        if why:
+            for each in group:
+                each.reason = why
+        else:
+            yield from _repeat(ship, integration, tree, group)
+        for each in group:
+            tell(each)
+
+
+def _repeat(ship: Ship, integration: Integration, tree: str, group: Sequence[Repeated]) -> Steps[None]:
+    order = [check["command"] for check in group[0].task.get("checks", ())]
+    checks = [check_of(each) for each in group]
+    checks.sort(key=lambda check: order.index(check["command"]) if check["command"] in order else len(order))
+    commit = integration.repository.commit_tree(tree, [integration.head], "To be verified")
+    facts = {"commit": commit, "tree": tree, "iteration": group[0].evidence["iteration"]}
+    done = yield from run_list(ship, checks, **facts, name="verify")  # type: ignore[arg-type]
+    if done.interrupted:
+        raise Interrupted("interrupted: the evidence was not repeated to its end", "run the same command again")
+    results = {each["command"]: each for each in done.evidence}
+    for each in group:
+        found = results[each.evidence["command"]]
+        each.exit, each.passed = found["exit"], found["passed"]
 
 
 def _up_to(repeated: Repeated) -> list[Check]:

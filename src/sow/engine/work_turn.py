@@ -33,9 +33,10 @@ LIMITED = 900  # seconds for a limit that names no end
 
 
 def begin(job: TaskJob, task: Task) -> Steps[Ended | None]:
-    """A new session."""
+    """A new session, with the feedback on an earlier iteration where there is some."""
     role = job.ship.role_of(task)
-    return (yield from _spawn(job, task, role, job.ship.executors_of(role.name), ""))
+    text = run_acts.last_words(job.desk, task)
+    return (yield from _spawn(job, task, role, job.ship.executors_of(role.name), text))
 
 
 def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:

@@ -66,6 +66,8 @@ class Worktrees:
         with self.repository.held():
             base = self.repository.commit_of(base)
             place = Place(self.repository, _name(task))
+            if fresh and not place.record and not os.path.lexists(place.path):
+                self._move_branch(task, base)
             self._stand(place, task, base)
             if place.is_ready and self._starts_again(place, task, base, fresh=fresh):
                 self._start_again(place, task, base)
@@ -75,6 +77,14 @@ class Worktrees:
             elif not linked.under_way(place.record):
                 self._take(place, task, base)
         return place.path
+
+    def _move_branch(self, task: str, base: str) -> None:
+        """Let the branch of a task whose worktree is gone start from the base again; its commits are pinned."""
+        ref = self._ref(task)
+        old = self.repository.find(ref)
+        if old and old != base:
+            self._pins(task).pin_found(FOUND, [old], apart=[base])
+            self.repository.set_ref(ref, base, old, why="started again")
 
     def _stand(self, place: Place, task: str, base: str) -> list[str]:
         """Let the place be there; the branch is made first where the place is new."""
@@ -165,6 +175,30 @@ class Worktrees:
             )
             collected.remarks[:0] = remarks
         return collected
+
+    def drop_branches(self) -> None:
+        """Remove the branches of a run that is over: their commits are pinned first, and worktrees keep theirs."""
+        with self.repository.held():
+            own = f"refs/heads/sow/int/{self.run}"
+            for ref, commit in self.repository.refs(f"refs/heads/sow/task/{self.run}/", own).items():
+                if not self._is_user_checkout(ref):
+                    task = "" if ref == own else ref.rpartition("/")[2]
+                    self._let_go(ref, commit, task)
+
+    def _is_user_checkout(self, ref: str) -> bool:
+        """Whether a branch of ours is checked out in a worktree that is none of ours."""
+        where = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref).strip()
+        return bool(where) and not where.startswith(f"{self.repository.home.sow}/local/worktrees/")
+
+    def _let_go(self, ref: str, commit: str, task: str) -> None:
+        pins = Pins(self.repository, self.run, task or "integration")
+        if task and is_task_id(task):
+            place = Place(self.repository, task)
+            if place.is_ready and place.branch() == ref:
+                pins.pin_found(FOUND, commits_in(place, ref), apart=[])
+                place.git("update-ref", "--no-deref", "-m", "sow: the run is over", "HEAD", commit)
+        pins.pin_found(FOUND, [commit], apart=[])
+        self.repository.drop_ref(ref, commit)
 
     def look_home(self) -> HomeLook:
         """The user's checkout at this moment: `look.changes_since(earlier)` says what is different."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from sow.domain.shapes import Concern, Evidence, ProjectState, Review, Task
+    from sow.domain.shapes import Concern, Evidence, ProjectState, Review, Task, Waiver
     from sow.store.desk import Desk
 
 RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
@@ -80,10 +80,17 @@ def _result(task: Task) -> str:
 
     A doubt about the environment stays after a review too: the reviewer saw the results of the same checks.
     """
-    result = task.get("result", "GREEN")
+    result = task.get("result") or _last_verdict(task)
     reviewed = any(each["iteration"] == task["iteration"] for each in task.get("reviews", ()))
     doubts = [each for each in concerns(task) if not reviewed or each["kind"] == "environment"]
     return "YELLOW" if result == "GREEN" and doubts else result
+
+
+def _last_verdict(task: Task) -> str:
+    """The strictest verdict of the last iteration that was reviewed; GREEN where nobody reviewed."""
+    last = max((each["iteration"] for each in task.get("reviews", ())), default=0)
+    now = [each["verdict"] for each in task.get("reviews", ()) if each["iteration"] == last]
+    return next((flag for flag in ("RED", "YELLOW", "GREEN") if flag in now), "GREEN")
 
 
 def add_review(desk: Desk, project: ProjectState, review: Review, words: str) -> Task:
@@ -106,7 +113,7 @@ def _fails(task: Task) -> bool:
     last = {
         each["command"]: each["passed"]
         for each in task.get("evidence", ())
-        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge")
+        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge", "final")
     }
     return not all(last.values())
 
@@ -125,10 +132,66 @@ def send_back(desk: Desk, project: ProjectState, text: str, *, counts: bool) -> 
     return _change(desk, project, change)
 
 
-def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "", more: str = "") -> int:
+def reopen(desk: Desk, project: ProjectState, text: str, evidence: Sequence[Evidence]) -> Task:
+    """Send a completed task back because its merge broke a check of the final tree; a try is used up."""
+    now = clock.now()
+
+    def change(task: Task) -> Task:
+        if task["status"] != "completed":
+            return task
+        feedback.add(desk, text, by=RUNNER.name, iteration=task["iteration"], now=now)
+        moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=True)
+        moved["retry_count"] = task.get("retry_count", 0) + 1
+        return _with_evidence(moved, evidence, task["iteration"])
+
+    return _change(desk, project, change)
+
+
+def _with_evidence(task: Task, found: Sequence[Evidence], iteration: int) -> Task:
+    new: list[Evidence] = [{**each, "iteration": iteration} for each in found]
+    return {**task, "evidence": [*task.get("evidence", []), *new]}
+
+
+def add_final(desk: Desk, project: ProjectState, found: Sequence[Evidence]) -> Task:
+    """Record that the task's commands passed on the final tree, once for each tree."""
+
+    def change(task: Task) -> Task:
+        known = {(each["command"], each.get("tree")) for each in task.get("evidence", ()) if each["kind"] == "final"}
+        new = [each for each in found if (each["command"], each.get("tree")) not in known]
+        return _with_evidence(task, new, task["iteration"]) if new else task
+
+    return _change(desk, project, change)
+
+
+def waive(desk: Desk, project: ProjectState, command: str, *, by: str, reason: str) -> Task:
+    """Record that a person does without a check of a task: it is not run again."""
+
+    def change(task: Task) -> Task:
+        known = task.get("waivers", [])
+        if any(each["command"] == command for each in known):
+            return task
+        waiver: Waiver = {"command": command, "by": by, "at": clock.now()}
+        if reason:
+            waiver["reason"] = reason[:MOST_CONCERN]
+        return {**task, "waivers": [*known, waiver], "updated_at": clock.now()}
+
+    return _change(desk, project, change)
+
+
+def ask(
+    desk: Desk,
+    project: ProjectState,
+    text: str,
+    *,
+    found: str = "",
+    more: str = "",
+    outcome: str = "",
+    evidence: Sequence[Evidence] = (),
+) -> int:
     """Pause a task with a question; returns its number. What was found reaches the worker with the answer.
 
-    What there is `more` to say to whoever answers comes last.
+    `more` is added for the person who answers, and `outcome` says what an answer leads to. `evidence` is what failed
+    on the final tree; it belongs to the iteration in which the question is asked, and only it reopens a completed task.
     Where nothing was found about work that was handed in, the iteration stays: the question is not about the work.
     """
     now = clock.now()
@@ -136,9 +199,9 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "", more: 
 
     def change(task: Task) -> Task:
         nonlocal number
-        judged = task["status"] == "needs_review"
+        judged = task["status"] in ("needs_review", "completed")
         if task["status"] != "in_progress" and task["status"] != "paused":
-            moved = _at_work(task, now)
+            moved = _at_work(task, now, may_reopen=bool(evidence))
             task = {**moved, "iteration": task["iteration"]} if judged and not found else moved
         if judged and found:
             task = {**task, "result": "RED"}
@@ -146,11 +209,13 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "", more: 
             feedback.add(desk, found, by=RUNNER.name, iteration=task["iteration"], now=now)
         if task["status"] == "in_progress":
             task, _ = rules.move(task, "paused", actor=RUNNER, now=now)
+        if evidence:
+            task = _with_evidence(task, evidence, task["iteration"])
         # Every task of a run counts from the file: the project that its job loaded may be older.
         restoring.bring_project_back(desk.home, project["project_id"])
         fresh = projects.load_anywhere(desk.home)
         number = task["question"]["number"] if "question" in task else projects.next_question(desk.home, fresh, now)
-        asked = text + _details(desk, task, found, more) if judged and found else text
+        asked = text + _details(desk, task, found, more, outcome or OUTCOME) if judged and found else text
         return rules.ask(task, asked, number=number, now=now)
 
     _change(desk, project, change)
@@ -158,18 +223,18 @@ def ask(desk: Desk, project: ProjectState, text: str, *, found: str = "", more: 
     return number
 
 
-def _details(desk: Desk, task: Task, found: str, more: str) -> str:
+def _details(desk: Desk, task: Task, found: str, more: str, outcome: str) -> str:
     """What a person should know who is asked about work: the first of what was found, where it is, what comes next."""
     lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
     shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
     record = sessions.current(desk, task.get("session_id", ""))
     place = [f"The work is in {record.session['cwd']}"] if record is not None else []
-    return DETAILS + "\n".join([*shown, *place, OUTCOME, *filter(None, [more])])
+    return DETAILS + "\n".join([*shown, *place, outcome, *filter(None, [more])])
 
 
-def _at_work(task: Task, now: str) -> Task:
+def _at_work(task: Task, now: str, *, may_reopen: bool = False) -> Task:
     """On the way to a question: the table has no move to paused but from work, and no try is counted for it."""
-    moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now)
+    moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=may_reopen)
     return moved
 
 

@@ -1,0 +1,398 @@
+"""The checks of the final tree: what is delivered passes the check lists of every task that is merged.
+
+Each distinct list runs once on the final tree. A list that fails twice was broken by one of the merges since it last
+passed: a search over the recorded merges finds which. That task is sent back with the output. Its merge stays where it
+is, and its worker goes on from the integration head, so other tasks' merges are not touched.
+"""
+
+from __future__ import annotations
+
+from sow.domain import check_list
+from sow.domain.stage import FINAL, failed_finally
+from sow.engine.check_list import run_list
+from sow.engine.merging import Merge
+from sow.errors import Interrupted, SowError
+from sow.store import desk as desks
+from sow.store import project as projects
+from sow.store import run_acts
+from sow.store.restoring import Elsewhere, refuse_elsewhere
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.domain.shapes import Check, Evidence, FinalCheck, RunMerge, Task
+    from sow.engine.check_list import ListRun
+    from sow.engine.job import TaskJob
+    from sow.engine.merging import Integration
+    from sow.engine.ship import Ship
+    from sow.engine.steps import Steps
+
+    Lists = Mapping[str, tuple[list[Check], list[str]]]
+
+CHOICES = (
+    'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
+    '"waive" to do without this check from now on, or "stop" to leave it: then nothing is delivered.'
+)
+NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+
+
+class Point:
+    """One state of the integration branch: its commit, its tree, and the merge that made it."""
+
+    __slots__ = ("commit", "merge", "tree")
+
+    def __init__(self, commit: str, tree: str, merge: RunMerge | None = None) -> None:
+        self.commit = commit
+        self.tree = tree
+        self.merge = merge  # none: the base, or commits of the user
+
+
+class Broken:
+    """A list that fails on the final tree, and the reason as far as it is known."""
+
+    __slots__ = ("by", "done", "flaky", "owners")
+
+    def __init__(self, owners: list[str], done: ListRun, *, by: Point | None = None, flaky: bool = False) -> None:
+        self.owners = owners  # the tasks that have this list
+        self.done = done
+        self.by = by
+        self.flaky = flaky
+
+    @property
+    def failed(self) -> Evidence:
+        """The first command that failed."""
+        return next(each for each in self.done.evidence if not each["passed"])
+
+    @property
+    def command(self) -> str:
+        return self.failed["command"]
+
+    @property
+    def task(self) -> str:
+        """The task that it is about: the one whose merge broke it, or one that has an unreliable list; '' is nobody."""
+        if self.flaky:
+            return self.owners[0]
+        return self.by.merge["task"] if self.by is not None and self.by.merge is not None else ""
+
+    @property
+    def reason(self) -> str:
+        owner = f"`{self.command}` of task {self.owners[0]}"
+        if self.flaky:
+            return f"{owner} passed and failed on the same tree"
+        if self.task:
+            return f"{owner} fails on the final tree since task {self.task} was merged"
+        return f"{owner} fails on the final tree"
+
+
+class Final:
+    """The result of all lists on one tree."""
+
+    __slots__ = ("broken", "interrupted")
+
+    def __init__(self, *, broken: Broken | None = None, interrupted: bool = False) -> None:
+        self.broken = broken
+        self.interrupted = interrupted
+
+
+def merged_tasks(ship: Ship) -> list[Task]:
+    """The completed tasks that this run merged, and those that an earlier run of the project merged."""
+    integration = _integration(ship)
+    here = {each["task"] for each in integration.merges}
+    project = projects.load(ship.home)
+    return [
+        task
+        for _, task in desks.load_all(ship.home, project)[0]
+        if task["status"] == "completed"
+        and (task["id"] in here or any(each["kind"] == "merge" for each in task.get("evidence", ())))
+    ]
+
+
+def commands(ship: Ship) -> list[str]:
+    """The commands that the final checks can run."""
+    checks = [check for task in merged_tasks(ship) for check in check_list.of_task(task)]
+    return list(dict.fromkeys(check["command"] for check in checks))
+
+
+def missing(ship: Ship, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
+    """The distinct lists of merged tasks that did not pass on this tree in this process."""
+    found = check_list.distinct(merged_tasks(ship))
+    return {digest: each for digest, each in found.items() if (tree, digest) not in ship.proven}
+
+
+def open_again(ship: Ship) -> Task | None:
+    """A task that was merged and sent back, and is not completed yet: until then the final tree is known to be bad."""
+    here = {each["task"] for each in _integration(ship).merges}
+    tasks = desks.load_some(ship.home, projects.load(ship.home), here)
+    return next((task for task in tasks if task["status"] != "completed" and failed_finally(task) is not None), None)
+
+
+def check(ship: Ship, target: Merge) -> Steps[Final]:
+    """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
+    if target.tree in ship.judged:
+        return ship.judged[target.tree]
+    lists = missing(ship, target.tree)
+    results = yield from _run_all(ship, lists, target)
+    if results is None:
+        return Final(interrupted=True)
+    verdict = Final()
+    for digest, (checks, owners) in lists.items():
+        done = results[digest]
+        _record(ship, digest, owners, target.tree, done)
+        if done.passed:
+            _prove(ship, digest, owners, target.tree, done)
+            continue
+        found = yield from _explain(ship, digest, checks, owners, target, done)
+        if found.interrupted:
+            return found
+        if found.broken is not None:
+            verdict = found
+            break
+    ship.judged[target.tree] = verdict
+    return verdict
+
+
+def repeat(ship: Ship, wanted: Sequence[str]) -> Steps[list[tuple[list[str], ListRun]]]:
+    """Run the lists of merged tasks, or of some of them, on the integration head; the tasks of each and its result."""
+    integration = _integration(ship)
+    tasks = [task for task in merged_tasks(ship) if not wanted or task["id"] in wanted]
+    lists = check_list.distinct(tasks) if integration.merges else {}
+    head = integration.head
+    target = Merge(commit=head, tree=integration.repository.tree_of(head), parent=head)
+    results = yield from _run_all(ship, lists, target)
+    if results is None:
+        raise Interrupted("interrupted: the checks of the final tree were not ended", "run the same command again")
+    return [(owners, results[digest]) for digest, (_, owners) in lists.items()]
+
+
+def settle(ship: Ship) -> Steps[str]:
+    """Check what would be delivered now; send the task back that broke it, or ask about it.
+
+    Returns AGAIN where a task changed, so that the run goes on, and INTERRUPTED where a person stopped it.
+    """
+    if ship.isolation is None or ship.settings.get("final_checks", "on") == "off":
+        return NOTHING
+    try:
+        refuse_elsewhere(ship.home, ship.folder.run["branch"])
+    except Elsewhere:
+        return NOTHING
+    ship.guard_branch()
+    target = _target(ship)
+    if target is None or open_again(ship) is not None:
+        return NOTHING
+    found = yield from check(ship, target)
+    if found.interrupted:
+        return INTERRUPTED
+    return _act(ship, found.broken) if found.broken is not None else NOTHING
+
+
+def waive(job: TaskJob, task: Task) -> None:
+    """Do without the command that failed, in every task that has it; the task that broke it is completed again."""
+    failed = failed_finally(task)
+    if failed is not None:
+        answered = task["questions"][-1]
+        for desk, each in desks.load_all(job.ship.home, job.project)[0]:
+            if any(known["command"] == failed["command"] for known in each.get("checks", ())):
+                words = {"by": answered["answered_by"], "reason": answered["answer"]}
+                run_acts.waive(desk, job.project, failed["command"], **words)
+        job.ship.judged.clear()
+        job.ship.tell("waived", task=job.id, command=failed["command"], by=answered["answered_by"])
+    run_acts.complete(job.desk, job.project, seconds=0)
+
+
+def _integration(ship: Ship) -> Integration:
+    if ship.isolation is None:
+        raise SowError(f"run {ship.folder.id} works in one folder", "it has no integration branch: see 'git status'")
+    return ship.isolation.integration
+
+
+def _target(ship: Ship) -> Merge | None:
+    """What the user's branch would become; nothing where it has all of it, is gone or conflicts."""
+    integration = _integration(ship)
+    repository = integration.repository
+    theirs = repository.find(f"refs/heads/{ship.folder.run['branch']}")
+    if not theirs or repository.is_ancestor(integration.head, theirs):
+        return None
+    tried = integration.bring_in(theirs)
+    return None if tried.conflicts else tried
+
+
+def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun] | None]:
+    """Run lists side by side, as many as the user allows; nothing where a person stopped it."""
+    waiting = list(lists.items())
+    running: dict[str, Steps[ListRun]] = {}
+    done: dict[str, ListRun] = {}
+    word = ""
+    most = max(int(ship.config.setting("checks", "parallel")), 1)
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                digest, (checks, owners) = waiting.pop(0)
+                ship.step(owners[0], f"checks the final tree: {checks[0]['command']}"[:120])
+                running[digest] = _run(ship, digest, checks, target.commit, target.tree, fresh=True)
+                _advance(digest, running, done, None)
+            for digest in list(running):
+                _advance(digest, running, done, word)
+            if any(each.interrupted for each in done.values()):
+                return None
+            word = (yield) if running else ""
+    finally:
+        for steps in running.values():
+            steps.close()
+    return done
+
+
+def _advance(digest: str, running: dict[str, Steps[ListRun]], done: dict[str, ListRun], word: str | None) -> None:
+    try:
+        if word is None:
+            next(running[digest])
+        else:
+            running[digest].send(word)
+    except StopIteration as end:
+        done[digest] = end.value
+        del running[digest]
+
+
+def _run(
+    ship: Ship, digest: str, checks: list[Check], commit: str, tree: str, *, fresh: bool = False
+) -> Steps[ListRun]:
+    name = f"final-{digest[:12]}"
+    return run_list(ship, checks, commit=commit, tree=tree, iteration=1, name=name, kind="final", fresh=fresh)
+
+
+def _record(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
+    """Write the result into the run's state and journal."""
+    entry: FinalCheck = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now(), "tasks": owners}
+    failed = next((each for each in done.evidence if not each["passed"]), None)
+    if failed is not None:
+        entry["command"] = failed["command"]
+    run = ship.folder.run
+    others = [each for each in run.get("final", []) if (each["list"], each["tree"]) != (digest, tree)]
+    run["final"] = [*others, entry]
+    ship.folder.save()
+    seconds = round(sum(each["seconds"] for each in done.evidence), 3)
+    shown = failed or done.evidence[0]
+    facts = {"command": shown["command"], "exit": shown["exit"], "tasks": owners, "tree": tree, "seconds": seconds}
+    ship.tell("final_check", passed=done.passed, **facts)
+
+
+def _prove(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
+    ship.proven.add((tree, digest))
+    project = projects.load(ship.home)
+    for owner in owners:
+        run_acts.add_final(desks.find(ship.home, project, owner), project, done.evidence)
+
+
+def _explain(
+    ship: Ship, digest: str, checks: list[Check], owners: list[str], target: Merge, first: ListRun
+) -> Steps[Final]:
+    """Run a failed list once more, then search the merge that broke it."""
+    again = yield from _run(ship, digest, checks, target.commit, target.tree, fresh=True)
+    if again.interrupted:
+        return Final(interrupted=True)
+    if again.passed:
+        return Final(broken=Broken(owners, first, flaky=True))
+    points = _points(ship, target)
+    merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
+    low, high = max(merged, default=0), len(points) - 1
+    if not merged:  # of an earlier run: it may have failed before this one began
+        before = yield from _run(ship, digest, checks, points[0].commit, points[0].tree)
+        if before.interrupted:
+            return Final(interrupted=True)
+        if not before.passed:
+            return Final()
+    if low == high or points[low].tree == target.tree:
+        return Final(broken=Broken(owners, first, flaky=True))
+    while high - low > 1:
+        middle = (low + high) // 2
+        ship.step(owners[0], f"searches the merge that broke `{checks[0]['command']}`: {high - low} left"[:120])
+        tried = yield from _run(ship, digest, checks, points[middle].commit, points[middle].tree)
+        if tried.interrupted:
+            return Final(interrupted=True)
+        low, high = (middle, high) if tried.passed else (low, middle)
+    return Final(broken=Broken(owners, first, by=points[high]))
+
+
+def _points(ship: Ship, target: Merge) -> list[Point]:
+    """Every state that the integration branch had, from the base to what would be delivered."""
+    integration = _integration(ship)
+    repository = integration.repository
+    base = integration.base
+    points = [Point(base, repository.tree_of(base))]
+    for merge in integration.merges:
+        if merge["parent"] != points[-1].commit:  # commits of the user came in between
+            points.append(Point(merge["parent"], repository.tree_of(merge["parent"])))
+        points.append(Point(merge["commit"], merge["tree"], merge))
+    for commit in (integration.head, target.commit):
+        if commit != points[-1].commit:
+            points.append(Point(commit, repository.tree_of(commit)))
+    return points
+
+
+def _act(ship: Ship, broken: Broken) -> str:
+    """Send the breaking task back, or ask about it where that needs a person."""
+    project = projects.load(ship.home)
+    known = {task["id"]: (desk, task) for desk, task in desks.load_all(ship.home, project)[0]}
+    if broken.task not in known or known[broken.task][1]["status"] != "completed":
+        return NOTHING  # commits of the user, or a task that was given up: nothing is delivered, and that is said
+    desk, task = known[broken.task]
+    failed = [each for each in broken.done.evidence if not each["passed"]]
+    for each in failed:
+        tail = broken.done.tails.get(each["command"], "")
+        run_acts.keep_output(ship.checks_folder(task["id"]), each["command"], tail)
+    text = _feedback(broken)
+    why = _why_ask(ship, broken, task, {ident: each for ident, (_, each) in known.items()})
+    _mark(ship, broken)
+    ship.judged.clear()
+    if why:
+        asked = f"{FINAL}{broken.reason}{why}"
+        number = run_acts.ask(desk, project, asked, found=text, outcome=CHOICES, evidence=failed)
+        ship.tell("question", task=task["id"], number=number, text=asked)
+    else:
+        run_acts.reopen(desk, project, text, failed)
+        ship.tell("sent_back", task=task["id"], iteration=task["iteration"], reason=broken.reason)
+    return AGAIN
+
+
+def _why_ask(ship: Ship, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
+    """Why a person decides and not the run; '' is that the task can be sent back."""
+    if broken.flaky:
+        return ", so the check is not reliable"
+    needed = _needs(task["id"], known) & set(broken.owners)
+    if needed:
+        return f", which builds on task {min(needed)}"
+    used = task.get("retry_count", 0)
+    if used >= ship.settings["retries"]:
+        return f", after {used} {'retry' if used == 1 else 'retries'}"
+    return ""
+
+
+def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
+    """Every task that a task depends on, near and far."""
+    found: set[str] = set()
+    waiting = [ident]
+    while waiting:
+        task = known.get(waiting.pop())
+        new = set(task["depends_on"]) - found if task is not None else set()
+        found |= new
+        waiting += new
+    return found - {ident}
+
+
+def _mark(ship: Ship, broken: Broken) -> None:
+    """Note in the record that a final check sent this merge's task back; the merge stays where it is."""
+    if broken.by is not None and broken.by.merge is not None:
+        broken.by.merge["reverted"] = True
+        ship.folder.save()
+
+
+def _feedback(broken: Broken) -> str:
+    lines = [f"{FINAL}{broken.reason}.", ""]
+    lines += ["Everything that is merged so far is in your worktree, your earlier work included."]
+    lines += ["Make this check pass again, and keep what all tasks are for."]
+    for each in broken.done.evidence:
+        if not each["passed"]:
+            said = broken.done.tails.get(each["command"], "").splitlines()
+            lines += ["", f"`{each['command']}` failed (exit {each['exit']}):", *(f"    {line}" for line in said)]
+    return "\n".join(lines)[: run_acts.MOST_FEEDBACK]
