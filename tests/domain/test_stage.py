@@ -106,9 +106,11 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
         handed_in(BOTH[0], proof("make lint", passed=False), retry_count=2), {}, "ask",
     ),
     "checked, and the one that failed is waived": (
-        handed_in(BOTH[0], proof("make lint", passed=False), waivers=[WAIVED]), {}, "review",
+        handed_in(BOTH[0], proof("make lint", passed=False), waivers=[WAIVED]), {}, "check",
     ),
-    "checked, but for one that is waived": (handed_in(BOTH[0], waivers=[WAIVED]), {}, "review"),
+    "checked without the one that is waived": (
+        handed_in({**BOTH[0], "list": check_list.digest([CHECKS[1]])}, waivers=[WAIVED]), {}, "review",
+    ),
     "reviewed in the iteration before": (handed_in(*BOTH, reviews=[opinion(iteration=1)]), {}, "review"),
     "another commit was reviewed": (handed_in(*BOTH, reviews=[opinion(commit="9" * 40)]), {}, "review"),
     "one of two reviews": (handed_in(*BOTH, reviews=[opinion()]), {"reviewers": 2}, "review"),
