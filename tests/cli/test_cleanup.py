@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,46 @@ def test_cleanup_removes_the_project_and_keeps_the_knowledge(task_repo: Repo):
     copy = result.out.splitlines()[0].rpartition(" ")[2]
     assert (task_repo.root / copy / "phases/implementation/tasks/010/state.yaml").is_file()
     assert (task_repo.root / ".sow/knowledge/adrs/001.md").is_file()
-    assert "git commit" in result.out
+    assert "git commit" not in result.out  # nothing of it was committed
+
+
+def log(repo: Repo) -> list[str]:
+    return repo.git("log", "--format=%s").splitlines()
+
+
+def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
+    """Commits at the end that hold nothing but state go, earlier ones stay, and the checkout is clean."""
+    task_repo.ok("project", "save", "--message", "all of .sow")
+    (task_repo.root / "code.txt").write_text("code\n")
+    task_repo.git("rm", "-r", "-q", "--cached", ".sow/project")
+    task_repo.git("add", "code.txt")
+    task_repo.git("commit", "-q", "-m", "before")
+    before = log(task_repo)
+    task_repo.ok("project", "save", "--message", "state")
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "more state")
+    assert len(log(task_repo)) == len(before) + 2
+    result = task_repo.ok("cleanup")
+    assert log(task_repo) == before
+    assert "took 2 commits" in result.out
+    assert "git commit" not in result.out
+    assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
+
+
+@pytest.mark.parametrize("ref", ["refs/remotes/origin/feat", "refs/tags/v1", "refs/heads/other"])
+def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str):
+    """A commit that was pushed, tagged or branched from stays, and the removal is to be committed."""
+    task_repo.ok("project", "save", "--message", "all of .sow")
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "state")
+    task_repo.git("update-ref", ref, "HEAD")
+    before = log(task_repo)
+    result = task_repo.ok("cleanup")
+    assert log(task_repo) == before
+    command = next(line for line in result.out.splitlines() if "git add" in line).partition(": ")[2]
+    subprocess.run(["sh", "-c", command], cwd=task_repo.root, env=task_repo.environment, check=True)
+    assert task_repo.git("ls-files", ".sow/project") == ""
+    task_repo.ok("check")
 
 
 def test_cleanup_refuses_an_open_task(task_repo: Repo):

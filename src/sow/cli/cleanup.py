@@ -8,6 +8,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.spec import Command, Option
 from sow.errors import Failed
+from sow.store import saving
 from sow.store.removal import remove
 from sow.system.terminal import out
 
@@ -20,7 +21,12 @@ def cleanup(context: Context, *, yes: bool) -> int:
     out(f"removed .sow/project; a copy is in {copy}")
     if os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         out("orchestration/ stays; put a finished workflow away with: sow workflow archive")
-    out("commit that before you merge: git add -A .sow && git commit -m 'Clean up the project'")
+    dropped = saving.drop_state_commits(home)
+    if dropped:
+        commits = "the commit that held" if dropped == 1 else f"{dropped} commits that held"
+        out(f"took {commits} nothing but project state off this branch")
+    if saving.is_saved(home):
+        out("commit that before you merge: git add -A .sow/project && git commit -m 'Clean up the project'")
     return 0
 
 
@@ -43,7 +49,8 @@ COMMANDS = (
         cleanup,
         "Remove the finished project from its branch before the merge",
         options=(Option("--yes", help="Do so although tasks are open"),),
-        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays.",
+        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays. If the\n"
+        "last commits of the branch hold nothing but project state and were not pushed, they are taken off the branch.",
     ),
     Command(
         "check",

@@ -11,10 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.store.home import Home
 
-OURS = (".sow/project", ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
+PROJECT = ".sow/project"
+OURS = (PROJECT, ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
 WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # by these a folder of that name is ours
-
-
 UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
@@ -35,6 +34,49 @@ def save_project(home: Home, message: str) -> str:
     return git.run(["rev-parse", "--short", "HEAD"], cwd=home.root).strip()
 
 
+def drop_state_commits(home: Home) -> int:
+    """Take commits that hold nothing but project state off the end of the branch; returns how many.
+
+    Only commits that no other branch, tag or remote has are dropped. Files are not touched; a project in the index is
+    taken out of it.
+    """
+    branch = home.checkout.branch()
+    if not branch or _is_under_way(home):
+        return 0
+    dropped = 0
+    with home.lock():
+        while parent := _parent_of_state(home, branch):
+            words = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, _head(home)]
+            git.run(words, cwd=home.root)
+            dropped += 1
+        if dropped:
+            git.run(["reset", "--quiet", "--", PROJECT], cwd=home.root)
+    return dropped
+
+
+def is_saved(home: Home) -> bool:
+    """Whether the branch has files of a project."""
+    return bool(git.run(["ls-tree", "--name-only", "HEAD", "--", PROJECT], cwd=home.root, check=False).strip())
+
+
+def _head(home: Home) -> str:
+    return git.run(["rev-parse", "HEAD"], cwd=home.root).strip()
+
+
+def _parent_of_state(home: Home, branch: str) -> str:
+    """The parent of the branch's last commit, if that commit only changes project state and is nowhere else."""
+    words = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
+    if len(words) != 2:
+        return ""
+    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", words[0]], cwd=home.root)
+    paths = [path for path in listed.split("\0") if path]
+    if not paths or not all(path.startswith(f"{PROJECT}/") for path in paths):
+        return ""
+    refs = ["for-each-ref", "--format=%(refname)", f"--contains={words[0]}", "refs/heads", "refs/remotes", "refs/tags"]
+    others = set(git.run(refs, cwd=home.root).split()) - {f"refs/heads/{branch}"}
+    return "" if others else words[1]
+
+
 def _paths(home: Home) -> list[str]:
     """What there is of ours, without what the user has git ignore."""
     there = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
@@ -53,6 +95,10 @@ def _refuse_ignored(home: Home) -> None:
             f"{ignored[0]} is ignored by git: it cannot be saved",
             "take it out of .gitignore: a project is committed on its branch",
         )
+
+
+def _is_under_way(home: Home) -> bool:
+    return any(os.path.lexists(f"{home.checkout.git}/{name}") for name in UNDER_WAY)
 
 
 def _refuse_under_way(home: Home) -> None:
