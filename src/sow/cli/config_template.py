@@ -109,6 +109,9 @@ agents:
 #   isolation: "worktree"     # or "none": all in one folder
 #   retries: 2                # how often work is sent back
 #   max_wait: "6h"            # how long a run waits for a limit to end
+#   baseline: "on"            # "off": no check list runs on the base commit first
+#   final_checks: "on"        # "off": the final tree is not checked
+#   history: "squash"         # "full": keep every commit of the workers
 
 # Review: who reviews the work of a run; of several the strictest wins
 # review:
@@ -127,6 +130,7 @@ agents:
 # Checks: the commands of a plan
 # checks:
 #   timeout: "20m"
+#   parallel: 2               # check lists that run at the same time
 #   env:                      # variables that they may see besides the usual ones
 #     - "DATABASE_URL"
 #   allow:                    # commands that need no consent; "*" alone allows everything
