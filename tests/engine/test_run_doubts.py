@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 
 import pytest
 from harbour import GREEN, WORK, Harbour
@@ -165,7 +164,6 @@ def test_a_pattern_that_is_none_is_an_error_of_the_plan(harbour: Harbour) -> Non
     assert "plan.yaml:" in result.err
 
 
-@pytest.mark.skipif(find_spec("sow.engine.baseline") is None, reason="no list runs on the base commit yet")
 def test_fewer_tests_than_on_the_base_commit_are_a_concern(harbour: Harbour) -> None:
     """Both counts are shown and kept, and the result without a review is YELLOW."""
     commit(harbour, said_txt="5 passed in 0.01s\n")

@@ -94,6 +94,21 @@ def test_clean(stage: Stage) -> None:
     assert_done(scene)
 
 
+def test_clean_while_a_check_runs(stage: Stage) -> None:
+    """`git clean -fdx` deletes the output of a check that runs: the run goes on and ends well."""
+    scene = stage()
+    plan = scene.repo.root / "plan.md"
+    slow = f"sh -c 'until [ -e {scene.gate}.2 ]; do sleep 0.1; done'"
+    plan.write_text(plan.read_text().replace("test -f part_010.txt", slow))
+    scene.repo.git("commit", "-q", "-m", "a slow check", "--", "plan.md")
+    process = scene.begin()
+    wait_for(lambda: list(scene.repo.root.glob(".sow/local/runs/*/checks/*/*.out")))
+    subprocess.run(["git", "clean", "-fdx"], cwd=scene.repo.root, env=scene.repo.environment, capture_output=True)
+    Path(f"{scene.gate}.2").touch()
+    assert scene.open(process) == 0
+    assert statuses(scene) == {"completed"}
+
+
 def test_clean_after_a_crash(stage: Stage) -> None:
     """Killed and cleaned, the same command goes on with the same run from the copies in the git folder."""
     scene = stage()

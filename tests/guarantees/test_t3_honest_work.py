@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -102,14 +101,20 @@ def test_a_module_in_the_place_of_the_runner_is_not_green(harbour: Harbour) -> N
     assert "it takes the place of the runner's own module" in str(task["concerns"])
 
 
-@pytest.mark.skipif(find_spec("sow.engine.baseline") is None, reason="checks do not run in a clean checkout yet")
-@pytest.mark.parametrize("way", ["$(git rev-parse --git-common-dir)/info/exclude", "../.gitignore"])
-def test_a_configuration_that_is_hidden_from_git_has_no_effect(harbour: Harbour, way: str) -> None:
-    """A pytest.ini that git does not see is not part of the commit that is checked."""
-    ini = "printf '[pytest]\\naddopts = -k neg\\n' > pytest.ini"
-    hide = f"cd calc; echo done > README.md; {ini}; mkdir -p $(dirname {way}); echo pytest.ini >> {way}\n"
-    task = run_one(harbour, hide)
+HIDE = "cd calc; echo done > README.md; printf '[pytest]\\naddopts = -k neg\\n' > pytest.ini; echo pytest.ini >> "
+
+
+def test_an_ignored_configuration_has_no_effect(harbour: Harbour) -> None:
+    """A pytest.ini that git ignores is not part of the commit that is checked."""
+    task = run_one(harbour, f"{HIDE}../.gitignore\n")
     assert (task["status"], task["result"]) == ("paused", "RED")
+
+
+def test_a_configuration_that_is_hidden_in_the_git_folder_is_seen(harbour: Harbour) -> None:
+    """A worker that hides a pytest.ini through .git/info/exclude does not hide it from sow: it is a concern."""
+    task = run_one(harbour, f"{HIDE}$(git rev-parse --git-common-dir)/info/exclude\n")
+    assert (task["status"], task["result"]) == ("completed", "YELLOW")
+    assert "pytest.ini" in str(task["concerns"])
 
 
 def test_correct_work_alone_is_green(harbour: Harbour) -> None:

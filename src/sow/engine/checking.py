@@ -14,10 +14,10 @@ from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sow.domain.agreed import Agreed
-    from sow.domain.shapes import Check, Evidence
+    from sow.domain.shapes import Check, Evidence, TestCounts
     from sow.engine.steps import Steps
     from sow.system.process import Limits
 
@@ -91,9 +91,7 @@ def run_check(
     if stopped:
         text += f"\n(stopped: {stopped})"
     ran = _ran(check, STOPPED if stopped else code, seconds, text, iteration=iteration, tree=tree)
-    ending = f"{_ending(out)}\n{_ending(err)}"
-    passed = ran.evidence["passed"]
-    counts = test_counts.of_command(check["command"], ending) if passed else test_counts.parse(ending)
+    counts = _counts(check["command"], (out, err), passed=ran.evidence["passed"])
     if counts is not None:
         ran.evidence["tests"] = counts
     ran.interrupted = stopped == process.INTERRUPT
@@ -110,10 +108,19 @@ def said(out: str, err: str) -> str:
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
 
 
+def _counts(command: str, paths: Sequence[str], *, passed: bool) -> TestCounts | None:
+    """How many tests a command ran, as its output says; nothing if somebody removed the output."""
+    try:
+        ending = "\n".join(_ending(path) for path in paths)
+    except OSError:
+        return None
+    return test_counts.of_command(command, ending) if passed else test_counts.parse(ending)
+
+
 def _ending(path: str) -> str:
     """The end of a file, where a test runner prints its counts."""
-    with open(path, "rb") as file:
-        file.seek(max(os.path.getsize(path) - test_counts.MOST_BYTES, 0))
+    with open(plain_file.open_to_read(path), "rb") as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - test_counts.MOST_BYTES, 0))
         return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")
 
 
