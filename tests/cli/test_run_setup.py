@@ -62,6 +62,7 @@ def project(harbour: Harbour) -> Harbour:
     lock = '{"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version": "2.1.3"}}}'
     commit(harbour, {".gitignore": "node_modules/\n.env\n", "package.json": "{}", "package-lock.json": lock})
     harbour.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
+    harbour.configure(checks={"allow": ["grep *", "cat *"]})  # but not the setup
     return harbour
 
 
@@ -141,6 +142,7 @@ def test_imports_from_outside_on_a_terminal(harbour: Harbour, answer: str, code:
     """The user accepts results that are YELLOW at best, or stops."""
     library = Library(harbour)
     library.install_by_path()
+    harbour.configure(checks={"allow": [CHECK]})
     harbour.plan({"test_commands": [CHECK]})
     done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": answer})
     assert done == code, shown
@@ -154,6 +156,7 @@ def test_imports_from_outside_on_a_terminal(harbour: Harbour, answer: str, code:
 def test_a_refused_setup_can_be_taken_after_all(harbour: Harbour) -> None:
     """The question about imports offers the setup again, which then holds."""
     Library(harbour).install_by_path()
+    harbour.configure(checks={"allow": [CHECK]})
     harbour.plan({"test_commands": [CHECK]})
     done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": "s"})
     assert done == 0, shown

@@ -179,6 +179,7 @@ def test_its_environment_holds_the_task_and_what_was_let_through(yard: Yard) -> 
     assert not {"OPENAI_API_KEY", "OTHER"} & set(found)
     assert {name for name in found if name.startswith("SOW_")} == {
         *("SOW_TASK", "SOW_AGENT", "SOW_ROOT", "SOW_DESK", "SOW_RUN", "SOW_MARK", "SOW_SESSION", "SOW_TURN"),
+        "SOW_STRUCK",
     }
 
 

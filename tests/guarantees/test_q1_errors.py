@@ -210,7 +210,7 @@ CALLS: list[tuple[tuple[str | bytes, ...], str]] = [
     (("task", "set", "--id", "020", "status", "in_progress"), "task 020 waits for 010 (in_progress)"),
     (("task", "set", "--id", "020", "status", "needs_review"), "from pending to needs_review"),
     (("task", "set", "--id", "040", "status", "in_progress"), "task 040 waits for an answer"),
-    (("task", "set", "--id", "050", "status", "in_progress"), "from completed to in_progress"),
+    (("task", "set", "--id", "050", "status", "in_progress"), "task 050 is completed"),
     (("task", "set", "--id", "050", "status", "abandoned", "--reason", "x"), "from completed to abandoned"),
     (("task", "set", "--id", "060", "status", "in_progress"), "from abandoned to in_progress"),
     (("task", "set", "--id", "080", "status", "in_progress"), "phase release has not begun"),
