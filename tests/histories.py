@@ -10,6 +10,7 @@ from typing import Any
 
 from samples import ADA, LEAD, NOW, OWN_WORKER, task
 
+from sow.domain import check_list
 from sow.domain import task as rules
 from sow.domain.finding import read
 from sow.domain.stage import STAGES, next_stage
@@ -147,6 +148,8 @@ class History:
             "at": NOW,
             "iteration": self.disk["iteration"],
             "passed": passed,
+            "list": check_list.digest(check_list.of_task(self.disk)),
+            "scope": "commit" if self.isolated else "folder",
             **({"tree": self.disk["work"]["tree"]} if self.isolated else {}),
         }
 
@@ -161,8 +164,14 @@ class History:
         return [(kind, command) for kind, command in wanted if kind != "dependency" and command not in known]
 
     def on_check(self) -> None:
-        for kind, command in self.commands("test", "criterion"):
-            self.evidence(kind, command, passed=self.goes_well("check", command, self.disk["iteration"]))
+        checks = check_list.of_task(self.disk)
+        luck = [self.goes_well("check", each["command"], self.disk["iteration"]) for each in checks]
+        self.record(
+            *(
+                self.proof(each["kind"], each["command"], passed=passed)
+                for each, passed in zip(checks, luck, strict=True)
+            )
+        )
 
     def on_review(self) -> None:
         assert self.commands("test", "criterion") == [], "a review before the evidence is there"

@@ -388,10 +388,16 @@ SABOTAGES = {
         "",
         "guarantees/test_s7_dashboard.py::test_an_agent_with_the_token_cannot_act[openly-act]",
     ),
+    "a command runs without consent": Sabotage(
+        "engine/checking.py",
+        '    require(agreed, check["command"])\n',
+        "",
+        "engine/test_consent.py::test_a_command_without_consent_does_not_run",
+    ),
     "an agent that hides approves in the dashboard": Sabotage(
         "system/caller.py",
-        "    family = _ancestors(proc, pid)\n",
-        "    family = _ancestors(proc, pid)[:1]\n",
+        "    family = _ancestors(proc, pid)\n    return not family or any(\n        process.name",
+        "    family = _ancestors(proc, pid)[:1]\n    return not family or any(\n        process.name",
         "guarantees/test_s7_dashboard.py::test_an_agent_with_the_token_cannot_act[without its marks-session]",
     ),
     "a dashboard for looking acts": Sabotage(
