@@ -69,11 +69,7 @@ def test_the_second_breaks_the_first(harbour: Harbour, name: str) -> None:
     delivered(harbour, check)
     run = harbour.runs()[-1]
     assert [each["passed"] for each in run["final"]] == [False, True]
-    assert [(each["task"], each.get("reverted", False)) for each in run["merges"]] == [
-        ("010", False),
-        ("020", True),
-        ("020", False),
-    ]
+    assert [each["task"] for each in run["merges"]] == ["010", "020", "020"]
     assert harbour.repo.sow("runs", "verify", "--yes").code == 0
 
 
@@ -303,3 +299,34 @@ echo part > part_010.txt
     assert len(moved) == 1
     assert "evil.txt" in harbour.repo.git("ls-tree", "--name-only", moved[0]["pin"])
     assert "was moved" in harbour.repo.ok("runs", "report").out
+
+
+CHEAT = "touch bad.txt\nmkdir -p tests\necho 'collect_ignore = []' > tests/conftest.py\n"
+
+
+def laundered(harbour: Harbour, *words: str) -> None:
+    """A task that changes the test runner's configuration and breaks another check; it repairs only the latter."""
+    harbour.act("implementer-010", "touch a.txt\n")
+    harbour.act("implementer-020-1", after(harbour, CHEAT))
+    harbour.act("implementer-020-2", "rm bad.txt\n")
+    harbour.plan({"test_commands": ["test ! -e bad.txt"]}, {"test_commands": ["true"]})
+    result = harbour.run("--yes", *words)
+    assert result.code == 0, result
+    assert harbour.task("020")["iteration"] == 2
+    assert (harbour.repo.root / "tests/conftest.py").exists()
+
+
+def test_a_concern_stays_as_long_as_its_merge(harbour: Harbour) -> None:
+    """A concern about an iteration that was merged and sent back keeps the next one from being GREEN."""
+    laundered(harbour, "--review", "off")
+    assert harbour.task("020")["result"] == "YELLOW"
+    assert "tests/conftest.py" in harbour.repo.ok("task", "show", "020").out
+    assert "tests/conftest.py" in harbour.repo.ok("runs", "report").out
+
+
+def test_the_reviewer_sees_what_is_merged_already(harbour: Harbour) -> None:
+    """The reviewer of the next iteration sees the change of the merged one, and the concern about it."""
+    laundered(harbour)
+    asked = harbour.prompt("020", 2, "quality-control")
+    assert "collect_ignore" in asked
+    assert "look at this: " in asked

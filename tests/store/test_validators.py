@@ -86,7 +86,7 @@ TASK = {
         }
     ],
     "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
-    "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit"}],
+    "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit", "merged": True}],
     "reviews": [
         {
             "iteration": 2,
@@ -290,7 +290,6 @@ VALID: dict[str, list[Any]] = {
                         "commit": "1" * 40,
                         "parent": "0" * 40,
                         "tree": "3" * 40,
-                        "reverted": False,
                         "at": TIME,
                     }
                 ],

@@ -94,6 +94,7 @@ class Concern(TypedDict):
     iteration: int
     kind: str
     text: str
+    merged: NotRequired[bool]
 
 
 class Finding(TypedDict):
@@ -301,7 +302,6 @@ class RunMerge(TypedDict):
     parent: str
     tree: str
     at: str
-    reverted: NotRequired[bool]
 
 
 class Baseline(TypedDict):

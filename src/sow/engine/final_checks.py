@@ -343,7 +343,6 @@ def _act(ship: Ship, broken: Broken) -> str:
         run_acts.keep_output(ship.checks_folder(task["id"]), each["command"], tail)
     text = _feedback(broken)
     why = _why_ask(ship, broken, task, {ident: each for ident, (_, each) in known.items()})
-    _mark(ship, broken)
     ship.judged.clear()
     if why:
         asked = f"{FINAL}{broken.reason}{why}"
@@ -378,13 +377,6 @@ def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
         found |= new
         waiting += new
     return found - {ident}
-
-
-def _mark(ship: Ship, broken: Broken) -> None:
-    """Note in the record that a final check sent this merge's task back; the merge stays where it is."""
-    if broken.by is not None and broken.by.merge is not None:
-        broken.by.merge["reverted"] = True
-        ship.folder.save()
 
 
 def _feedback(broken: Broken) -> str:

@@ -472,11 +472,6 @@ def validate_run_merges_item(data, at):
             wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
     else:
         missing(at, 'tree')
-    if 'reverted' in data:
-        seen += 1
-        value = data['reverted']
-        if type(value) is not bool:
-            wrong(f'{at}.reverted' if at else 'reverted', 'true or false', value)
     if 'at' in data:
         seen += 1
         value = data['at']
@@ -487,7 +482,7 @@ def validate_run_merges_item(data, at):
     else:
         missing(at, 'at')
     if seen != len(data):
-        unknown(data, at, ('task', 'iteration', 'work', 'commit', 'parent', 'tree', 'reverted', 'at'))
+        unknown(data, at, ('task', 'iteration', 'work', 'commit', 'parent', 'tree', 'at'))
 
 
 def validate_run_baselines_item(data, at):
