@@ -330,3 +330,36 @@ def test_the_reviewer_sees_what_is_merged_already(harbour: Harbour) -> None:
     asked = harbour.prompt("020", 2, "quality-control")
     assert "collect_ignore" in asked
     assert "look at this: " in asked
+
+
+def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(harbour: Harbour) -> None:
+    """The question about it is on a task of this run, so nothing is delivered until a person decides."""
+    script = harbour.folder / "sometimes"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    harbour.plan({"test_commands": [str(script)]})
+    assert harbour.run("--yes").code == 0
+    script.write_text(f"#!/bin/sh\ntest -e {harbour.folder}/flag && exit 0\ntouch {harbour.folder}/flag\nexit 1\n")
+    harbour.plan({"task_number": 7, "test_commands": ["true"]})
+    head = harbour.repo.git("rev-parse", "HEAD")
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert harbour.repo.git("rev-parse", "HEAD") == head
+    assert harbour.task("010")["status"] == "completed"
+    assert "passed and failed on the same tree" in harbour.task("070")["question"]["text"]
+    harbour.repo.ok("answer", "070", "waive")
+    assert harbour.run("--yes").code == 0
+    assert harbour.statuses() == {"010": "completed", "070": "completed"}
+    delivered(harbour, "test -e part_070.txt")
+
+
+def test_no_merge_is_blamed_for_the_world_outside(harbour: Harbour) -> None:
+    """A list that fails now where it passed before is a question, and no task is sent back for it."""
+    outside = harbour.folder / "outside"
+    outside.touch()
+    harbour.act("implementer-020", f"touch two.txt\nrm {outside}\n")
+    harbour.plan({"test_commands": [f"test -e {outside}"]}, "Second < 1")
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert "fails now on a tree where it passed before" in harbour.task("010")["question"]["text"]
+    assert (harbour.task("020")["status"], harbour.turns("020")) == ("completed", 1)

@@ -36,6 +36,8 @@ CHOICES = (
     '"waive" to do without this check from now on, or "stop" to leave it: then nothing is delivered.'
 )
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+FLAKY = "passed and failed on the same tree"
+CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
 
 class Point:
@@ -52,13 +54,16 @@ class Point:
 class Broken:
     """A list that fails on the final tree, and the reason as far as it is known."""
 
-    __slots__ = ("by", "done", "flaky", "owners")
+    __slots__ = ("asked", "by", "done", "owners", "unreliable")
 
-    def __init__(self, owners: list[str], done: ListRun, *, by: Point | None = None, flaky: bool = False) -> None:
+    def __init__(
+        self, owners: list[str], done: ListRun, *, by: Point | None = None, unreliable: str = "", asked: str = ""
+    ) -> None:
         self.owners = owners  # the tasks that have this list
         self.done = done
         self.by = by
-        self.flaky = flaky
+        self.unreliable = unreliable  # FLAKY or CHANGED: no merge is at fault
+        self.asked = asked  # the task that carries the question about an unreliable list
 
     @property
     def failed(self) -> Evidence:
@@ -71,16 +76,16 @@ class Broken:
 
     @property
     def task(self) -> str:
-        """The task that it is about: the one whose merge broke it, or one that has an unreliable list; '' is nobody."""
-        if self.flaky:
-            return self.owners[0]
+        """The task whose merge broke it, or the one that carries the question; '' is nobody."""
+        if self.unreliable:
+            return self.asked
         return self.by.merge["task"] if self.by is not None and self.by.merge is not None else ""
 
     @property
     def reason(self) -> str:
         owner = f"`{self.command}` of task {self.owners[0]}"
-        if self.flaky:
-            return f"{owner} passed and failed on the same tree"
+        if self.unreliable:
+            return f"{owner} {self.unreliable}"
         if self.task:
             return f"{owner} fails on the final tree since task {self.task} was merged"
         return f"{owner} fails on the final tree"
@@ -292,7 +297,7 @@ def _explain(
     if again.interrupted:
         return Final(interrupted=True)
     if again.passed:
-        return Final(broken=Broken(owners, first, flaky=True))
+        return Final(broken=Broken(owners, first, unreliable=FLAKY, asked=_asked(ship, owners)))
     points = _points(ship, target)
     merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
     low, high = max(merged, default=0), len(points) - 1
@@ -302,8 +307,15 @@ def _explain(
             return Final(interrupted=True)
         if not before.passed:
             return Final()
-    if low == high or points[low].tree == target.tree:
-        return Final(broken=Broken(owners, first, flaky=True))
+    else:  # the search needs a point where the list passes now
+        passes = False
+        if points[low].tree != target.tree:
+            tried = yield from _run(ship, digest, checks, points[low].commit, points[low].tree)
+            if tried.interrupted:
+                return Final(interrupted=True)
+            passes = tried.passed
+        if not passes:
+            return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(ship, owners)))
     while high - low > 1:
         middle = (low + high) // 2
         ship.step(owners[0], f"searches the merge that broke `{checks[0]['command']}`: {high - low} left"[:120])
@@ -312,6 +324,16 @@ def _explain(
             return Final(interrupted=True)
         low, high = (middle, high) if tried.passed else (low, middle)
     return Final(broken=Broken(owners, first, by=points[high]))
+
+
+def _asked(ship: Ship, owners: list[str]) -> str:
+    """The task that carries a question about a list: one that has it, if this run merged one, else its last merge.
+
+    A question on a task of another run would not hold up this one.
+    """
+    completed = {task["id"] for task in merged_tasks(ship)}
+    here = [each["task"] for each in _integration(ship).merges if each["task"] in completed]
+    return next((each for each in owners if each in here), here[-1] if here else "")
 
 
 def _points(ship: Ship, target: Merge) -> list[Point]:
@@ -356,8 +378,8 @@ def _act(ship: Ship, broken: Broken) -> str:
 
 def _why_ask(ship: Ship, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
     """Why a person decides and not the run; '' is that the task can be sent back."""
-    if broken.flaky:
-        return ", so the check is not reliable"
+    if broken.unreliable:
+        return ", so the check is not reliable" if broken.unreliable == FLAKY else "; repair that first"
     needed = _needs(task["id"], known) & set(broken.owners)
     if needed:
         return f", which builds on task {min(needed)}"

@@ -101,7 +101,7 @@ def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, cou
         return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)
     if found.broken is None:
         return None
-    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.flaky:
+    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.unreliable:
         reason = f"with your new commits `{found.broken.command}` fails"
         return _NotGood(reason, f"{_merge_by_hand(integration)}, fix it and commit, {LATER}", failed=True)
     return _NotGood(found.broken.reason, "run the plan again: that sends the task back or asks", failed=True)
