@@ -133,12 +133,53 @@ def test_a_person_waives_the_check(harbour: Harbour) -> None:
 
 
 def test_a_person_stops_it(harbour: Harbour) -> None:
-    """With "stop" the task fails, and nothing is delivered."""
+    """With "stop" the task fails, its merge is taken out, and the rest is delivered."""
     breaking(harbour, words=("--retries", "0"))
-    head = harbour.repo.git("rev-parse", "HEAD")
     answer(harbour, "stop", 1)
     assert harbour.statuses() == {"010": "completed", "020": "failed"}
-    assert harbour.repo.git("rev-parse", "HEAD") == head
+    assert (harbour.repo.root / "wanted.txt").exists()
+    assert not (harbour.repo.root / "broken.txt").exists()
+    assert [each["task"] for each in harbour.runs()[-1]["merges"]] == ["010"]
+    assert "task 020: its merge was taken out" in harbour.repo.ok("runs", "report").out
+
+
+def test_an_abandoned_task_does_not_hold_up_the_rest(harbour: Harbour) -> None:
+    """After the breaking task is abandoned, `sow integrate` delivers what the others did, and the run is over."""
+    harbour.act("implementer-030", after(harbour, "touch three.txt", "020"))
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    harbour.repo.ok("task", "abandon", "020", "--reason", "not needed")
+    result = harbour.repo.sow("integrate", "--yes")
+    assert result.code == 0, result
+    delivered(harbour, "test -e wanted.txt -a -e three.txt -a ! -e broken.txt")
+    assert harbour.runs()[-1]["status"] == "ended"
+    assert harbour.journal("branch_moved") == []
+
+
+def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(harbour: Harbour) -> None:
+    """A task that began on top of a merge that is taken out delivers only its own changes."""
+    harbour.act("implementer-030-1", after(harbour, "sow task set status paused", "020"))
+    harbour.act("implementer-030-2", "touch three.txt\n")
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    harbour.repo.ok("task", "abandon", "020", "--reason", "not needed")
+    harbour.repo.ok("answer", "030", "The third.")
+    result = harbour.run("--yes", "--retries", "0")
+    assert result.code == 0, result
+    delivered(harbour, "test -e wanted.txt -a -e three.txt -a ! -e broken.txt")
+
+
+def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(harbour: Harbour) -> None:
+    """Where a later merge needs the one that is taken out, its task asks, and the rest is delivered."""
+    harbour.act("implementer-030-1", after(harbour, "echo 3 >> broken.txt", "020"))
+    harbour.act("implementer-030-2", "cat broken.txt > three.txt\nrm broken.txt\ntouch wanted.txt\n")
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    answer(harbour, "stop", 1)
+    assert "without it the merge of task 030 conflicts" in harbour.task("030")["question"]["text"]
+    delivered(harbour, "test -e wanted.txt -a ! -e broken.txt")
+    harbour.repo.ok("answer", "030", "make it fit")
+    assert harbour.run("--yes", "--retries", "0").code == 1
+    assert harbour.task("030")["status"] == "completed"
+    assert (harbour.repo.root / "three.txt").exists()
+    assert not (harbour.repo.root / "broken.txt").exists()
 
 
 def test_a_task_that_builds_on_the_other_is_a_question(harbour: Harbour) -> None:

@@ -293,6 +293,7 @@ VALID: dict[str, list[Any]] = {
                         "at": TIME,
                     }
                 ],
+                "dropped": [{"task": "020", "head": "1" * 40, "parent": "0" * 40, "at": TIME}],
                 "baselines": [
                     {
                         "list": "4" * 64,

@@ -304,6 +304,13 @@ class RunMerge(TypedDict):
     at: str
 
 
+class DroppedMerge(TypedDict):
+    task: str
+    head: str
+    parent: str
+    at: str
+
+
 class Baseline(TypedDict):
     list: str
     tree: str
@@ -353,6 +360,7 @@ class Run(TypedDict):
     spawns: NotRequired[int]
     head: NotRequired[str]
     merges: NotRequired[list[RunMerge]]
+    dropped: NotRequired[list[DroppedMerge]]
     baselines: NotRequired[list[Baseline]]
     final: NotRequired[list[FinalCheck]]
     accepted: NotRequired[list[str]]

@@ -28,14 +28,18 @@ if TYPE_CHECKING:
     from sow.engine.merging import Integration
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
+    from sow.store.desk import Desk
 
     Lists = Mapping[str, tuple[list[Check], list[str]]]
 
 CHOICES = (
     'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
-    '"waive" to do without this check from now on, or "stop" to leave it: then nothing is delivered.'
+    '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
 )
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+GIVEN_UP = ("failed", "abandoned")
+MERGE = "git merge"
+MOST_PATHS = 5
 FLAKY = "passed and failed on the same tree"
 CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
@@ -126,11 +130,44 @@ def missing(ship: Ship, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
     return {digest: each for digest, each in found.items() if (tree, digest) not in ship.proven}
 
 
-def open_again(ship: Ship) -> Task | None:
-    """A task that was merged and sent back, and is not completed yet: until then the final tree is known to be bad."""
+def _sent_back(ship: Ship) -> list[Task]:
+    """The tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(ship).merges}
     tasks = desks.load_some(ship.home, projects.load(ship.home), here)
-    return next((task for task in tasks if task["status"] != "completed" and failed_finally(task) is not None), None)
+    return [task for task in tasks if task["status"] != "completed" and failed_finally(task) is not None]
+
+
+def open_again(ship: Ship) -> Task | None:
+    """A task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
+    return next((task for task in _sent_back(ship) if task["status"] not in GIVEN_UP), None)
+
+
+def drop_given_up(ship: Ship) -> None:
+    """Take the merges of tasks out that were sent back and then failed or were abandoned.
+
+    A task whose merge conflicts without them is asked about: its merge is taken out too.
+    """
+    integration = _integration(ship)
+    given_up = [task["id"] for task in _sent_back(ship) if task["status"] in GIVEN_UP]
+    if not given_up:
+        return
+    theirs = integration.repository.find(f"refs/heads/{ship.folder.run['branch']}")
+    conflicts = integration.drop(given_up, theirs)
+    ship.judged.clear()
+    project = projects.load(ship.home)
+    for ident, paths in conflicts.items():
+        desk = desks.find(ship.home, project, ident)
+        why = f"{', '.join(given_up)} was given up, and without it the merge of task {ident} conflicts"
+        where = f"Task {why} in {', '.join(paths[:MOST_PATHS])}. Its merge was taken out too."
+        way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
+        run_acts.keep_output(ship.checks_folder(ident), MERGE, f"{where}\n{way}")
+        number = run_acts.ask(desk, project, f"task {why}", found=f"{where}\n\n{way}", evidence=[_conflict(desk)])
+        ship.tell("question", task=ident, number=number, text=f"task {why}")
+
+
+def _conflict(desk: Desk) -> Evidence:
+    facts = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
+    return {"kind": "merge", "command": MERGE, "iteration": desk.iteration, **facts}  # type: ignore[typeddict-item]
 
 
 def check(ship: Ship, target: Merge) -> Steps[Final]:
@@ -183,9 +220,12 @@ def settle(ship: Ship) -> Steps[str]:
     except Elsewhere:
         return NOTHING
     ship.guard_branch()
+    before = len(ship.folder.run.get("dropped", ()))
+    drop_given_up(ship)
+    done = AGAIN if len(ship.folder.run.get("dropped", ())) > before else NOTHING
     target = _target(ship)
-    if target is None or open_again(ship) is not None:
-        return NOTHING
+    if done or target is None or open_again(ship) is not None:
+        return done
     found = yield from check(ship, target)
     if found.interrupted:
         return INTERRUPTED

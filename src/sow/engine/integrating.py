@@ -51,6 +51,8 @@ def integrate(
         again = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
         return Integrated(refused=Refused(f"the branch {branch} is gone", again))
     ship.guard_branch()
+    if not dry_run:
+        final_checks.drop_given_up(ship)
     head, count = integration.head, 0
     target = Merge(commit=head, tree=repository.tree_of(head), parent=head)
     if not repository.is_ancestor(theirs, head):

@@ -79,6 +79,8 @@ def _final_words(run: Run, states: dict[str, Document]) -> list[str]:
         for each in found
         if each["tree"] == last and not each["passed"] and not _is_waived(each.get("command", ""), states)
     ]
+    for ident in dict.fromkeys(each["task"] for each in run.get("dropped", ())):
+        said.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
     for ident, state in states.items():
         for each in state.get("waivers", ()):
             said.append(f"task {ident}: the check `{each['command']}` was waived by {each['by']} and is not run")
