@@ -237,6 +237,9 @@ def test_the_users_commits_are_not_a_tasks_fault(harbour: Harbour) -> None:
     assert b"with your new commits `test ! -e bad.txt` fails" in err
     assert harbour.repo.git("rev-parse", "HEAD") == head
     assert harbour.task("010")["iteration"] == 1
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert steps[0]["command"] == f"sow project save && git merge sow/int/{harbour.runs()[-1]['id']}"
+    assert "sow integrate" not in [each["command"] for each in steps]
 
 
 @pytest.mark.parametrize("how", ["option", "config"])
@@ -250,6 +253,7 @@ def test_final_checks_can_be_off(harbour: Harbour, how: str) -> None:
     result = harbour.run(*(("--final-checks", "off") if how == "option" else ()))
     assert result.code == 0, result
     delivered(harbour, "test -e broken.txt")
+    assert "the final tree was not checked (--final-checks off)" in harbour.repo.ok("runs", "report").out
     verified = harbour.repo.sow("runs", "verify")
     assert verified.code == 1, verified
     assert "final tree, task 010: test -e wanted.txt (exit 1)" in verified.out
@@ -404,3 +408,54 @@ def test_no_merge_is_blamed_for_the_world_outside(harbour: Harbour) -> None:
     assert result.code == 4, result
     assert "fails now on a tree where it passed before" in harbour.task("010")["question"]["text"]
     assert (harbour.task("020")["status"], harbour.turns("020")) == ("completed", 1)
+
+
+def test_final_checks_that_cannot_run_wait_for_a_person(harbour: Harbour) -> None:
+    """A setup that fails in the final checks ends the call with exit 4 and a report; later the rest is delivered."""
+    works = harbour.folder / "works"
+    works.touch()
+    harbour.configure(worktree={"setup": [["sh", "-c", f"test -e {works} && mkdir -p .venv"]]})
+    (harbour.repo.root / ".gitignore").write_text(".venv\n")
+    harbour.repo.git("add", ".gitignore")
+    harbour.plan({"test_commands": [f"rm -f {works}"]})
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert "the final checks could not run: the setup of the checkout failed" in result.err
+    run = harbour.runs()[-1]
+    assert (run["status"], run["exit"], harbour.statuses()) == ("waiting", 4, {"010": "completed"})
+    works.touch()
+    result = harbour.repo.sow("integrate", "--yes")
+    assert result.code == 0, result
+    delivered(harbour, "test -e part_010.txt")
+
+
+def test_a_list_that_failed_before_the_run_is_reported(harbour: Harbour) -> None:
+    """A list of an earlier task that the user broke before this run does not hold it up, and the report says so."""
+    harbour.plan({"test_commands": ["test -e part_010.txt"]})
+    assert harbour.run("--yes").code == 0
+    harbour.repo.git("rm", "-q", "part_010.txt")
+    harbour.repo.git("commit", "-q", "-m", "Not needed")
+    harbour.plan({"task_number": 7})
+    assert harbour.run("--yes").code == 0
+    said = "final tree: `test -e part_010.txt` of task 010 fails, as it did before this run began"
+    assert said in harbour.repo.ok("runs", "report", "--format", "json").json["remarks"]
+
+
+def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(harbour: Harbour) -> None:
+    """After Ctrl-C in the final checks, the next step is `sow integrate`; after that the run is over."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    check = f"test ! -e two.txt || test -e {go} || {{ touch {begun}; sleep 60; }}"
+    harbour.act("implementer-020", "touch two.txt\n")
+    harbour.plan({"test_commands": [check]}, "Second < 1")
+    run = harbour.start("--yes")
+    wait_for(begun.exists)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=300)
+    assert run.returncode == 130
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert steps[0]["command"] == "sow integrate"
+    go.touch()
+    assert harbour.repo.sow("integrate", "--yes").code == 0
+    assert harbour.runs()[-1]["status"] == "ended"
+    assert harbour.repo.git("for-each-ref", "refs/heads/sow/int", "refs/heads/sow/task") == ""
+    delivered(harbour, "test -e two.txt")

@@ -312,6 +312,7 @@ VALID: dict[str, list[Any]] = {
                         "passed": False,
                         "tasks": ["010"],
                         "command": "pytest -q",
+                        "cause": "user",
                         "at": TIME,
                     }
                 ],

@@ -328,6 +328,7 @@ class FinalCheck(TypedDict):
     at: str
     tasks: NotRequired[list[str]]
     command: NotRequired[str]
+    cause: NotRequired[str]
 
 
 class Pool(TypedDict):

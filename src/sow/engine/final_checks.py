@@ -11,6 +11,7 @@ from sow.domain import check_list
 from sow.domain.stage import FINAL, failed_finally
 from sow.engine.check_list import run_list
 from sow.engine.merging import Merge
+from sow.engine.place import EnvironmentProblem
 from sow.errors import Interrupted, SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -37,6 +38,7 @@ CHOICES = (
     '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
 )
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+BEFORE, USER = "before", "user"  # why a list fails: it failed before the run, or since commits of the user came in
 GIVEN_UP = ("failed", "abandoned")
 MERGE = "git merge"
 MOST_PATHS = 5
@@ -98,11 +100,14 @@ class Broken:
 class Final:
     """The result of all lists on one tree."""
 
-    __slots__ = ("broken", "interrupted")
+    __slots__ = ("broken", "interrupted", "problem")
 
-    def __init__(self, *, broken: Broken | None = None, interrupted: bool = False) -> None:
+    def __init__(
+        self, *, broken: Broken | None = None, interrupted: bool = False, problem: SowError | None = None
+    ) -> None:
         self.broken = broken
         self.interrupted = interrupted
+        self.problem = problem  # why the lists could not run on this machine
 
 
 def merged_tasks(ship: Ship) -> list[Task]:
@@ -174,11 +179,20 @@ def check(ship: Ship, target: Merge) -> Steps[Final]:
     """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
     if target.tree in ship.judged:
         return ship.judged[target.tree]
+    try:
+        verdict = yield from _check(ship, target)
+    except EnvironmentProblem as problem:  # no task is at fault, and nothing is delivered unchecked
+        verdict = Final(problem=problem)
+    if not verdict.interrupted:
+        ship.judged[target.tree] = verdict
+    return verdict
+
+
+def _check(ship: Ship, target: Merge) -> Steps[Final]:
     lists = missing(ship, target.tree)
     results = yield from _run_all(ship, lists, target)
     if results is None:
         return Final(interrupted=True)
-    verdict = Final()
     for digest, (checks, owners) in lists.items():
         done = results[digest]
         _record(ship, digest, owners, target.tree, done)
@@ -186,13 +200,9 @@ def check(ship: Ship, target: Merge) -> Steps[Final]:
             _prove(ship, digest, owners, target.tree, done)
             continue
         found = yield from _explain(ship, digest, checks, owners, target, done)
-        if found.interrupted:
+        if found.interrupted or found.broken is not None:
             return found
-        if found.broken is not None:
-            verdict = found
-            break
-    ship.judged[target.tree] = verdict
-    return verdict
+    return Final()
 
 
 def repeat(ship: Ship, wanted: Sequence[str]) -> Steps[list[tuple[list[str], ListRun]]]:
@@ -322,6 +332,14 @@ def _record(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun
     ship.tell("final_check", passed=done.passed, **facts)
 
 
+def _note_cause(ship: Ship, digest: str, tree: str, cause: str) -> None:
+    """Record why a list fails if no task is at fault: the report says so."""
+    for each in ship.folder.run.get("final", []):
+        if (each["list"], each["tree"]) == (digest, tree):
+            each["cause"] = cause
+    ship.folder.save()
+
+
 def _prove(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
     ship.proven.add((tree, digest))
     project = projects.load(ship.home)
@@ -346,6 +364,7 @@ def _explain(
         if before.interrupted:
             return Final(interrupted=True)
         if not before.passed:
+            _note_cause(ship, digest, target.tree, BEFORE)
             return Final()
     else:  # the search needs a point where the list passes now
         passes = False
@@ -363,6 +382,8 @@ def _explain(
         if tried.interrupted:
             return Final(interrupted=True)
         low, high = (middle, high) if tried.passed else (low, middle)
+    if points[high].merge is None:
+        _note_cause(ship, digest, target.tree, USER)
     return Final(broken=Broken(owners, first, by=points[high]))
 
 

@@ -101,6 +101,9 @@ def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, cou
     found = yield from final_checks.check(ship, target)
     if found.interrupted:
         return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)
+    if found.problem is not None:
+        reason = f"the final checks could not run: {found.problem.message}"
+        return _NotGood(reason, f"{found.problem.hint}; {LATER}", failed=False)
     if found.broken is None:
         return None
     if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.unreliable:

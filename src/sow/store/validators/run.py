@@ -680,6 +680,11 @@ def validate_run_final_item(data, at):
             wrong(f'{at}.command' if at else 'command', 'a text', value)
         if not 1 <= len(value) <= 4000:
             wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    if 'cause' in data:
+        seen += 1
+        value = data['cause']
+        if type(value) not in (str, type(None)) or value not in ('before', 'user'):
+            wrong(f'{at}.cause' if at else 'cause', 'one of before, user', value)
     if 'at' in data:
         seen += 1
         value = data['at']
@@ -690,4 +695,4 @@ def validate_run_final_item(data, at):
     else:
         missing(at, 'at')
     if seen != len(data):
-        unknown(data, at, ('list', 'tree', 'passed', 'tasks', 'command', 'at'))
+        unknown(data, at, ('list', 'tree', 'passed', 'tasks', 'command', 'cause', 'at'))
