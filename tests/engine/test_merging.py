@@ -341,6 +341,59 @@ def test_the_state_is_saved(begun: Shop) -> None:
     assert ".sow/project" not in begun.git("ls-tree", "-r", "--name-only", gone)
 
 
+def test_a_crash_when_a_state_commit_is_replaced(begun: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a crash between the record and the branch, the old state commit on the branch is no foreign move."""
+    begun.write(STATE, "one\n")
+    old = begun.integration.save_state("Save")
+    begun.write(STATE, "two\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(begun.integration.repository), "set_ref", _crash)
+        with pytest.raises(KeyboardInterrupt):
+            begun.integration.save_state("Save")
+    assert begun.git("rev-parse", INT).strip() == old != begun.integration.head
+    begun.integration.begin("HEAD")
+    assert begun.integration.moved == []
+    assert begun.git("rev-parse", INT).strip() == begun.integration.head
+
+
+def _crash(*words: object, **more: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("history", ["squash", "full"])
+def test_a_merge_is_taken_out(begun: Shop, history: str) -> None:
+    """Later merges are made again without it, work on top of it does not bring it back, and its commit is kept."""
+    begun.keep_history(history)
+    for number in (1, 2, 3):
+        begun.merge(f"0{number}0", begun.work(f"0{number}0", f"{number}.txt", f"{number}\n").commit)
+    late = begun.work("040", "4.txt", "4\n")
+    old = begun.integration.head
+    assert begun.integration.drop(["020"], begun.head()) == {}
+    assert [each["task"] for each in begun.integration.merges] == ["010", "030"]
+    assert begun.is_kept(old)
+    begun.merge("040", late.commit)
+    files = begun.git("ls-tree", "--name-only", INT).split()
+    assert [each for each in files if each[0].isdigit()] == ["1.txt", "3.txt", "4.txt"]
+    assert begun.integration.moved == []
+
+
+def test_a_delivered_merge_is_not_taken_out(begun: Shop) -> None:
+    """A merge that is on the user's branch stays."""
+    begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
+    head = begun.integration.head
+    assert begun.integration.drop(["010"], head) == {}
+    assert begun.integration.head == head
+
+
+def test_a_merge_that_needs_another_is_taken_out_with_it(begun: Shop) -> None:
+    """A later merge that conflicts without the one that is taken out is named, and goes too."""
+    begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
+    begun.merge("020", begun.work("020", "1.txt", "2\n").commit)
+    begun.merge("030", begun.work("030", "3.txt", "3\n").commit)
+    assert begun.integration.drop(["010"], begun.head()) == {"020": ("1.txt",)}
+    assert [each["task"] for each in begun.integration.merges] == ["030"]
+
+
 def test_ignored_state_is_not_saved(begun: Shop) -> None:
     """A folder of the state that the user has git ignore is left alone, and the rest is saved."""
     begun.write(".git/info/exclude", "orchestration\n")

@@ -69,11 +69,7 @@ def test_the_second_breaks_the_first(harbour: Harbour, name: str) -> None:
     delivered(harbour, check)
     run = harbour.runs()[-1]
     assert [each["passed"] for each in run["final"]] == [False, True]
-    assert [(each["task"], each.get("reverted", False)) for each in run["merges"]] == [
-        ("010", False),
-        ("020", True),
-        ("020", False),
-    ]
+    assert [each["task"] for each in run["merges"]] == ["010", "020", "020"]
     assert harbour.repo.sow("runs", "verify", "--yes").code == 0
 
 
@@ -137,12 +133,53 @@ def test_a_person_waives_the_check(harbour: Harbour) -> None:
 
 
 def test_a_person_stops_it(harbour: Harbour) -> None:
-    """With "stop" the task fails, and nothing is delivered."""
+    """With "stop" the task fails, its merge is taken out, and the rest is delivered."""
     breaking(harbour, words=("--retries", "0"))
-    head = harbour.repo.git("rev-parse", "HEAD")
     answer(harbour, "stop", 1)
     assert harbour.statuses() == {"010": "completed", "020": "failed"}
-    assert harbour.repo.git("rev-parse", "HEAD") == head
+    assert (harbour.repo.root / "wanted.txt").exists()
+    assert not (harbour.repo.root / "broken.txt").exists()
+    assert [each["task"] for each in harbour.runs()[-1]["merges"]] == ["010"]
+    assert "task 020: its merge was taken out" in harbour.repo.ok("runs", "report").out
+
+
+def test_an_abandoned_task_does_not_hold_up_the_rest(harbour: Harbour) -> None:
+    """After the breaking task is abandoned, `sow integrate` delivers what the others did, and the run is over."""
+    harbour.act("implementer-030", after(harbour, "touch three.txt", "020"))
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    harbour.repo.ok("task", "abandon", "020", "--reason", "not needed")
+    result = harbour.repo.sow("integrate", "--yes")
+    assert result.code == 0, result
+    delivered(harbour, "test -e wanted.txt -a -e three.txt -a ! -e broken.txt")
+    assert harbour.runs()[-1]["status"] == "ended"
+    assert harbour.journal("branch_moved") == []
+
+
+def test_work_on_top_of_a_dropped_merge_does_not_bring_it_back(harbour: Harbour) -> None:
+    """A task that began on top of a merge that is taken out delivers only its own changes."""
+    harbour.act("implementer-030-1", after(harbour, "sow task set status paused", "020"))
+    harbour.act("implementer-030-2", "touch three.txt\n")
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    harbour.repo.ok("task", "abandon", "020", "--reason", "not needed")
+    harbour.repo.ok("answer", "030", "The third.")
+    result = harbour.run("--yes", "--retries", "0")
+    assert result.code == 0, result
+    delivered(harbour, "test -e wanted.txt -a -e three.txt -a ! -e broken.txt")
+
+
+def test_a_merge_that_conflicts_without_a_dropped_one_is_a_question(harbour: Harbour) -> None:
+    """Where a later merge needs the one that is taken out, its task asks, and the rest is delivered."""
+    harbour.act("implementer-030-1", after(harbour, "echo 3 >> broken.txt", "020"))
+    harbour.act("implementer-030-2", "cat broken.txt > three.txt\nrm broken.txt\ntouch wanted.txt\n")
+    breaking(harbour, "Second", "Third", words=("--retries", "0"))
+    answer(harbour, "stop", 1)
+    assert "without it the merge of task 030 conflicts" in harbour.task("030")["question"]["text"]
+    delivered(harbour, "test -e wanted.txt -a ! -e broken.txt")
+    harbour.repo.ok("answer", "030", "make it fit")
+    assert harbour.run("--yes", "--retries", "0").code == 1
+    assert harbour.task("030")["status"] == "completed"
+    assert (harbour.repo.root / "three.txt").exists()
+    assert not (harbour.repo.root / "broken.txt").exists()
 
 
 def test_a_task_that_builds_on_the_other_is_a_question(harbour: Harbour) -> None:
@@ -200,6 +237,9 @@ def test_the_users_commits_are_not_a_tasks_fault(harbour: Harbour) -> None:
     assert b"with your new commits `test ! -e bad.txt` fails" in err
     assert harbour.repo.git("rev-parse", "HEAD") == head
     assert harbour.task("010")["iteration"] == 1
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert steps[0]["command"] == f"sow project save && git merge sow/int/{harbour.runs()[-1]['id']}"
+    assert "sow integrate" not in [each["command"] for each in steps]
 
 
 @pytest.mark.parametrize("how", ["option", "config"])
@@ -213,6 +253,7 @@ def test_final_checks_can_be_off(harbour: Harbour, how: str) -> None:
     result = harbour.run(*(("--final-checks", "off") if how == "option" else ()))
     assert result.code == 0, result
     delivered(harbour, "test -e broken.txt")
+    assert "the final tree was not checked (--final-checks off)" in harbour.repo.ok("runs", "report").out
     verified = harbour.repo.sow("runs", "verify")
     assert verified.code == 1, verified
     assert "final tree, task 010: test -e wanted.txt (exit 1)" in verified.out
@@ -303,3 +344,118 @@ echo part > part_010.txt
     assert len(moved) == 1
     assert "evil.txt" in harbour.repo.git("ls-tree", "--name-only", moved[0]["pin"])
     assert "was moved" in harbour.repo.ok("runs", "report").out
+
+
+CHEAT = "touch bad.txt\nmkdir -p tests\necho 'collect_ignore = []' > tests/conftest.py\n"
+
+
+def laundered(harbour: Harbour, *words: str) -> None:
+    """A task that changes the test runner's configuration and breaks another check; it repairs only the latter."""
+    harbour.act("implementer-010", "touch a.txt\n")
+    harbour.act("implementer-020-1", after(harbour, CHEAT))
+    harbour.act("implementer-020-2", "rm bad.txt\n")
+    harbour.plan({"test_commands": ["test ! -e bad.txt"]}, {"test_commands": ["true"]})
+    result = harbour.run("--yes", *words)
+    assert result.code == 0, result
+    assert harbour.task("020")["iteration"] == 2
+    assert (harbour.repo.root / "tests/conftest.py").exists()
+
+
+def test_a_concern_stays_as_long_as_its_merge(harbour: Harbour) -> None:
+    """A concern about an iteration that was merged and sent back keeps the next one from being GREEN."""
+    laundered(harbour, "--review", "off")
+    assert harbour.task("020")["result"] == "YELLOW"
+    assert "tests/conftest.py" in harbour.repo.ok("task", "show", "020").out
+    assert "tests/conftest.py" in harbour.repo.ok("runs", "report").out
+
+
+def test_the_reviewer_sees_what_is_merged_already(harbour: Harbour) -> None:
+    """The reviewer of the next iteration sees the change of the merged one, and the concern about it."""
+    laundered(harbour)
+    asked = harbour.prompt("020", 2, "quality-control")
+    assert "collect_ignore" in asked
+    assert "look at this: " in asked
+
+
+def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(harbour: Harbour) -> None:
+    """The question about it is on a task of this run, so nothing is delivered until a person decides."""
+    script = harbour.folder / "sometimes"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    harbour.plan({"test_commands": [str(script)]})
+    assert harbour.run("--yes").code == 0
+    script.write_text(f"#!/bin/sh\ntest -e {harbour.folder}/flag && exit 0\ntouch {harbour.folder}/flag\nexit 1\n")
+    harbour.plan({"task_number": 7, "test_commands": ["true"]})
+    head = harbour.repo.git("rev-parse", "HEAD")
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert harbour.repo.git("rev-parse", "HEAD") == head
+    assert harbour.task("010")["status"] == "completed"
+    assert "passed and failed on the same tree" in harbour.task("070")["question"]["text"]
+    harbour.repo.ok("answer", "070", "waive")
+    assert harbour.run("--yes").code == 0
+    assert harbour.statuses() == {"010": "completed", "070": "completed"}
+    delivered(harbour, "test -e part_070.txt")
+
+
+def test_no_merge_is_blamed_for_the_world_outside(harbour: Harbour) -> None:
+    """A list that fails now where it passed before is a question, and no task is sent back for it."""
+    outside = harbour.folder / "outside"
+    outside.touch()
+    harbour.act("implementer-020", f"touch two.txt\nrm {outside}\n")
+    harbour.plan({"test_commands": [f"test -e {outside}"]}, "Second < 1")
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert "fails now on a tree where it passed before" in harbour.task("010")["question"]["text"]
+    assert (harbour.task("020")["status"], harbour.turns("020")) == ("completed", 1)
+
+
+def test_final_checks_that_cannot_run_wait_for_a_person(harbour: Harbour) -> None:
+    """A setup that fails in the final checks ends the call with exit 4 and a report; later the rest is delivered."""
+    works = harbour.folder / "works"
+    works.touch()
+    harbour.configure(worktree={"setup": [["sh", "-c", f"test -e {works} && mkdir -p .venv"]]})
+    (harbour.repo.root / ".gitignore").write_text(".venv\n")
+    harbour.repo.git("add", ".gitignore")
+    harbour.plan({"test_commands": [f"rm -f {works}"]})
+    result = harbour.run("--yes")
+    assert result.code == 4, result
+    assert "the final checks could not run: the setup of the checkout failed" in result.err
+    run = harbour.runs()[-1]
+    assert (run["status"], run["exit"], harbour.statuses()) == ("waiting", 4, {"010": "completed"})
+    works.touch()
+    result = harbour.repo.sow("integrate", "--yes")
+    assert result.code == 0, result
+    delivered(harbour, "test -e part_010.txt")
+
+
+def test_a_list_that_failed_before_the_run_is_reported(harbour: Harbour) -> None:
+    """A list of an earlier task that the user broke before this run does not hold it up, and the report says so."""
+    harbour.plan({"test_commands": ["test -e part_010.txt"]})
+    assert harbour.run("--yes").code == 0
+    harbour.repo.git("rm", "-q", "part_010.txt")
+    harbour.repo.git("commit", "-q", "-m", "Not needed")
+    harbour.plan({"task_number": 7})
+    assert harbour.run("--yes").code == 0
+    said = "final tree: `test -e part_010.txt` of task 010 fails, as it did before this run began"
+    assert said in harbour.repo.ok("runs", "report", "--format", "json").json["remarks"]
+
+
+def test_integrate_ends_a_run_that_was_interrupted_in_its_final_checks(harbour: Harbour) -> None:
+    """After Ctrl-C in the final checks, the next step is `sow integrate`; after that the run is over."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    check = f"test ! -e two.txt || test -e {go} || {{ touch {begun}; sleep 60; }}"
+    harbour.act("implementer-020", "touch two.txt\n")
+    harbour.plan({"test_commands": [check]}, "Second < 1")
+    run = harbour.start("--yes")
+    wait_for(begun.exists)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=300)
+    assert run.returncode == 130
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert steps[0]["command"] == "sow integrate"
+    go.touch()
+    assert harbour.repo.sow("integrate", "--yes").code == 0
+    assert harbour.runs()[-1]["status"] == "ended"
+    assert harbour.repo.git("for-each-ref", "refs/heads/sow/int", "refs/heads/sow/task") == ""
+    delivered(harbour, "test -e two.txt")

@@ -86,7 +86,7 @@ TASK = {
         }
     ],
     "waivers": [{"command": "pytest -q", "by": "ada", "reason": "flaky", "at": TIME}],
-    "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit"}],
+    "concerns": [{"iteration": 2, "kind": "tests", "text": "2 tests ran, 4 on the base commit", "merged": True}],
     "reviews": [
         {
             "iteration": 2,
@@ -290,10 +290,10 @@ VALID: dict[str, list[Any]] = {
                         "commit": "1" * 40,
                         "parent": "0" * 40,
                         "tree": "3" * 40,
-                        "reverted": False,
                         "at": TIME,
                     }
                 ],
+                "dropped": [{"task": "020", "head": "1" * 40, "parent": "0" * 40, "at": TIME}],
                 "baselines": [
                     {
                         "list": "4" * 64,
@@ -312,6 +312,7 @@ VALID: dict[str, list[Any]] = {
                         "passed": False,
                         "tasks": ["010"],
                         "command": "pytest -q",
+                        "cause": "user",
                         "at": TIME,
                     }
                 ],

@@ -7,6 +7,7 @@ from sow.cli.output import emit, table
 from sow.domain import phase as phases
 from sow.domain import refusals
 from sow.domain.ids import agent_id
+from sow.domain.task import concerns
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store.task_document import document
@@ -138,8 +139,7 @@ def _refusal(each: dict[str, Any]) -> str:
 
 def _concerns(known: dict[str, Any]) -> list[str]:
     """What keeps the present iteration from being GREEN without a review; refused commands have their own section."""
-    now = [each for each in known.get("concerns", ()) if each["iteration"] == known["iteration"]]
-    return [each["text"] for each in now if each["kind"] != refusals.KIND]
+    return [each["text"] for each in concerns(known) if each["kind"] != refusals.KIND]  # type: ignore[arg-type]
 
 
 def _checks(known: dict[str, Any]) -> list[str]:

@@ -94,6 +94,7 @@ class Concern(TypedDict):
     iteration: int
     kind: str
     text: str
+    merged: NotRequired[bool]
 
 
 class Finding(TypedDict):
@@ -301,7 +302,13 @@ class RunMerge(TypedDict):
     parent: str
     tree: str
     at: str
-    reverted: NotRequired[bool]
+
+
+class DroppedMerge(TypedDict):
+    task: str
+    head: str
+    parent: str
+    at: str
 
 
 class Baseline(TypedDict):
@@ -321,6 +328,7 @@ class FinalCheck(TypedDict):
     at: str
     tasks: NotRequired[list[str]]
     command: NotRequired[str]
+    cause: NotRequired[str]
 
 
 class Pool(TypedDict):
@@ -353,6 +361,7 @@ class Run(TypedDict):
     spawns: NotRequired[int]
     head: NotRequired[str]
     merges: NotRequired[list[RunMerge]]
+    dropped: NotRequired[list[DroppedMerge]]
     baselines: NotRequired[list[Baseline]]
     final: NotRequired[list[FinalCheck]]
     accepted: NotRequired[list[str]]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Answered, Approval, Chosen, Task
+    from sow.domain.shapes import Answered, Approval, Chosen, Concern, Task
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -94,6 +94,15 @@ def gate(task: Task, unresolved: Iterable[str]) -> None:
 def is_approved(task: Task) -> bool:
     """Whether somebody has approved the present iteration; in a run the work may still have to be merged."""
     return "approval" in task and task["approval"]["iteration"] == task["iteration"]
+
+
+def concerns(task: Task) -> list[Concern]:
+    """The concerns that count now: those of the present iteration, and of earlier ones whose merge stays."""
+    found: dict[tuple[str, str], Concern] = {}
+    for each in task.get("concerns", ()):
+        if each["iteration"] == task["iteration"] or each.get("merged"):
+            found.setdefault((each["kind"], each["text"]), each)
+    return list(found.values())
 
 
 def approve_apart(task: Task, *, actor: Actor, now: str) -> Task:

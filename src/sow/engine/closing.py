@@ -51,9 +51,9 @@ def _elsewhere(ship: Ship) -> list[str]:
 
 
 def settle(ship: Ship) -> None:
-    """A run that only waited to come to the user's branch is over once it is there."""
+    """A run whose tasks have ended is over once it is on the user's branch, however its last call ended."""
     run = ship.folder.run
-    if run["status"] == "waiting" and is_over(ship):
+    if run["status"] != "ended" and is_over(ship):
         run["status"], run["exit"] = "ended", DONE
         ship.folder.save()
 

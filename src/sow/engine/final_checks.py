@@ -11,6 +11,7 @@ from sow.domain import check_list
 from sow.domain.stage import FINAL, failed_finally
 from sow.engine.check_list import run_list
 from sow.engine.merging import Merge
+from sow.engine.place import EnvironmentProblem
 from sow.errors import Interrupted, SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -28,14 +29,21 @@ if TYPE_CHECKING:
     from sow.engine.merging import Integration
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
+    from sow.store.desk import Desk
 
     Lists = Mapping[str, tuple[list[Check], list[str]]]
 
 CHOICES = (
     'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
-    '"waive" to do without this check from now on, or "stop" to leave it: then nothing is delivered.'
+    '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
 )
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+BEFORE, USER = "before", "user"  # why a list fails: it failed before the run, or since commits of the user came in
+GIVEN_UP = ("failed", "abandoned")
+MERGE = "git merge"
+MOST_PATHS = 5
+FLAKY = "passed and failed on the same tree"
+CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
 
 class Point:
@@ -52,13 +60,16 @@ class Point:
 class Broken:
     """A list that fails on the final tree, and the reason as far as it is known."""
 
-    __slots__ = ("by", "done", "flaky", "owners")
+    __slots__ = ("asked", "by", "done", "owners", "unreliable")
 
-    def __init__(self, owners: list[str], done: ListRun, *, by: Point | None = None, flaky: bool = False) -> None:
+    def __init__(
+        self, owners: list[str], done: ListRun, *, by: Point | None = None, unreliable: str = "", asked: str = ""
+    ) -> None:
         self.owners = owners  # the tasks that have this list
         self.done = done
         self.by = by
-        self.flaky = flaky
+        self.unreliable = unreliable  # FLAKY or CHANGED: no merge is at fault
+        self.asked = asked  # the task that carries the question about an unreliable list
 
     @property
     def failed(self) -> Evidence:
@@ -71,16 +82,16 @@ class Broken:
 
     @property
     def task(self) -> str:
-        """The task that it is about: the one whose merge broke it, or one that has an unreliable list; '' is nobody."""
-        if self.flaky:
-            return self.owners[0]
+        """The task whose merge broke it, or the one that carries the question; '' is nobody."""
+        if self.unreliable:
+            return self.asked
         return self.by.merge["task"] if self.by is not None and self.by.merge is not None else ""
 
     @property
     def reason(self) -> str:
         owner = f"`{self.command}` of task {self.owners[0]}"
-        if self.flaky:
-            return f"{owner} passed and failed on the same tree"
+        if self.unreliable:
+            return f"{owner} {self.unreliable}"
         if self.task:
             return f"{owner} fails on the final tree since task {self.task} was merged"
         return f"{owner} fails on the final tree"
@@ -89,11 +100,14 @@ class Broken:
 class Final:
     """The result of all lists on one tree."""
 
-    __slots__ = ("broken", "interrupted")
+    __slots__ = ("broken", "interrupted", "problem")
 
-    def __init__(self, *, broken: Broken | None = None, interrupted: bool = False) -> None:
+    def __init__(
+        self, *, broken: Broken | None = None, interrupted: bool = False, problem: SowError | None = None
+    ) -> None:
         self.broken = broken
         self.interrupted = interrupted
+        self.problem = problem  # why the lists could not run on this machine
 
 
 def merged_tasks(ship: Ship) -> list[Task]:
@@ -121,22 +135,64 @@ def missing(ship: Ship, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
     return {digest: each for digest, each in found.items() if (tree, digest) not in ship.proven}
 
 
-def open_again(ship: Ship) -> Task | None:
-    """A task that was merged and sent back, and is not completed yet: until then the final tree is known to be bad."""
+def _sent_back(ship: Ship) -> list[Task]:
+    """The tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(ship).merges}
     tasks = desks.load_some(ship.home, projects.load(ship.home), here)
-    return next((task for task in tasks if task["status"] != "completed" and failed_finally(task) is not None), None)
+    return [task for task in tasks if task["status"] != "completed" and failed_finally(task) is not None]
+
+
+def open_again(ship: Ship) -> Task | None:
+    """A task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
+    return next((task for task in _sent_back(ship) if task["status"] not in GIVEN_UP), None)
+
+
+def drop_given_up(ship: Ship) -> None:
+    """Take the merges of tasks out that were sent back and then failed or were abandoned.
+
+    A task whose merge conflicts without them is asked about: its merge is taken out too.
+    """
+    integration = _integration(ship)
+    given_up = [task["id"] for task in _sent_back(ship) if task["status"] in GIVEN_UP]
+    if not given_up:
+        return
+    theirs = integration.repository.find(f"refs/heads/{ship.folder.run['branch']}")
+    conflicts = integration.drop(given_up, theirs)
+    ship.judged.clear()
+    project = projects.load(ship.home)
+    for ident, paths in conflicts.items():
+        desk = desks.find(ship.home, project, ident)
+        why = f"{', '.join(given_up)} was given up, and without it the merge of task {ident} conflicts"
+        where = f"Task {why} in {', '.join(paths[:MOST_PATHS])}. Its merge was taken out too."
+        way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
+        run_acts.keep_output(ship.checks_folder(ident), MERGE, f"{where}\n{way}")
+        number = run_acts.ask(desk, project, f"task {why}", found=f"{where}\n\n{way}", evidence=[_conflict(desk)])
+        ship.tell("question", task=ident, number=number, text=f"task {why}")
+
+
+def _conflict(desk: Desk) -> Evidence:
+    facts = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
+    return {"kind": "merge", "command": MERGE, "iteration": desk.iteration, **facts}  # type: ignore[typeddict-item]
 
 
 def check(ship: Ship, target: Merge) -> Steps[Final]:
     """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
     if target.tree in ship.judged:
         return ship.judged[target.tree]
+    try:
+        verdict = yield from _check(ship, target)
+    except EnvironmentProblem as problem:  # no task is at fault, and nothing is delivered unchecked
+        verdict = Final(problem=problem)
+    if not verdict.interrupted:
+        ship.judged[target.tree] = verdict
+    return verdict
+
+
+def _check(ship: Ship, target: Merge) -> Steps[Final]:
     lists = missing(ship, target.tree)
     results = yield from _run_all(ship, lists, target)
     if results is None:
         return Final(interrupted=True)
-    verdict = Final()
     for digest, (checks, owners) in lists.items():
         done = results[digest]
         _record(ship, digest, owners, target.tree, done)
@@ -144,13 +200,9 @@ def check(ship: Ship, target: Merge) -> Steps[Final]:
             _prove(ship, digest, owners, target.tree, done)
             continue
         found = yield from _explain(ship, digest, checks, owners, target, done)
-        if found.interrupted:
+        if found.interrupted or found.broken is not None:
             return found
-        if found.broken is not None:
-            verdict = found
-            break
-    ship.judged[target.tree] = verdict
-    return verdict
+    return Final()
 
 
 def repeat(ship: Ship, wanted: Sequence[str]) -> Steps[list[tuple[list[str], ListRun]]]:
@@ -178,9 +230,12 @@ def settle(ship: Ship) -> Steps[str]:
     except Elsewhere:
         return NOTHING
     ship.guard_branch()
+    before = len(ship.folder.run.get("dropped", ()))
+    drop_given_up(ship)
+    done = AGAIN if len(ship.folder.run.get("dropped", ())) > before else NOTHING
     target = _target(ship)
-    if target is None or open_again(ship) is not None:
-        return NOTHING
+    if done or target is None or open_again(ship) is not None:
+        return done
     found = yield from check(ship, target)
     if found.interrupted:
         return INTERRUPTED
@@ -277,6 +332,14 @@ def _record(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun
     ship.tell("final_check", passed=done.passed, **facts)
 
 
+def _note_cause(ship: Ship, digest: str, tree: str, cause: str) -> None:
+    """Record why a list fails if no task is at fault: the report says so."""
+    for each in ship.folder.run.get("final", []):
+        if (each["list"], each["tree"]) == (digest, tree):
+            each["cause"] = cause
+    ship.folder.save()
+
+
 def _prove(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
     ship.proven.add((tree, digest))
     project = projects.load(ship.home)
@@ -292,7 +355,7 @@ def _explain(
     if again.interrupted:
         return Final(interrupted=True)
     if again.passed:
-        return Final(broken=Broken(owners, first, flaky=True))
+        return Final(broken=Broken(owners, first, unreliable=FLAKY, asked=_asked(ship, owners)))
     points = _points(ship, target)
     merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
     low, high = max(merged, default=0), len(points) - 1
@@ -301,9 +364,17 @@ def _explain(
         if before.interrupted:
             return Final(interrupted=True)
         if not before.passed:
+            _note_cause(ship, digest, target.tree, BEFORE)
             return Final()
-    if low == high or points[low].tree == target.tree:
-        return Final(broken=Broken(owners, first, flaky=True))
+    else:  # the search needs a point where the list passes now
+        passes = False
+        if points[low].tree != target.tree:
+            tried = yield from _run(ship, digest, checks, points[low].commit, points[low].tree)
+            if tried.interrupted:
+                return Final(interrupted=True)
+            passes = tried.passed
+        if not passes:
+            return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(ship, owners)))
     while high - low > 1:
         middle = (low + high) // 2
         ship.step(owners[0], f"searches the merge that broke `{checks[0]['command']}`: {high - low} left"[:120])
@@ -311,7 +382,19 @@ def _explain(
         if tried.interrupted:
             return Final(interrupted=True)
         low, high = (middle, high) if tried.passed else (low, middle)
+    if points[high].merge is None:
+        _note_cause(ship, digest, target.tree, USER)
     return Final(broken=Broken(owners, first, by=points[high]))
+
+
+def _asked(ship: Ship, owners: list[str]) -> str:
+    """The task that carries a question about a list: one that has it, if this run merged one, else its last merge.
+
+    A question on a task of another run would not hold up this one.
+    """
+    completed = {task["id"] for task in merged_tasks(ship)}
+    here = [each["task"] for each in _integration(ship).merges if each["task"] in completed]
+    return next((each for each in owners if each in here), here[-1] if here else "")
 
 
 def _points(ship: Ship, target: Merge) -> list[Point]:
@@ -343,7 +426,6 @@ def _act(ship: Ship, broken: Broken) -> str:
         run_acts.keep_output(ship.checks_folder(task["id"]), each["command"], tail)
     text = _feedback(broken)
     why = _why_ask(ship, broken, task, {ident: each for ident, (_, each) in known.items()})
-    _mark(ship, broken)
     ship.judged.clear()
     if why:
         asked = f"{FINAL}{broken.reason}{why}"
@@ -357,8 +439,8 @@ def _act(ship: Ship, broken: Broken) -> str:
 
 def _why_ask(ship: Ship, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
     """Why a person decides and not the run; '' is that the task can be sent back."""
-    if broken.flaky:
-        return ", so the check is not reliable"
+    if broken.unreliable:
+        return ", so the check is not reliable" if broken.unreliable == FLAKY else "; repair that first"
     needed = _needs(task["id"], known) & set(broken.owners)
     if needed:
         return f", which builds on task {min(needed)}"
@@ -378,13 +460,6 @@ def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
         found |= new
         waiting += new
     return found - {ident}
-
-
-def _mark(ship: Ship, broken: Broken) -> None:
-    """Note in the record that a final check sent this merge's task back; the merge stays where it is."""
-    if broken.by is not None and broken.by.merge is not None:
-        broken.by.merge["reverted"] = True
-        ship.folder.save()
 
 
 def _feedback(broken: Broken) -> str:

@@ -51,6 +51,8 @@ def integrate(
         again = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
         return Integrated(refused=Refused(f"the branch {branch} is gone", again))
     ship.guard_branch()
+    if not dry_run:
+        final_checks.drop_given_up(ship)
     head, count = integration.head, 0
     target = Merge(commit=head, tree=repository.tree_of(head), parent=head)
     if not repository.is_ancestor(theirs, head):
@@ -99,9 +101,12 @@ def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, cou
     found = yield from final_checks.check(ship, target)
     if found.interrupted:
         return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)
+    if found.problem is not None:
+        reason = f"the final checks could not run: {found.problem.message}"
+        return _NotGood(reason, f"{found.problem.hint}; {LATER}", failed=False)
     if found.broken is None:
         return None
-    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.flaky:
+    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.unreliable:
         reason = f"with your new commits `{found.broken.command}` fails"
         return _NotGood(reason, f"{_merge_by_hand(integration)}, fix it and commit, {LATER}", failed=True)
     return _NotGood(found.broken.reason, "run the plan again: that sends the task back or asks", failed=True)

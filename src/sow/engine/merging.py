@@ -22,9 +22,9 @@ from sow.system import clock, git, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from sow.domain.shapes import RunMerge
+    from sow.domain.shapes import DroppedMerge, RunMerge
     from sow.store.home import Home
     from sow.store.runs import RunFolder
 
@@ -128,14 +128,14 @@ class Integration:
     def guard(self, *, after_crash: bool = False) -> None:
         """Set the branch back to the recorded head if it is elsewhere; foreign commits are pinned and listed.
 
-        The record is written before the branch moves. After a crash in between, the branch is one commit behind: that
-        is no foreign move. Neither is a branch that is missing.
+        The record is written before the branch moves, and the pin of the head after that. After a crash in between,
+        the branch stands where the pin does: that is no foreign move. Neither is a branch that is missing.
         """
         with self.repository.held():
             head, found = self.head, self.repository.find(self.ref)
             if found == head:
                 return
-            own = not found or (after_crash and found in self.repository.parents(head)[:1])
+            own = not found or (after_crash and found in (self.pins.get("head"), *self.repository.parents(head)[:1]))
             if not own:
                 pin = "" if self.repository.is_ancestor(found, head) else self.pins.pin_beside(FOREIGN, found)
                 self.moved.append({"branch": self.branch, "found": found, "restored": head, "pin": pin})
@@ -174,13 +174,70 @@ class Integration:
         """The head, as a commit that also has the task's earlier work in its ancestry.
 
         A squashed merge does not contain the worker's commits. Without this, the next iteration on top of them would
-        conflict with its own earlier changes.
+        conflict with its own earlier changes. For the same reason it has merges that were taken out: work that was
+        begun on top of them does not bring them back.
         """
         head = self.head
         works = list(dict.fromkeys(each["work"] for each in self.merges if each["task"] == task))
+        works += self._dropped_for(task)
         known = self.repository.only_commits(works) if works else []
         free = [each for each in known if not self.repository.is_ancestor(each, head)]
         return self.repository.commit_tree(self.repository.tree_of(head), [head, *free], "Merged") if free else head
+
+    def _dropped_for(self, task: str) -> list[str]:
+        """Heads with merges that were taken out; for a task of which one was, the commit before that merge."""
+        dropped = self._record().run.get("dropped", [])
+        found = {each["head"]: each["head"] for each in dropped}
+        found.update({each["head"]: each["parent"] for each in dropped if each["task"] == task})
+        return list(found.values())
+
+    def drop(self, tasks: Collection[str], delivered: str) -> dict[str, tuple[str, ...]]:
+        """Take the merges of some tasks out: make the later ones again, on the head before the first of them.
+
+        Merges that are on the user's branch stay. A later merge that conflicts now is taken out too; returns the
+        tasks of such merges, with the paths. Commits of the user that came in are brought in again later.
+        """
+        with self.repository.held():
+            old, merges = self.head, self.merges
+            gone = [each["task"] in tasks and not self._has(delivered, each) for each in merges]
+            if True not in gone:
+                return {}
+            first = gone.index(True)
+            head, kept = merges[first]["parent"], merges[:first]
+            out: dict[str, DroppedMerge] = {}
+            conflicts: dict[str, tuple[str, ...]] = {}
+            for each in merges[first:]:
+                task = each["task"]
+                made = None if task in out or task in tasks else self._merge_again(each, head)
+                if made is not None and not made.conflicts:
+                    kept = [*kept, {**each, "commit": made.commit, "parent": head, "tree": made.tree}]
+                    head = made.commit
+                    continue
+                out.setdefault(task, {"task": task, "head": old, "parent": each["parent"], "at": clock.now()})
+                if made is not None:
+                    conflicts[task] = made.conflicts
+            record = self._record().run
+            record["dropped"] = [*record.get("dropped", []), *out.values()]
+            self._advance(head, old, kept)
+        return conflicts
+
+    def _has(self, branch: str, merge: RunMerge) -> bool:
+        return bool(branch) and self.repository.is_ancestor(merge["commit"], branch)
+
+    def _merge_again(self, merge: RunMerge, head: str) -> Merge:
+        """Make the change of a recorded merge on another head."""
+        repository = self.repository
+        before = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
+        ours = repository.commit_tree(repository.tree_of(head), [before], "Ours")
+        theirs = repository.commit_tree(merge["tree"], [before], "Theirs")
+        tree, conflicts = self._merged_tree(ours, theirs, f"task {merge['task']}")
+        if conflicts is not None:
+            return conflicts
+        if self.squashes and tree == repository.tree_of(head):
+            return Merge(commit=head, tree=tree, parent=head)
+        text = repository.git("log", "-1", "--format=%B", merge["commit"])
+        parents = [head, *repository.parents(merge["commit"])[1:]]
+        return Merge(commit=repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
     def base_of(self, task: str, branch: str) -> str:
         """The commit from which a task's branch differs: its last common commit with what is merged."""

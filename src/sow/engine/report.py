@@ -74,11 +74,16 @@ def _final_words(run: Run, states: dict[str, Document]) -> list[str]:
     """What there is to say about the final tree: lists that fail there, and checks that a person waived."""
     found = list(run.get("final", ()))
     last = found[-1]["tree"] if found else ""
-    said = [
+    off = run["settings"].get("final_checks", "on") == "off"
+    said = ["the final tree was not checked (--final-checks off)"] if off else []
+    said += [
         f"final tree: `{each.get('command', '')}` of task {', '.join(each.get('tasks', ()))} fails"
+        + (", as it did before this run began" if each.get("cause") == "before" else "")
         for each in found
         if each["tree"] == last and not each["passed"] and not _is_waived(each.get("command", ""), states)
     ]
+    for ident in dict.fromkeys(each["task"] for each in run.get("dropped", ())):
+        said.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
     for ident, state in states.items():
         for each in state.get("waivers", ()):
             said.append(f"task {ident}: the check `{each['command']}` was waived by {each['by']} and is not run")
@@ -107,7 +112,13 @@ def _next(
 ) -> list[Document]:
     """What a person can do now."""
     way, first = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
-    return report_next.steps(known, rows, way, first)
+    return report_next.steps(known, rows, way, first, broken=_broken_by_user(folder.run))
+
+
+def _broken_by_user(run: Run) -> str:
+    """The check that fails on the last final tree since the user's new commits came in."""
+    last = run.get("final", [])[-1:]
+    return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
 
 
 def counts(rows: list[Document]) -> dict[str, int]:

@@ -19,10 +19,15 @@ MOST = 8
 WAITS = 4  # the exit code of a call that could not end what it began
 
 
-def steps(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> list[Step]:
-    """What a person can do, the most pressing first; how to go on is given, and what has to be done before that."""
+def steps(
+    run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, *, broken: str = ""
+) -> list[Step]:
+    """What a person can do, the most pressing first; how to go on is given, and what has to be done before that.
+
+    `broken` is a check that fails since the user's new commits came in.
+    """
     found = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
-    return [*found, *_run(run, rows, go_on, first)]
+    return [*found, *_run(run, rows, go_on, first, broken)]
 
 
 def _step(text: str, command: str) -> Step:
@@ -59,7 +64,7 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
         yield _step("of some tasks nothing is known any more", "sow doctor")
 
 
-def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str) -> Iterator[Step]:
+def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, broken: str) -> Iterator[Step]:
     """What there is to do with the run as a whole."""
     ident = run["id"]
     if run["live"]:
@@ -68,8 +73,14 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
     if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
         why = _why_again(rows)
         yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
-    elif run["exit"] == WAITS and not report_crew.is_crew(run["plans"]):
-        yield _step("all is done and not yet on your branch", "sow integrate")
+    elif not report_crew.is_crew(run["plans"]) and run["settings"]["isolation"] != "none":
+        if run["exit"] == WAITS and broken:
+            text = f"with your new commits `{broken}` fails: merge the run, fix it and commit, then 'sow integrate'"
+            yield _step(text, f"sow project save && git merge sow/int/{ident}")
+        elif run["exit"] == WAITS:
+            yield _step("all is done and not yet on your branch", "sow integrate")
+        elif run["status"] == "stopped":
+            yield _step("all is done; to check it and bring it to your branch", "sow integrate")
     news = any(row["turns"] or row["merges"] for row in rows)
     if news and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.task import concerns
 from sow.engine.history import TaskHistory
 from sow.engine.report_totals import money_of, seconds_of
 
@@ -71,11 +72,7 @@ def _row(
         "retries": _retries(told, task),
         "reviews": told.reviews or _reviews(run, task),
         "checks": _checks(run, told, task),
-        "concerns": [
-            {"kind": each["kind"], "text": each["text"]}
-            for each in task.get("concerns", ())
-            if each["iteration"] == task["iteration"]
-        ],
+        "concerns": [{"kind": each["kind"], "text": each["text"]} for each in concerns(task)],  # type: ignore[arg-type]
         "refusals": [each for each in task.get("refusals", ()) if each["at"] >= run["started_at"]],
         "needs": list(dict.fromkeys((*task.get("depends_on", ()), *task.get("after", ()), *told.plan.texts("needs")))),
         "waits_for": [],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sow.domain.verdict import Verdict
     from sow.engine.job import TaskJob
     from sow.engine.reviewing import Heard
+    from sow.engine.ship import Isolation
     from sow.engine.steps import Steps
 
 TRIES = 3  # of a reviewer that fails, before a person is asked
@@ -90,9 +91,19 @@ def _hear(job: TaskJob, task: Task, name: str, executor: ExecutorConfig, commit:
     base = task["work"]["base"]
     touched = touches_agent_files(isolation.worktrees.changed_paths(base, commit))
     remarks = [*job.remarks, *(f"the change touches {each}, which steers agents" for each in touched)]
-    diff = isolation.worktrees.diff(base, commit, MOST_DIFF)
+    diff = _merged_before(isolation, job.id) + isolation.worktrees.diff(base, commit, MOST_DIFF)
     cwd = isolation.worktrees.judge(job.id, commit, base)
     try:
         return (yield from reviewing.hold(task, cwd=cwd, output=output, diff=diff, remarks=remarks, beside=beside))
     finally:
         isolation.worktrees.remove_judge(job.id)
+
+
+def _merged_before(isolation: Isolation, task: str) -> str:
+    """The changes of a task's earlier iterations that are merged: what is delivered has them too."""
+    found = [each for each in isolation.integration.merges if each["task"] == task]
+    return "".join(
+        f"Iteration {each['iteration']}, merged before:\n"
+        f"{isolation.worktrees.diff(each['parent'], each['commit'], MOST_DIFF)}\nThis iteration:\n"
+        for each in found
+    )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sow.agents import briefing
 from sow.domain import verdict as verdicts
+from sow.domain.task import concerns
 from sow.domain.text import one_line
 from sow.engine import settle
 from sow.engine.turn import Seat
-from sow.store import run_acts
 from sow.system import clock, identity
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def _quoted(text: str) -> str:
 def _evidence(task: Task, remarks: Sequence[str]) -> str:
     now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
     lines = [f"{'passed' if each['passed'] else 'FAILED'}: {each['command']} (exit {each['exit']})" for each in now]
-    lines += [f"look at this: {each['text']}" for each in run_acts.concerns(task)]
+    lines += [f"look at this: {each['text']}" for each in concerns(task)]
     lines += [f"note: {each}" for each in remarks]
     # A command, a path or a link's target may hold line breaks: escaped, it cannot pose as a line of the runner.
     return "\n".join(f"- {one_line(each)}" for each in lines) or "- no command was given to be run"

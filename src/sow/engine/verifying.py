@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sow.domain import check_list
 from sow.engine.check_list import run_list
 from sow.errors import Interrupted
 from sow.store import desk as desks
@@ -95,18 +94,6 @@ def _repeat(ship: Ship, integration: Integration, tree: str, group: Sequence[Rep
     for each in group:
         found = results[each.evidence["command"]]
         each.exit, each.passed = found["exit"], found["passed"]
-
-
-def _up_to(repeated: Repeated) -> list[Check]:
-    """The list of a command, up to the command: it can need what an earlier one builds."""
-    wanted = check_of(repeated)
-    found: list[Check] = []
-    if repeated.evidence["kind"] != "dependency":
-        for check in check_list.of_task(repeated.task):
-            if check["command"] == wanted["command"]:
-                return [*found, wanted]
-            found.append(check)
-    return [wanted]
 
 
 def unrepeatable(integration: Integration, entry: Repeated) -> str:

@@ -70,11 +70,6 @@ def add_concern(desk: Desk, project: ProjectState, kind: str, text: str) -> Task
     return _change(desk, project, change)
 
 
-def concerns(task: Task) -> list[Concern]:
-    """The concerns about the present iteration."""
-    return [each for each in task.get("concerns", ()) if each["iteration"] == task["iteration"]]
-
-
 def _result(task: Task) -> str:
     """The result of a task that is accepted: with concerns and no review of this iteration it is YELLOW at best.
 
@@ -82,7 +77,7 @@ def _result(task: Task) -> str:
     """
     result = task.get("result") or _last_verdict(task)
     reviewed = any(each["iteration"] == task["iteration"] for each in task.get("reviews", ()))
-    doubts = [each for each in concerns(task) if not reviewed or each["kind"] == "environment"]
+    doubts = [each for each in rules.concerns(task) if not reviewed or each["kind"] == "environment"]
     return "YELLOW" if result == "GREEN" and doubts else result
 
 
@@ -142,9 +137,18 @@ def reopen(desk: Desk, project: ProjectState, text: str, evidence: Sequence[Evid
         feedback.add(desk, text, by=RUNNER.name, iteration=task["iteration"], now=now)
         moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=True)
         moved["retry_count"] = task.get("retry_count", 0) + 1
-        return _with_evidence(moved, evidence, task["iteration"])
+        return _with_evidence(_keep_concerns(moved, task["iteration"]), evidence, task["iteration"])
 
     return _change(desk, project, change)
+
+
+def _keep_concerns(task: Task, iteration: int) -> Task:
+    """Let the concerns about a merged iteration count for later ones too: its changes stay in the tree."""
+    known: list[Concern] = [
+        {**each, "merged": True} if each["iteration"] == iteration and each["kind"] != "no_changes" else each
+        for each in task.get("concerns", ())
+    ]
+    return {**task, "concerns": known} if known else task
 
 
 def _with_evidence(task: Task, found: Sequence[Evidence], iteration: int) -> Task:
@@ -200,6 +204,8 @@ def ask(
     def change(task: Task) -> Task:
         nonlocal number
         judged = task["status"] in ("needs_review", "completed")
+        if task["status"] == "completed":
+            task = _keep_concerns(task, task["iteration"])
         if task["status"] != "in_progress" and task["status"] != "paused":
             moved = _at_work(task, now, may_reopen=bool(evidence))
             task = {**moved, "iteration": task["iteration"]} if judged and not found else moved

@@ -187,6 +187,13 @@ def validate_run(data, at):
             wrong(f'{at}.merges' if at else 'merges', 'a list', value)
         for index, item in enumerate(value):
             validate_run_merges_item(item, (f'{at}.merges' if at else 'merges') + f'[{index}]')
+    if 'dropped' in data:
+        seen += 1
+        value = data['dropped']
+        if type(value) is not list:
+            wrong(f'{at}.dropped' if at else 'dropped', 'a list', value)
+        for index, item in enumerate(value):
+            validate_run_dropped_item(item, (f'{at}.dropped' if at else 'dropped') + f'[{index}]')
     if 'baselines' in data:
         seen += 1
         value = data['baselines']
@@ -210,7 +217,7 @@ def validate_run(data, at):
             if type(item) not in (str, type(None)) or item not in ('outside_imports',):
                 wrong((f'{at}.accepted' if at else 'accepted') + f'[{index}]', 'one of outside_imports', item)
     if seen != len(data):
-        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns', 'head', 'merges', 'baselines', 'final', 'accepted'))
+        unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns', 'head', 'merges', 'dropped', 'baselines', 'final', 'accepted'))
 
 
 def validate_run_plans_item(data, at):
@@ -472,11 +479,6 @@ def validate_run_merges_item(data, at):
             wrong(f'{at}.tree' if at else 'tree', digest_wanted, value)
     else:
         missing(at, 'tree')
-    if 'reverted' in data:
-        seen += 1
-        value = data['reverted']
-        if type(value) is not bool:
-            wrong(f'{at}.reverted' if at else 'reverted', 'true or false', value)
     if 'at' in data:
         seen += 1
         value = data['at']
@@ -487,7 +489,51 @@ def validate_run_merges_item(data, at):
     else:
         missing(at, 'at')
     if seen != len(data):
-        unknown(data, at, ('task', 'iteration', 'work', 'commit', 'parent', 'tree', 'reverted', 'at'))
+        unknown(data, at, ('task', 'iteration', 'work', 'commit', 'parent', 'tree', 'at'))
+
+
+def validate_run_dropped_item(data, at):
+    if type(data) is not dict:
+        wrong(at, "a mapping", data)
+    seen = 0
+    if 'task' in data:
+        seen += 1
+        value = data['task']
+        if type(value) is not str:
+            wrong(f'{at}.task' if at else 'task', 'a text', value)
+        if not worker(value):
+            wrong(f'{at}.task' if at else 'task', worker_wanted, value)
+    else:
+        missing(at, 'task')
+    if 'head' in data:
+        seen += 1
+        value = data['head']
+        if type(value) is not str:
+            wrong(f'{at}.head' if at else 'head', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.head' if at else 'head', digest_wanted, value)
+    else:
+        missing(at, 'head')
+    if 'parent' in data:
+        seen += 1
+        value = data['parent']
+        if type(value) is not str:
+            wrong(f'{at}.parent' if at else 'parent', 'a text', value)
+        if not digest(value):
+            wrong(f'{at}.parent' if at else 'parent', digest_wanted, value)
+    else:
+        missing(at, 'parent')
+    if 'at' in data:
+        seen += 1
+        value = data['at']
+        if type(value) is not str:
+            wrong(f'{at}.at' if at else 'at', 'a text', value)
+        if not timestamp(value):
+            wrong(f'{at}.at' if at else 'at', timestamp_wanted, value)
+    else:
+        missing(at, 'at')
+    if seen != len(data):
+        unknown(data, at, ('task', 'head', 'parent', 'at'))
 
 
 def validate_run_baselines_item(data, at):
@@ -634,6 +680,11 @@ def validate_run_final_item(data, at):
             wrong(f'{at}.command' if at else 'command', 'a text', value)
         if not 1 <= len(value) <= 4000:
             wrong(f'{at}.command' if at else 'command', '1 to 4000 characters long', value)
+    if 'cause' in data:
+        seen += 1
+        value = data['cause']
+        if type(value) not in (str, type(None)) or value not in ('before', 'user'):
+            wrong(f'{at}.cause' if at else 'cause', 'one of before, user', value)
     if 'at' in data:
         seen += 1
         value = data['at']
@@ -644,4 +695,4 @@ def validate_run_final_item(data, at):
     else:
         missing(at, 'at')
     if seen != len(data):
-        unknown(data, at, ('list', 'tree', 'passed', 'tasks', 'command', 'at'))
+        unknown(data, at, ('list', 'tree', 'passed', 'tasks', 'command', 'cause', 'at'))

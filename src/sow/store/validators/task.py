@@ -1106,5 +1106,10 @@ def validate_task_concerns_item(data, at):
             wrong(f'{at}.text' if at else 'text', line_wanted, value)
     else:
         missing(at, 'text')
+    if 'merged' in data:
+        seen += 1
+        value = data['merged']
+        if type(value) is not bool:
+            wrong(f'{at}.merged' if at else 'merged', 'true or false', value)
     if seen != len(data):
-        unknown(data, at, ('iteration', 'kind', 'text'))
+        unknown(data, at, ('iteration', 'kind', 'text', 'merged'))
