@@ -204,7 +204,8 @@ def test_a_setup_runs_once_for_equal_manifests(harbour: Harbour) -> None:
     assert result.code == 0, result
     keys = [harbour.task(each)["evidence"][0]["setup"] for each in ("010", "020", "030")]
     assert keys[0] == keys[1] != keys[2]
-    assert slot_runs(ledger) == 3 + 2  # one for each worktree of a worker, and one for each key in the slot
+    # One for each worktree of a worker, one for each key in the slot, and a fresh one for the final tree.
+    assert slot_runs(ledger) == 3 + 2 + 1
 
 
 def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
