@@ -247,7 +247,60 @@ def test_a_missing_program_is_a_question(harbour: Harbour, command: str) -> None
     assert f"`{command}` cannot run here (exit 127)" in task["question"]["text"]
     assert "install no-such-program" in task["question"]["text"]
     assert (task.get("result"), task.get("evidence", [])) == (None, [])
-    assert harbour.runs()[-1].get("baselines", []) == []
+    assert harbour.runs()[-1]["baselines"] == []  # the list runs on the base again when the program is there
+
+
+SCRIPTS = {
+    "given to a shell": ("bash check.sh", "echo true > check.sh"),
+    "on a path of the work": (
+        "sh -c 'PATH=bin:$PATH mine'",
+        "mkdir bin; printf '#!/bin/sh\\n' > bin/mine; chmod +x bin/mine",
+    ),
+    "called by a script": ("sh -c '. ./lib.sh && run_it'", "echo 'run_it() { true; }' > lib.sh"),
+}
+
+
+@pytest.mark.parametrize(("command", "script"), SCRIPTS.values(), ids=SCRIPTS)
+def test_what_the_task_makes_is_missing_on_the_base_only(harbour: Harbour, command: str, script: str) -> None:
+    """A check that exits with 127 on the base commit and passes on the work is a red baseline and no question."""
+    harbour.act("implementer", f"{script}\n")
+    harbour.plan({"test_commands": [command]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    (baseline,) = harbour.runs()[-1]["baselines"]
+    assert baseline["passed"] is False
+
+
+def test_a_script_that_the_worker_forgot_is_no_question_about_the_machine(harbour: Harbour) -> None:
+    """If the work lacks the script that the check runs, the check is RED."""
+    harbour.plan({"test_commands": ["bash check.sh"]})
+    assert harbour.run(*OFF).code == 4
+    assert harbour.task("010")["result"] == "RED"
+    assert results(harbour) == [False]
+
+
+def test_a_check_that_the_work_breaks_is_no_question_about_the_machine(harbour: Harbour) -> None:
+    """A list that passed on the base commit has all its programs: exit 127 is the fault of the work then."""
+    commit(harbour, run_dot_sh="true\n")
+    harbour.act("implementer", "echo no-such-program > run.sh\n")
+    harbour.plan({"test_commands": ["sh run.sh"]})
+    assert harbour.run(*OFF).code == 4
+    assert harbour.task("010")["result"] == "RED"
+
+
+def test_a_list_runs_on_the_base_again_after_the_answer(harbour: Harbour) -> None:
+    """A program that the user installed gives the base commit its result too."""
+    tool = harbour.folder / "bin" / "new-tool"
+    tool.parent.mkdir()
+    harbour.repo.environment["PATH"] += f":{tool.parent}"
+    harbour.plan({"test_commands": ["new-tool"]})
+    assert harbour.run(*OFF).code == 4
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    harbour.repo.ok("answer", "010", "it is there now")
+    assert harbour.run(*OFF).code == 0
+    (baseline,) = harbour.runs()[-1]["baselines"]
+    assert baseline["passed"] is True
 
 
 def test_a_program_of_the_work_is_no_question(harbour: Harbour) -> None:

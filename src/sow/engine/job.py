@@ -16,6 +16,7 @@ from sow.engine.check_list import run_list
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
+from sow.engine.place import EnvironmentProblem
 from sow.engine.review_turn import review
 from sow.engine.setup_plan import reader_of, setup_of
 from sow.errors import SowError
@@ -256,14 +257,18 @@ class TaskJob:
         if self.ship.stopping:
             return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
-        done = yield from run_list(
-            self.ship,
-            checks,
-            commit=work["commit"] if work else "",
-            tree=work["tree"] if work else "",
-            iteration=task["iteration"],
-            name=self.id,
-        )
+        try:
+            done = yield from run_list(
+                self.ship,
+                checks,
+                commit=work["commit"] if work else "",
+                tree=work["tree"] if work else "",
+                iteration=task["iteration"],
+                name=self.id,
+            )
+        except EnvironmentProblem:
+            self.ship.baselines.forget(self.ship, checks)
+            raise
         if done.interrupted:
             return Ended("stopped")
         for each in done.evidence:

@@ -128,6 +128,10 @@ class Slot:
         folder, name = os.path.split(path)
         return path in self._folders or name in self._wanted.get(folder, ())
 
+    def has_named(self, name: str) -> bool:
+        """Whether the commit has a file of this name in any folder."""
+        return any(name in names for names in self._wanted.values())
+
     def remove(self) -> None:
         """Remove the checkout and what we know about it."""
         place = Place(self.repository, self.name)
