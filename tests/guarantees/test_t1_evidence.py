@@ -208,6 +208,17 @@ def test_a_setup_runs_once_for_equal_manifests(harbour: Harbour) -> None:
     assert slot_runs(ledger) == 3 + 2 + 1
 
 
+def test_each_list_of_the_final_checks_has_a_fresh_setup(harbour: Harbour) -> None:
+    """A list that passes only with what an earlier list left in a setup's output fails on the final tree."""
+    setup(harbour, ["mkdir", "-p", "env"])
+    commit(harbour, _dot_gitignore="env/\n")
+    harbour.plan({"test_commands": ["touch env/marker"]}, {"depends_on": [1], "test_commands": ["test -e env/marker"]})
+    result = harbour.run(*OFF)
+    assert result.code == 4, result
+    final = {each["command"]: each["passed"] for each in harbour.runs()[-1]["final"] if "command" in each}
+    assert final == {"test -e env/marker": False}
+
+
 def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
     """No worker can repair the machine: a failed setup of a slot waits for a person, and nothing is RED."""
     only_slots = "case $PWD in *slot-*) echo no network; exit 3;; esac"

@@ -85,7 +85,6 @@ def run_list(
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
         outside_imports.require_none(ship, setup, (check["command"] for check in checks), slot.path)
         environment = room.environment = setup.environment(slot.path)
-        slot.is_fresh = slot.is_fresh and fresh
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
             "scope": COMMIT,
@@ -207,7 +206,7 @@ def _refuse_missing_program(command: str, ran: Ran, room: _Room) -> None:
 def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) -> Steps[None]:
     """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
     outputs = _outputs(slot, setup)
-    if outputs is None or (fresh and not slot.is_fresh):
+    if outputs is None or fresh:
         linked.remove(f"{slot.files}.setup")
         outputs = None
     copies = [os.path.normpath(path) for path in setup.copies]
@@ -236,7 +235,6 @@ def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) 
     made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
     made += [path for path in slot.untracked() if path not in before]
     linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
-    slot.is_fresh = True
 
 
 def _is_folder(path: str) -> bool:
