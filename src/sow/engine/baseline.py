@@ -73,11 +73,16 @@ class Baselines:
         try:
             base = ship.isolation.integration.base
             tree = ship.isolation.integration.repository.tree_of(base)
-            done = yield from run_list(ship, checks, commit=base, tree=tree, iteration=1, name=NAME, on_base=True)
+            done = yield from run_before(ship, checks, base, tree)
         finally:
             self.running.discard(digest)
         if not done.interrupted:
             _write(ship, digest, tree, done)
+
+
+def run_before(ship: Ship, checks: Sequence[Check], commit: str, tree: str) -> Steps[ListRun]:
+    """Run a list on a commit that work begins with."""
+    return run_list(ship, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True)
 
 
 def _write(ship: Ship, digest: str, tree: str, done: ListRun) -> None:

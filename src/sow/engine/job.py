@@ -274,7 +274,8 @@ class TaskJob:
         for each in done.evidence:
             if not each["passed"]:  # before the evidence: a list that has some is not run again
                 run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
-        doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)
+        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)):
+            return Ended("stopped")
         run_acts.add_evidence(self.desk, self.project, done.evidence)
         outside_imports.note(self.ship, self.desk, self.project)
         return None
