@@ -235,6 +235,21 @@ def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
     assert harbour.run(*OFF).code == 0
 
 
+def test_ctrl_c_during_a_setup_is_no_question(harbour: Harbour) -> None:
+    """The setup of a worktree that Ctrl-C cut off runs again with the next call."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    setup(harbour, ["sh", "-c", f"test -e {go} || (touch {begun}; sleep 300)"])
+    harbour.plan("First")
+    run = harbour.start("--yes", "--review", "off")
+    wait_for(begun.exists)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 130, (out, err)
+    assert "question" not in harbour.task("010")
+    go.touch()
+    assert harbour.run("--review", "off").code == 0
+
+
 def test_copies_and_links_are_new_for_every_list(harbour: Harbour) -> None:
     """A check that edits a copied file does not reach the next list, nor the user's own file."""
     commit(harbour, _dot_gitignore=".env\nlibs\n")
