@@ -51,6 +51,12 @@ def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple
         os.close(ours)
 
 
+@pytest.fixture(autouse=True)
+def _checks_are_allowed(harbour: Harbour) -> None:
+    """Only the commands of plans are agreed to, not those of a setup."""
+    harbour.configure(checks={"allow": ["grep *", "cat *", "python tests/*"]})
+
+
 @pytest.fixture
 def project(harbour: Harbour) -> Harbour:
     """A repository that asks for npm, which here only leaves a trace; its plan checks for that trace."""
@@ -64,6 +70,39 @@ def project(harbour: Harbour) -> Harbour:
     harbour.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
     harbour.configure(checks={"allow": ["grep *", "cat *"]})  # but not the setup
     return harbour
+
+
+@pytest.fixture
+def greenfield(project: Harbour) -> Harbour:
+    """The same repository before it had a manifest: the task writes that, and its check waits for consent."""
+    for name in ("package.json", "package-lock.json"):
+        lines = (project.repo.root / name).read_text()
+        (project.folder / name).write_text(lines)
+        project.repo.git("rm", "-q", name)
+    project.repo.git("commit", "-q", "-m", "no manifest")
+    project.act("implementer", f"cp {project.folder}/package*.json .\n")
+    result = project.run("--review", "off", "--yes")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in project.task("010")["question"]["text"]
+    project.repo.ok("answer", "1", "I agree")
+    return project
+
+
+def test_a_setup_that_a_task_brings_is_asked_about(greenfield: Harbour) -> None:
+    """The next call asks about the setup of work that is not merged yet, and --yes is a consent to it."""
+    result = greenfield.run("--review", "off")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in result.err
+    assert "sow run plan.yaml --review off --yes" in result.err
+    done = greenfield.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    assert greenfield.task("010")["status"] == "completed"
+
+
+def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: Harbour) -> None:
+    """On a terminal the same question comes before the run goes on."""
+    code, shown = on_terminal(greenfield, {SETUP: "y"})
+    assert (code, shown.count(SETUP)) == (0, 1), shown
 
 
 def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:

@@ -134,3 +134,20 @@ def test_commands_need_consent(harbour: Harbour):
     assert result.code == 4
     assert "test -e part_010.txt && echo there" in result.err
     assert verify(harbour.repo, "--yes")[0] == 0
+
+
+def test_checks_of_earlier_runs_need_consent_too(harbour: Harbour):
+    """The final tree is checked with the lists of all merged tasks, so that one question covers them all."""
+    harbour.plan({"test_commands": ["test -e part_010.txt"]})
+    assert harbour.run().code == 0
+    (harbour.repo.root / "second.yaml").write_text(
+        "name: Second\ntasks: [{id: 7, name: Seven, description: Make it, test_commands: [test -e part_070.txt]}]\n"
+    )
+    result = harbour.run("--review", "off", plan="second.yaml")
+    assert result.code == 0, result
+    harbour.configure(checks={"allow": []})
+    refused = harbour.repo.sow("runs", "verify")
+    assert refused.code == 4, refused
+    assert all(f"test -e part_{each}.txt" in refused.err for each in ("010", "070"))
+    assert verify(harbour.repo, "--yes", "--task", "7")[0] == 0
+    assert verify(harbour.repo, "--yes")[0] == 0

@@ -15,6 +15,12 @@ CASES = {
     "a script of the repository": ("./run.sh", 127, "there is no program ./run.sh", ""),
     "a script below the root": ("bash -c tools/run", 127, "bash: line 1: tools/run: No such file or directory", ""),
     "a script that was not made executable": ("./run.sh", 126, "bash: ./run.sh: Permission denied", ""),
+    "a script that a shell is given": ("bash check.sh", 127, "bash: check.sh: No such file or directory", ""),
+    "the same inside a text": ("cd a && bash 'check.sh'", 127, "bash: check.sh: No such file or directory", ""),
+    "a shell that says it otherwise": ("sh check.sh", 127, "sh: 0: Can't open check.sh", ""),
+    "a program that a program is given": ("xargs jest", 127, "xargs: jest: No such file or directory", "jest"),
+    "an interpreter": ("x", 126, "bash: ./x: /opt/py: bad interpreter: No such file or directory", "/opt/py"),
+    "a file of the work": ("sh -c mine", 126, "sh: 1: mine: Permission denied", ""),
     "a failed test": ("pytest -q", 1, "sh: 1: jest: not found", ""),
     "a stopped command": ("pytest -q", None, "", ""),
 }
@@ -23,4 +29,4 @@ CASES = {
 @pytest.mark.parametrize(("command", "code", "output", "program"), CASES.values(), ids=CASES)
 def test_what_has_to_be_installed(command: str, code: int | None, output: str, program: str) -> None:
     """The missing program is named; what belongs to the work is not one."""
-    assert missing_program(command, code, output) == program
+    assert missing_program(command, code, output, lambda name: name == "mine") == program

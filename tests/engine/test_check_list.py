@@ -56,7 +56,7 @@ def made(harbour: Harbour) -> int:
 
 
 def test_a_fresh_setup_is_built_for_final_checks(begun: Harbour) -> None:
-    """With `fresh` what earlier lists did to the setup is gone; lists that want it one after the other share it."""
+    """With `fresh` what earlier lists did to the setup is gone, also if the list before it was fresh too."""
     mark = begun.repo.root / ".sow/local/worktrees/slot-1/env/mark"
     ship = ship_of(begun)
     assert [each["passed"] for each in ran(ship).evidence] == [True, False]
@@ -64,10 +64,11 @@ def test_a_fresh_setup_is_built_for_final_checks(begun: Harbour) -> None:
     assert [each["passed"] for each in ran(ship).evidence] == [True, True]
     assert made(begun) == 1
     assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
-    ran(ship, fresh=True)
     assert made(begun) == 2
+    mark.touch()
+    assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
+    assert made(begun) == 3
     ran(ship)
-    ran(ship, fresh=True)
     assert made(begun) == 3
 
 

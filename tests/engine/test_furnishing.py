@@ -82,31 +82,19 @@ def test_a_torn_copy_is_made_again(shop: Shop, where: Path) -> None:
 
 
 def test_commands_run_once(shop: Shop, where: Path) -> None:
-    """Set-up commands are run in the worktree, once for these settings, and again where they change or it was lost."""
-    calls: list[tuple[list[str], str]] = []
-
-    def run(command: list[str], folder: str) -> str:
-        calls.append((command, folder))
-        return ""
-
+    """Setup commands are to be run until they are marked as done, and again if they change or the worktree is lost."""
     settings = {"link": ["node_modules"], "setup": [["npm", "ci"], ["make", "-s"]]}
-    for _ in range(3):
-        shop.worktrees.set_up("010", settings, run)
-    assert calls == [(["npm", "ci"], str(where)), (["make", "-s"], str(where))]
-    shop.worktrees.set_up("010", {**settings, "setup": [["true"]]}, run)
-    assert calls[-1] == (["true"], str(where))
-    assert furnish(shop, **{**settings, "setup": [["true"]]}) == []
+    for _ in range(2):  # one that failed is tried again the next time
+        assert furnish(shop, **settings) == [["npm", "ci"], ["make", "-s"]]
+    shop.worktrees.furnished("010", settings)
+    assert furnish(shop, **settings) == []
+    other = {**settings, "setup": [["true"]]}
+    assert furnish(shop, **other) == [["true"]]
+    shop.worktrees.furnished("010", other)
+    assert furnish(shop, **other) == []
     os.rename(where, f"{where}-gone")
     shop.prepare()
-    assert furnish(shop, **{**settings, "setup": [["true"]]}) == [["true"]]
-
-
-def test_a_failed_command(shop: Shop, where: Path) -> None:
-    """A set-up command that fails is a problem of the environment, and is tried again the next time."""
-    with pytest.raises(EnvironmentProblem, match="npm: exit 1") as told:
-        shop.worktrees.set_up("010", {"setup": [["npm", "ci"]]}, lambda command, folder: "exit 1")
-    assert told.value.hint
-    assert furnish(shop, setup=[["npm", "ci"]]) == [["npm", "ci"]]
+    assert furnish(shop, **other) == [["true"]]
 
 
 BAD = [

@@ -107,11 +107,13 @@ def test_a_worktree_is_prepared_as_the_user_wants_it(harbour: Harbour) -> None:
 
 def test_set_up_that_fails_is_a_question(harbour: Harbour) -> None:
     """A set-up command that fails is no fault of the work: the task asks, and no turn was started."""
-    harbour.configure(worktree={"setup": [["false"]]})
+    harbour.configure(worktree={"setup": [["sh", "-c", "echo no network; exit 3"]]})
     harbour.plan("First")
     result = harbour.run()
     assert result.code == 4, result
-    assert "the set-up of the worktree failed" in harbour.task("010")["question"]["text"]
+    asked = harbour.task("010")["question"]["text"]
+    assert "the setup of the checkout failed" in asked
+    assert "(exit 3)\nno network" in asked
     assert harbour.turns("010") == 0
 
 

@@ -174,3 +174,21 @@ def test_fewer_tests_than_on_the_base_commit_are_a_concern(harbour: Harbour) -> 
     assert task["result"] == "YELLOW"
     assert task["concerns"][0]["text"] == "fewer tests ran: 3 now (1 skipped), 5 on the base commit"
     assert task["evidence"][0]["tests"] == {"ran": 3, "failed": 0, "skipped": 1, "base": 5}
+
+
+@pytest.mark.parametrize(
+    ("said", "concerns"), [("3 passed", []), ("2 passed", ["fewer tests ran: 2 now, 3 on the base commit"])]
+)
+def test_a_task_answers_for_the_tests_that_it_began_with(harbour: Harbour, said: str, concerns: list[str]) -> None:
+    """Tests that an earlier task removed are missing since then, and only those that are gone since are a concern."""
+    commit(harbour, said_txt="5 passed in 0.01s\n")
+    harbour.act("implementer-010", f"{WORK}echo '3 passed in 0.01s' > said_txt\n")
+    harbour.act("implementer-020", f"{WORK}echo '{said} in 0.01s' > said_txt\n")
+    harbour.plan({"test_commands": ["cat said_txt"]}, {"test_commands": ["cat said_txt"], "depends_on": [1]})
+    result = harbour.run("--review", "off", "--baseline", "on")
+    assert result.code == 0, result
+    first, second = harbour.task("010"), harbour.task("020")
+    assert [each["text"] for each in first["concerns"]] == ["fewer tests ran: 3 now, 5 on the base commit"]
+    assert [each["text"] for each in second.get("concerns", ())] == concerns
+    assert second["result"] == ("YELLOW" if concerns else "GREEN")
+    assert second["evidence"][0]["tests"]["base"] == 3

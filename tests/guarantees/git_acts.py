@@ -143,7 +143,9 @@ def refuse(shop: Shop) -> Any:
 
 
 def furnish(shop: Shop) -> Any:
-    shop.worktrees.set_up("010", {"link": ["node_modules"], "copy": ["conf"], "setup": [["true"]]}, lambda *_: "")
+    settings = {"link": ["node_modules"], "copy": ["conf"], "setup": [["true"]]}
+    shop.worktrees.furnish("010", settings)
+    shop.worktrees.furnished("010", settings)
     return sorted(os.listdir(Path(shop.worktrees.path("010")) / "conf"))
 
 

@@ -204,7 +204,19 @@ def test_a_setup_runs_once_for_equal_manifests(harbour: Harbour) -> None:
     assert result.code == 0, result
     keys = [harbour.task(each)["evidence"][0]["setup"] for each in ("010", "020", "030")]
     assert keys[0] == keys[1] != keys[2]
-    assert slot_runs(ledger) == 3 + 2  # one for each worktree of a worker, and one for each key in the slot
+    # One for each worktree of a worker, one for each key in the slot, and a fresh one for the final tree.
+    assert slot_runs(ledger) == 3 + 2 + 1
+
+
+def test_each_list_of_the_final_checks_has_a_fresh_setup(harbour: Harbour) -> None:
+    """A list that passes only with what an earlier list left in a setup's output fails on the final tree."""
+    setup(harbour, ["mkdir", "-p", "env"])
+    commit(harbour, _dot_gitignore="env/\n")
+    harbour.plan({"test_commands": ["touch env/marker"]}, {"depends_on": [1], "test_commands": ["test -e env/marker"]})
+    result = harbour.run(*OFF)
+    assert result.code == 4, result
+    final = {each["command"]: each["passed"] for each in harbour.runs()[-1]["final"] if "command" in each}
+    assert final == {"test -e env/marker": False}
 
 
 def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
@@ -221,6 +233,21 @@ def test_a_setup_that_fails_is_a_question(harbour: Harbour) -> None:
     harbour.configure(worktree={})
     harbour.repo.ok("answer", "010", "the network is back")
     assert harbour.run(*OFF).code == 0
+
+
+def test_ctrl_c_during_a_setup_is_no_question(harbour: Harbour) -> None:
+    """The setup of a worktree that Ctrl-C cut off runs again with the next call."""
+    begun, go = harbour.folder / "begun", harbour.folder / "go"
+    setup(harbour, ["sh", "-c", f"test -e {go} || (touch {begun}; sleep 300)"])
+    harbour.plan("First")
+    run = harbour.start("--yes", "--review", "off")
+    wait_for(begun.exists)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 130, (out, err)
+    assert "question" not in harbour.task("010")
+    go.touch()
+    assert harbour.run("--review", "off").code == 0
 
 
 def test_copies_and_links_are_new_for_every_list(harbour: Harbour) -> None:
@@ -246,7 +273,60 @@ def test_a_missing_program_is_a_question(harbour: Harbour, command: str) -> None
     assert f"`{command}` cannot run here (exit 127)" in task["question"]["text"]
     assert "install no-such-program" in task["question"]["text"]
     assert (task.get("result"), task.get("evidence", [])) == (None, [])
-    assert harbour.runs()[-1].get("baselines", []) == []
+    assert harbour.runs()[-1]["baselines"] == []  # the list runs on the base again when the program is there
+
+
+SCRIPTS = {
+    "given to a shell": ("bash check.sh", "echo true > check.sh"),
+    "on a path of the work": (
+        "sh -c 'PATH=bin:$PATH mine'",
+        "mkdir bin; printf '#!/bin/sh\\n' > bin/mine; chmod +x bin/mine",
+    ),
+    "called by a script": ("sh -c '. ./lib.sh && run_it'", "echo 'run_it() { true; }' > lib.sh"),
+}
+
+
+@pytest.mark.parametrize(("command", "script"), SCRIPTS.values(), ids=SCRIPTS)
+def test_what_the_task_makes_is_missing_on_the_base_only(harbour: Harbour, command: str, script: str) -> None:
+    """A check that exits with 127 on the base commit and passes on the work is a red baseline and no question."""
+    harbour.act("implementer", f"{script}\n")
+    harbour.plan({"test_commands": [command]})
+    result = harbour.run(*OFF)
+    assert result.code == 0, result
+    (baseline,) = harbour.runs()[-1]["baselines"]
+    assert baseline["passed"] is False
+
+
+def test_a_script_that_the_worker_forgot_is_no_question_about_the_machine(harbour: Harbour) -> None:
+    """If the work lacks the script that the check runs, the check is RED."""
+    harbour.plan({"test_commands": ["bash check.sh"]})
+    assert harbour.run(*OFF).code == 4
+    assert harbour.task("010")["result"] == "RED"
+    assert results(harbour) == [False]
+
+
+def test_a_check_that_the_work_breaks_is_no_question_about_the_machine(harbour: Harbour) -> None:
+    """A list that passed on the base commit has all its programs: exit 127 is the fault of the work then."""
+    commit(harbour, run_dot_sh="true\n")
+    harbour.act("implementer", "echo no-such-program > run.sh\n")
+    harbour.plan({"test_commands": ["sh run.sh"]})
+    assert harbour.run(*OFF).code == 4
+    assert harbour.task("010")["result"] == "RED"
+
+
+def test_a_list_runs_on_the_base_again_after_the_answer(harbour: Harbour) -> None:
+    """A program that the user installed gives the base commit its result too."""
+    tool = harbour.folder / "bin" / "new-tool"
+    tool.parent.mkdir()
+    harbour.repo.environment["PATH"] += f":{tool.parent}"
+    harbour.plan({"test_commands": ["new-tool"]})
+    assert harbour.run(*OFF).code == 4
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    harbour.repo.ok("answer", "010", "it is there now")
+    assert harbour.run(*OFF).code == 0
+    (baseline,) = harbour.runs()[-1]["baselines"]
+    assert baseline["passed"] is True
 
 
 def test_a_program_of_the_work_is_no_question(harbour: Harbour) -> None:

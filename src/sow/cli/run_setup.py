@@ -6,10 +6,12 @@ import os
 
 from sow.domain.command_line import words
 from sow.domain.intake import checks_of
+from sow.domain.task import OPEN_STATUSES
 from sow.engine import outside_imports
 from sow.engine.outside_imports import ACCEPTED, WHY
-from sow.engine.setup_plan import Setups, copy_text, reader_at
+from sow.engine.setup_plan import Setups, copy_text, reader_at, reader_of
 from sow.errors import InvalidFile, Waiting
+from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store import runs
 from sow.system.terminal import ask, confirm, err, harmless_line, is_interactive, out
@@ -41,7 +43,8 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
     read, commands = reader_at(home.root, "HEAD"), _commands(reading)
     call = Call(context, home, wish)
     _require_tools(setups, read, commands)
-    _ask_about_setup(setups, read, call)
+    for each in [read, *_reads_of_open_work(home)]:
+        _ask_about_setup(setups, each, call)
     _ask_about_copies(setups)
     found = outside_imports.find(setups, setups.of(read), commands)
     if not found:
@@ -56,8 +59,32 @@ def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[st
     if wish.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
-    setup = setups.proposed(reader_at(home.root, "HEAD"))
-    return [] if setups.is_refused(setup) else setups.missing(setup)
+    found: dict[str, None] = {}
+    for read in [reader_at(home.root, "HEAD"), *_reads_of_open_work(home)]:
+        setup = setups.proposed(read)
+        if not setups.is_refused(setup):
+            found |= dict.fromkeys(setups.missing(setup))
+    return list(found)
+
+
+def _reads_of_open_work(home: Home) -> list[Read]:
+    """Readers of the work that open tasks have: it may need another setup than HEAD does."""
+    try:
+        if not projects.exists(home):
+            return []
+        tasks = [task for _, task in desks.load_all(home, projects.load_anywhere(home))[0]]
+    except InvalidFile:  # the engine brings such state back, and asks later
+        return []
+    reads = []
+    for task in tasks:
+        if task["status"] not in OPEN_STATUSES:
+            continue
+        if "work" in task:
+            reads.append(reader_at(home.root, task["work"]["commit"]))
+        folder = f"{home.sow}/local/worktrees/{task['id']}"
+        if os.path.isdir(folder):
+            reads.append(reader_of(folder))
+    return reads
 
 
 class Call:

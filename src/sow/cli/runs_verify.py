@@ -76,9 +76,15 @@ def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
 
 
 def _agree(context: Context, ship: Ship, entries: list[Repeated], tasks: list[str], *, yes: bool) -> Agreed:
-    """Ask for consent to the commands that are repeated: they come from stored state."""
+    """Ask for consent to the commands that are repeated, and to those for the final tree: they are stored state."""
+    from sow.domain import check_list
+    from sow.engine.final_checks import merged_tasks
+
     words = ["runs", "verify", ship.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
     commands = [each.evidence["command"] for each in entries]
+    chosen = _chosen(ship, tasks)
+    merged = [each for each in merged_tasks(ship) if not chosen or each["id"] in chosen]
+    commands += [check["command"] for each in merged for check in check_list.of_task(each)]
     again = same_call(context, ship.home, words)
     return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
 

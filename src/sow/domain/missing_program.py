@@ -4,28 +4,45 @@ from __future__ import annotations
 
 from sow.domain import command_line
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 EXITS = (126, 127)  # what a shell returns for a program that it cannot start, or cannot find
-ENDINGS = (": command not found", ": not found", ": No such file or directory", ": Permission denied")
+NO_FILE = ": No such file or directory"
+ENDINGS = (": command not found", ": not found", f": bad interpreter{NO_FILE}", NO_FILE, ": Permission denied")
+SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
-def missing_program(command: str, code: int | None, output: str) -> str:
+def missing_program(command: str, code: int | None, output: str, is_work: Callable[[str], bool]) -> str:
     """The program that has to be installed before a command can run; empty if the command itself failed.
 
-    A path inside the repository is not a program of the machine: a task that forgot to write it has failed.
+    A path inside the repository, a file of the work (`is_work`), and a script that a shell is given are not programs
+    of the machine: a task that forgot to write one has failed.
     """
     if code not in EXITS:
         return ""
-    program = _named(output) or _first_word(command)
-    return "" if "/" in program and not program.startswith("/") else program
+    program = _named(command, output)
+    if program is None:
+        program = _first_word(command)
+        if program in SHELLS:  # it ran, and gave this code for what it was given
+            return ""
+    is_inside = "/" in program and not program.startswith("/")
+    return "" if is_inside or is_work(program) else program
 
 
-def _named(output: str) -> str:
-    """The program that a shell named as missing."""
+def _named(command: str, output: str) -> str | None:
+    """The program that a shell named as missing; empty if that is a script in the command's own words."""
     for line in reversed(output.splitlines()):
+        said = line.rstrip()
         for ending in ENDINGS:
-            if line.rstrip().endswith(ending):
-                return line.rstrip().removesuffix(ending).rpartition(": ")[2].strip()
-    return ""
+            if said.endswith(ending):
+                speaker, _, rest = said.removesuffix(ending).partition(": ")
+                name = rest.rpartition(": ")[2].strip()
+                is_given = name in [word.strip("'\"()") for word in command.split()[1:]]
+                is_script = ending == NO_FILE and speaker.rpartition("/")[2] in SHELLS
+                return "" if is_given and is_script else name
+    return None
 
 
 def _first_word(command: str) -> str:

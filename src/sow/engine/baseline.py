@@ -53,6 +53,14 @@ class Baselines:
         if self._is_wanted(ship, digest):
             yield from self._run(ship, checks, digest)
 
+    def forget(self, ship: Ship, checks: Sequence[Check]) -> None:
+        """Forget the result of a list that this machine cannot run: after the answer it runs on the base again."""
+        digest, run = check_list.digest(checks), ship.folder.run
+        left = [each for each in run.get("baselines", ()) if each["list"] != digest]
+        if len(left) != len(run.get("baselines", ())):
+            run["baselines"] = left
+            ship.folder.save()
+
     def _is_wanted(self, ship: Ship, digest: str) -> bool:
         if ship.isolation is None or ship.settings.get("baseline", "on") == "off":
             return False
@@ -65,11 +73,16 @@ class Baselines:
         try:
             base = ship.isolation.integration.base
             tree = ship.isolation.integration.repository.tree_of(base)
-            done = yield from run_list(ship, checks, commit=base, tree=tree, iteration=1, name=NAME)
+            done = yield from run_before(ship, checks, base, tree)
         finally:
             self.running.discard(digest)
         if not done.interrupted:
             _write(ship, digest, tree, done)
+
+
+def run_before(ship: Ship, checks: Sequence[Check], commit: str, tree: str) -> Steps[ListRun]:
+    """Run a list on a commit that work begins with."""
+    return run_list(ship, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True)
 
 
 def _write(ship: Ship, digest: str, tree: str, done: ListRun) -> None:

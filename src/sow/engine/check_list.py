@@ -12,13 +12,13 @@ from sow.domain.missing_program import missing_program
 from sow.engine import furnishing, outside_imports
 from sow.engine.checking import run_check
 from sow.engine.place import EnvironmentProblem
-from sow.engine.setup_plan import reader_at, setup_of
+from sow.engine.setup_plan import reader_at
 from sow.errors import Interrupted
 from sow.system import linked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sow.domain.shapes import Check, Evidence
     from sow.engine.checking import Ran
@@ -56,12 +56,14 @@ def run_list(
     name: str,
     kind: str = "",
     fresh: bool = False,
+    on_base: bool = False,
 ) -> Steps[ListRun]:
     """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
     Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
     each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
-    A command or a setup that this machine cannot run raises EnvironmentProblem.
+    A command or a setup that this machine cannot run raises EnvironmentProblem. With `on_base` a command does not: on
+    the base commit it may call what the work is to make.
     """
     done = ListRun()
     if not checks:
@@ -70,27 +72,26 @@ def run_list(
     if ship.slots is None:
         environment = ship.check_environment(ship.home.root)
         facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
-        yield from _run_all(ship, done, wanted, facts, _Room(ship, ship.home.root, environment, name, iteration, ""))
+        yield from _run_all(ship, done, wanted, facts, Room(ship, ship.home.root, environment, name, iteration, ""))
         return done
     slot = None if ship.stopping else (yield from ship.slots.take())
     if slot is None:
         done.interrupted = True
         return done
     try:
-        setup = setup_of(ship, reader_at(ship.home.root, tree))
+        setup = ship.setups.of(reader_at(ship.home.root, tree))
         environment = setup.environment(slot.path, setting_up=True)
-        room = _Room(ship, slot.path, environment, name, iteration, tree, slot)
+        room = Room(ship, slot.path, environment, name, iteration, tree, slot)
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
         outside_imports.require_none(ship, setup, (check["command"] for check in checks), slot.path)
         environment = room.environment = setup.environment(slot.path)
-        slot.is_fresh = slot.is_fresh and fresh
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
             "scope": COMMIT,
             "setup": setup.key,
             "environment": environment_digest(environment, slot.path),
         }
-        yield from _run_all(ship, done, wanted, facts, room)
+        yield from _run_all(ship, done, wanted, facts, room, on_base=on_base)
     except Interrupted:
         done.interrupted = True
     finally:
@@ -102,7 +103,7 @@ def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tre
     """The evidence of a whole list that passed on an equal tree with an equal setup and environment; else nothing."""
     if ship.slots is None or not checks:
         return []
-    setup = setup_of(ship, reader_at(ship.home.root, tree))
+    setup = ship.setups.of(reader_at(ship.home.root, tree))
     slot = f"{ship.home.sow}/local/worktrees/slot-1"
     facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
     alike = [each for each in known if facts.items() <= each.items()]
@@ -112,7 +113,7 @@ def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tre
 
 def is_set_up(ship: Ship, tree: str) -> bool:
     """Whether commands set up the checkouts of a tree, so that an earlier list can have changed what they made."""
-    return bool(setup_of(ship, reader_at(ship.home.root, tree)).commands)
+    return bool(ship.setups.of(reader_at(ship.home.root, tree)).commands)
 
 
 def environment_digest(environment: Mapping[str, str], folder: str) -> str:
@@ -121,7 +122,7 @@ def environment_digest(environment: Mapping[str, str], folder: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class _Room:
+class Room:
     """Where commands run, with what environment, and where their output goes."""
 
     __slots__ = ("cwd", "environment", "iteration", "name", "ship", "slot", "tree")
@@ -143,6 +144,10 @@ class _Room:
         self.iteration = iteration
         self.tree = tree
         self.slot = slot
+
+    def has_file(self, name: str) -> bool:
+        """Whether the work has a file of this name."""
+        return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
 
     def run(self, check: Check) -> Steps[Ran]:
         """Run one command; one that a person stopped has no result."""
@@ -167,23 +172,30 @@ class _Room:
         return ran
 
 
-def _run_all(ship: Ship, done: ListRun, checks: Sequence[Check], facts: Evidence, room: _Room) -> Steps[None]:
+def _run_all(
+    ship: Ship, done: ListRun, checks: Sequence[Check], facts: Evidence, room: Room, *, on_base: bool = False
+) -> Steps[None]:
     """Run every command, with the tracked files restored before each."""
+    known = ship.folder.run.get("baselines", ())
+    # If the list passed on the base commit, this machine has what it needs: then the work broke it.
+    never_asks = on_base or any(each["passed"] for each in known if each["list"] == facts["list"])
     try:
         for number, check in enumerate(checks):
             if number and room.slot is not None:
                 room.slot.restore()
             ran = yield from room.run(check)
-            refuse_missing_program(check["command"], ran)
+            if not never_asks:
+                _refuse_missing_program(check["command"], ran, room)
             done.evidence.append({**ran.evidence, **facts})
             done.tails[check["command"]] = ran.tail
     except Interrupted:
         done.interrupted = True
 
 
-def refuse_missing_program(command: str, ran: Ran) -> None:
+def _refuse_missing_program(command: str, ran: Ran, room: Room) -> None:
     """Raise a question about a command that cannot run on this machine: no worker can change that."""
-    program = "" if ran.evidence["passed"] else missing_program(command, ran.evidence["exit"], ran.tail)
+    code = None if ran.evidence["passed"] else ran.evidence["exit"]
+    program = missing_program(command, code, ran.tail, room.has_file)
     if program:
         raise EnvironmentProblem(
             f"`{command}` cannot run here (exit {ran.evidence['exit']}): {program} is not there, or cannot be started",
@@ -191,10 +203,10 @@ def refuse_missing_program(command: str, ran: Ran) -> None:
         )
 
 
-def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) -> Steps[None]:
+def _set_up(slot: Slot, setup: Setup, room: Room, commit: str, *, fresh: bool) -> Steps[None]:
     """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
     outputs = _outputs(slot, setup)
-    if outputs is None or (fresh and not slot.is_fresh):
+    if outputs is None or fresh:
         linked.remove(f"{slot.files}.setup")
         outputs = None
     copies = [os.path.normpath(path) for path in setup.copies]
@@ -210,7 +222,17 @@ def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) 
     if outputs is not None:
         return
     before = set(slot.untracked())
-    for command in setup.commands:
+    yield from run_setup(room, setup.commands)
+    if setup.commands:
+        slot.restore()
+    made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
+    made += [path for path in slot.untracked() if path not in before]
+    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
+
+
+def run_setup(room: Room, commands: Iterable[Sequence[str]]) -> Steps[None]:
+    """Run the setup commands of a checkout; one that fails is a question, because no worker can change that."""
+    for command in commands:
         shown = shlex.join(command)
         ran = yield from room.run({"kind": "dependency", "command": shown})
         if not ran.evidence["passed"]:
@@ -218,12 +240,6 @@ def _set_up(slot: Slot, setup: Setup, room: _Room, commit: str, *, fresh: bool) 
                 f"the setup of the checkout failed: {shown} (exit {ran.evidence['exit']})\n{ran.tail}".strip(),
                 "repair it, or see worktree.setup: sow config edit",
             )
-    if setup.commands:
-        slot.restore()
-    made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
-    made += [path for path in slot.untracked() if path not in before]
-    linked.write(f"{slot.files}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
-    slot.is_fresh = True
 
 
 def _is_folder(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.domain import check_list, protected, test_counts
 from sow.domain.protected import Change
 from sow.domain.stage import PROTECTED
+from sow.engine.baseline import run_before
 from sow.store import run_acts
 from sow.system import clock, git
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sow.engine.collecting import Collected
     from sow.engine.job import TaskJob
     from sow.engine.repository import Repository
+    from sow.engine.steps import Steps
 
 STATUSES = {"A": "added", "D": "deleted"}
 NO_BLOB = ("120000", "160000")  # modes of links and submodules, which have no text to compare
@@ -49,8 +51,11 @@ def without_worktrees(job: TaskJob, task: Task) -> None:
         job.concern("protected", UNCHECKED + ", ".join(task["protected"]))
 
 
-def about_tests(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> None:
-    """Record that too few tests ran in a list that passed; call it before its last evidence is recorded."""
+def about_tests(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> Steps[bool]:
+    """Record that too few tests ran in a list that passed; call it before its last evidence is recorded.
+
+    Returns False if a person stopped it.
+    """
     checks = {each["command"] for each in check_list.of_task(task)}
     latest = {
         each["command"]: each
@@ -58,21 +63,42 @@ def about_tests(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> None:
         if each["iteration"] == task["iteration"] and each["kind"] not in AFTER and each["command"] in checks
     }
     if not all(each["passed"] for each in latest.values()):
-        return
-    base = _baseline(job, task)
+        return True
+    base = _known_counts(job, task)
+    if base is not None and test_counts.shortfall(list(latest.values()), base):
+        # Tasks that were merged earlier may have removed tests: this one answers for what it began with.
+        own = _own_base(job, task)
+        if own is not None:
+            done = yield from run_before(job.ship, check_list.of_task(task), *own)
+            if done.interrupted:
+                return False
+            base = test_counts.total(each.get("tests") for each in done.evidence)
     text = test_counts.shortfall(list(latest.values()), base)
     if text:
         job.concern("tests", text)
     counted = [each["tests"] for each in latest.values() if "tests" in each]
     if base is not None and len(counted) == 1:  # the baseline has one count for the whole list
         counted[0]["base"] = base["ran"]
+    return True
 
 
-def _baseline(job: TaskJob, task: Task) -> TestCounts | None:
+def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
     """The counts of the task's list on the base commit of the run."""
     wanted = check_list.digest(check_list.of_task(task))
     known = job.ship.folder.run.get("baselines", ())
     return next((each["tests"] for each in known if each["list"] == wanted and "tests" in each), None)
+
+
+def _own_base(job: TaskJob, task: Task) -> tuple[str, str] | None:
+    """The commit that the task began with before any merge of its own, and its tree; None if the run began with it."""
+    isolation = job.ship.isolation
+    if isolation is None:
+        return None
+    integration = isolation.integration
+    merged = [each["parent"] for each in integration.merges if each["task"] == task["id"]]
+    own = merged[0] if merged else task["work"]["base"]
+    tree = integration.repository.tree_of(own)
+    return None if tree == integration.repository.tree_of(integration.base) else (own, tree)
 
 
 def _fail(job: TaskJob, task: Task, found: Collected, broken: Sequence[Change]) -> None:

@@ -17,10 +17,8 @@ from sow.system import boundary, linked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
-
-    Run = Callable[[list[str], str], str]
 
 LIST = "sow-furniture"
 OURS = (".git", ".sow", "orchestration")
@@ -56,14 +54,6 @@ def furnish(place: Place, settings: Mapping[str, Any]) -> list[list[str]]:
 def furnished(place: Place, settings: Mapping[str, Any]) -> None:
     """Remember that the commands of these settings were run here."""
     linked.write(f"{place.record}/{SET_UP}", _digest(settings))
-
-
-def run_all(commands: Sequence[list[str]], folder: str, run: Run) -> None:
-    """Run set-up commands in a worktree; `run` takes a command and a folder, and returns why it failed, or ''."""
-    for command in commands:
-        if why := run(command, folder):
-            name = os.path.basename(folder)
-            raise EnvironmentProblem(f"setting up the worktree {name} failed: {command[0]}: {why}", MEND)
 
 
 def clear(place: Place) -> None:

@@ -5,20 +5,20 @@ A job is a generator that never ends in the middle of a write: killed anywhere, 
 
 from __future__ import annotations
 
-import shlex
 import time
 
 from sow.domain import check_list
 from sow.domain import stage as stages
 from sow.domain import task as rules
 from sow.engine import asked, doubts, final_checks, outside_imports, standing_answer, work_turn
-from sow.engine.check_list import run_list
+from sow.engine.check_list import Room, run_list, run_setup
 from sow.engine.checking import run_check as run_command
 from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
+from sow.engine.place import EnvironmentProblem
 from sow.engine.review_turn import review
-from sow.engine.setup_plan import reader_of, setup_of
-from sow.errors import SowError
+from sow.engine.setup_plan import reader_of
+from sow.errors import Interrupted
 from sow.executors.story import MOST_REFUSALS
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -26,11 +26,8 @@ from sow.store import run_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from sow.domain.shapes import Check, Task
     from sow.engine.checking import Ran
-    from sow.engine.setup_plan import Setup
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
     from sow.executors.story import Event
@@ -164,12 +161,14 @@ class TaskJob:
 
     def _start(self, task: Task) -> Steps[Ended | None]:
         """A new session in a worktree that is ready for it, if what the work builds on is there."""
-        yield from self._make_ready(fresh=True)
+        if not (yield from self._make_ready(fresh=True)):
+            return Ended("stopped")
         ended = yield from self._dependency_checks(task)
         return (yield from work_turn.begin(self, task)) if ended is None else ended
 
     def _resume(self, task: Task) -> Steps[Ended | None]:
-        yield from self._make_ready()
+        if not (yield from self._make_ready()):
+            return Ended("stopped")
         return (yield from work_turn.go_on(self, task))
 
     def hear(self, event: Event) -> None:
@@ -195,29 +194,28 @@ class TaskJob:
         if after.get("concerns") != before.get("concerns"):
             self.ship.tell("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
 
-    def _make_ready(self, *, fresh: bool = False) -> Steps[None]:
-        """The worktree of the task, with what the user wants in every one; nothing of an earlier try for a new one."""
-        isolation = self.ship.isolation
-        if isolation is None:
-            doubts.without_worktrees(self, run_acts.look(self.desk, self.project))
-            return
-        folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
-        setup = setup_of(self.ship, reader_of(folder))
-        wanted = setup.furniture()
-        yield from self.set_up(setup, isolation.worktrees.furnish(self.id, wanted), folder)
-        isolation.worktrees.furnished(self.id, wanted)
-        checks = run_acts.look(self.desk, self.project).get("checks", ())
-        outside_imports.require_none(self.ship, setup, (each["command"] for each in checks), folder)
+    def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
+        """Prepare the worktree of the task and set it up; with `fresh` nothing of an earlier try stays.
 
-    def set_up(self, setup: Setup, commands: Iterable[list[str]], folder: str) -> Steps[None]:
-        """Run setup commands in a worktree; one that fails is no fault of the work."""
+        Returns False if a person stopped it.
+        """
+        isolation = self.ship.isolation
+        task = run_acts.look(self.desk, self.project)
+        if isolation is None:
+            doubts.without_worktrees(self, task)
+            return True
+        folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
+        setup = self.ship.setups.of(reader_of(folder))
+        wanted = setup.furniture()
         environment = setup.environment(folder, setting_up=True)
-        for command in commands:
-            shown = shlex.join(command)
-            check: Check = {"kind": "dependency", "command": shown}
-            ran = yield from self.run_check(check, folder, "", environment=environment)
-            if not ran.evidence["passed"]:
-                raise SowError(f"the set-up of the worktree failed: {shown}", "see worktree.setup: sow config edit")
+        room = Room(self.ship, folder, environment, self.id, task["iteration"], "")
+        try:
+            yield from run_setup(room, isolation.worktrees.furnish(self.id, wanted))
+        except Interrupted:
+            return False
+        isolation.worktrees.furnished(self.id, wanted)
+        outside_imports.require_none(self.ship, setup, (each["command"] for each in task.get("checks", ())), folder)
+        return True
 
     def _dependency_checks(self, task: Task) -> Steps[Ended | None]:
         """What the plan wants to hold before the work begins, looked at where the work will be done."""
@@ -256,27 +254,30 @@ class TaskJob:
         if self.ship.stopping:
             return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
-        done = yield from run_list(
-            self.ship,
-            checks,
-            commit=work["commit"] if work else "",
-            tree=work["tree"] if work else "",
-            iteration=task["iteration"],
-            name=self.id,
-        )
+        try:
+            done = yield from run_list(
+                self.ship,
+                checks,
+                commit=work["commit"] if work else "",
+                tree=work["tree"] if work else "",
+                iteration=task["iteration"],
+                name=self.id,
+            )
+        except EnvironmentProblem:
+            self.ship.baselines.forget(self.ship, checks)
+            raise
         if done.interrupted:
             return Ended("stopped")
         for each in done.evidence:
             if not each["passed"]:  # before the evidence: a list that has some is not run again
                 run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
-        doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)
+        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)):
+            return Ended("stopped")
         run_acts.add_evidence(self.desk, self.project, done.evidence)
         outside_imports.note(self.ship, self.desk, self.project)
         return None
 
-    def run_check(
-        self, check: Check, cwd: str, tree: str, *, environment: Mapping[str, str] | None = None
-    ) -> Steps[Ran]:
+    def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
         """Run one command of the plan, and tell how it went."""
         ship = self.ship
         ship.step(self.id, f"running {check['command']}"[:120])
@@ -287,7 +288,7 @@ class TaskJob:
             tree=tree,
             cwd=cwd,
             folder=ship.checks_folder(self.id),
-            environment=ship.check_environment(cwd) if environment is None else environment,
+            environment=ship.check_environment(cwd),
             limits=ship.check_limits(),
         )
         facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from sow.config import Config
     from sow.engine.setup_detection import Around, Proposal, Read
-    from sow.engine.ship import Ship
     from sow.store.home import Home
 
 SETTINGS = ("link", "copy", "setup")
@@ -227,11 +226,6 @@ class Setups:
             content=setup_detection.manifests(read),
             **self._common(read),
         )
-
-
-def setup_of(ship: Ship, read: Read) -> Setup:
-    """The setup of a tree in a run; `read` returns the content of a file of that tree, or None."""
-    return ship.setups.of(read)
 
 
 def reader_of(folder: str) -> Read:

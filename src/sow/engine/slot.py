@@ -55,7 +55,6 @@ class Slot:
         "_wanted",
         "descriptor",
         "files",
-        "is_fresh",
         "name",
         "path",
         "repository",
@@ -67,7 +66,6 @@ class Slot:
         self.path = f"{repository.home.folder('local', 'worktrees')}/{self.name}"
         self.files = f"{repository.home.slots()}/{self.name}"  # our own files about it begin with this path
         self.descriptor = -1  # of its lock, while we hold it
-        self.is_fresh = False  # its setup was built by us, and no other list has run in it since
         self._commit = ""
         self._tree = ""
         self._wanted: dict[str, dict[str, str]] = {"": {}}  # folder: name: mode and object
@@ -127,6 +125,10 @@ class Slot:
         """Whether the commit has a file at a path, or files below it."""
         folder, name = os.path.split(path)
         return path in self._folders or name in self._wanted.get(folder, ())
+
+    def has_named(self, name: str) -> bool:
+        """Whether the commit has a file of this name in any folder."""
+        return any(name in names for names in self._wanted.values())
 
     def remove(self) -> None:
         """Remove the checkout and what we know about it."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from sow.engine.furnishing import Run
     from sow.store.home import Home
 
 AGAIN = "sow-again"  # while a worktree is made anew
@@ -156,11 +155,6 @@ class Worktrees:
         """Remember that the set-up commands were run."""
         with self.repository.held():
             furnishing.furnished(Place(self.repository, _name(task)), settings)
-
-    def set_up(self, task: str, settings: Mapping[str, Any], run: Run) -> None:
-        """Furnish a worktree and run its set-up commands; `run(command, folder)` returns why one failed, or ''."""
-        furnishing.run_all(self.furnish(task, settings), self.path(task), run)
-        self.furnished(task, settings)
 
     def collect(self, task: str, iteration: int, message: str, base: str) -> Collected:
         """What a worker left becomes one commit on the task's branch, and all that it made is pinned."""
