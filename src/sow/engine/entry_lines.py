@@ -207,7 +207,9 @@ def _set_aside(entry: Entry, scene: Scene) -> str:
 def _git_changed(entry: Entry, scene: Scene) -> str:
     changes = entry.texts("changes")
     more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
-    return f"changed in the git folder, and not used by sow: {'; '.join(changes[:MOST_CHANGES])}{more}"
+    if len(changes) == 1:
+        return f"{changes[0]} during the run; sow ignores it"
+    return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
 
 
 def _notify_failed(entry: Entry, scene: Scene) -> str:

@@ -161,8 +161,7 @@ class History:
             self._waits = ("people" if entry.number("until") is None else "limits", self.now)
 
     def _git_changed(self, entry: Entry) -> None:
-        about = f"task {entry.task}: " if _is_worker(entry.task) else ""
-        self.git_changes += [f"{about}{each}" for each in entry.texts("changes")]
+        self.git_changes += entry.texts("changes")
 
     def _run_started(self, entry: Entry) -> None:
         self.spent = ""
