@@ -185,8 +185,10 @@ def refuse_missing_program(command: str, ran: Ran) -> None:
     """Raise a question about a command that cannot run on this machine: no worker can change that."""
     program = "" if ran.evidence["passed"] else missing_program(command, ran.evidence["exit"], ran.tail)
     if program:
+        code = ran.evidence["exit"]
+        why = "command not found" if code == 127 else "cannot be executed"
         raise EnvironmentProblem(
-            f"`{command}` cannot run here (exit {ran.evidence['exit']}): {program} is not there, or cannot be started",
+            f"`{command}` cannot run here (exit {code}): {program}: {why}",
             f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
         )
 

@@ -35,6 +35,7 @@ CHOICES = (
     'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
     '"waive" to do without this check from now on, or "stop" to leave it: then nothing is delivered.'
 )
+FOR_THE_WORKER = "Your worktree has everything merged so far. Fix this check without breaking the other tasks."
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
 
 
@@ -80,7 +81,7 @@ class Broken:
     def reason(self) -> str:
         owner = f"`{self.command}` of task {self.owners[0]}"
         if self.flaky:
-            return f"{owner} passed and failed on the same tree"
+            return f"{owner} is flaky"
         if self.task:
             return f"{owner} fails on the final tree since task {self.task} was merged"
         return f"{owner} fails on the final tree"
@@ -358,13 +359,12 @@ def _act(ship: Ship, broken: Broken) -> str:
 def _why_ask(ship: Ship, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
     """Why a person decides and not the run; '' is that the task can be sent back."""
     if broken.flaky:
-        return ", so the check is not reliable"
+        return ": it failed, then passed on the same commit"
     needed = _needs(task["id"], known) & set(broken.owners)
     if needed:
-        return f", which builds on task {min(needed)}"
-    used = task.get("retry_count", 0)
-    if used >= ship.settings["retries"]:
-        return f", after {used} {'retry' if used == 1 else 'retries'}"
+        return f" ({task['id']} depends on {min(needed)})"
+    if task.get("retry_count", 0) >= ship.settings["retries"]:
+        return "; no retries left"
     return ""
 
 
@@ -388,9 +388,8 @@ def _mark(ship: Ship, broken: Broken) -> None:
 
 
 def _feedback(broken: Broken) -> str:
-    lines = [f"{FINAL}{broken.reason}.", ""]
-    lines += ["Everything that is merged so far is in your worktree, your earlier work included."]
-    lines += ["Make this check pass again, and keep what all tasks are for."]
+    # A question shows a person all lines but the first, so the words for the worker are there.
+    lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
     for each in broken.done.evidence:
         if not each["passed"]:
             said = broken.done.tails.get(each["command"], "").splitlines()
