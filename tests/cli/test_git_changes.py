@@ -18,10 +18,21 @@ def test_the_end_of_a_run_asks(harbour: Harbour, on_terminal: Callable[..., Any]
     harbour.plan("First")
     code, shown = on_terminal(harbour.repo, "run", "plan.yaml").until("Undo these changes? [y/N]").type(typed).end()
     assert code == 0, shown
-    assert "the git setting alias.st appeared: 'status --short' in .git/config" in shown
+    assert ".git/config: alias.st was set to 'status --short'" in shown
     assert ("alias.st" in harbour.repo.git("config", "--list")) == stays
     assert ("sow doctor --undo-git-changes" in shown) == stays
     assert ("undid 1 change;" in shown) != stays
+
+
+def test_a_change_is_shown_once_while_the_run_goes_on(harbour: Harbour) -> None:
+    """The live line and the report name the change, each once and without a task: the user may have made it."""
+    harbour.act("implementer", PLANT)
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    told = [line for line in result.out.splitlines() if "alias.st" in line]
+    change = ".git/config: alias.st was set to 'status --short' during the run; sow ignores it"
+    assert [line.split("  ", 1)[1] for line in told] == [change, change]
 
 
 def test_a_no_to_doctor_changes_nothing(harbour: Harbour, on_terminal: Callable[..., Any]) -> None:
@@ -56,5 +67,5 @@ def test_the_change_of_a_single_turn(harbour: Harbour) -> None:
     harbour.repo.ok("init", "--project", "Harbour")
     harbour.repo.ok("task", "create", "--name", "First")
     result = harbour.repo.sow("agent", "spawn", "implementer", "010")
-    assert "meanwhile the git setting alias.st appeared" in result.err + result.out, result
+    assert "meanwhile .git/config: alias.st was set to" in result.err + result.out, result
     assert "sow doctor --undo-git-changes" in result.err + result.out

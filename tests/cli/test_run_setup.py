@@ -14,7 +14,7 @@ from ecosystems import Library, commit
 from harbour import Harbour
 
 COPY = "Copy them into each checkout"
-SETUP = "Set up each checkout so?"
+SETUP = "Run this setup in each checkout?"
 CHECK = "python tests/check.py"
 
 
@@ -143,7 +143,7 @@ def test_local_files_are_asked_about(project: Harbour) -> None:
     project.plan({"test_commands": ["cat .env"]})
     result = project.run("--review", "off", "--retries", "0", "--yes")
     assert result.code == 4, result
-    assert "not copied into checkouts, because nobody can be asked here: .env" in result.err
+    assert "not copied (no interactive terminal): .env" in result.err
     project.repo.ok("answer", "1", "Try again")
     code, shown = on_terminal(project, {COPY: "y"})
     assert code == 0, shown

@@ -52,7 +52,7 @@ def test_the_commands_do_run_again(harbour: Harbour, tmp_path: Path):
     flag.touch()
     lines = harbour.repo.ok("runs", "verify", "last").out.splitlines()
     assert lines[-2].endswith(": holds: 1")
-    assert lines[-1] == "final tree: the check lists of 1 tasks pass"
+    assert lines[-1] == "final tree: the check list of 1 task passes"
 
 
 def test_it_is_the_tree_of_that_time(ran: Harbour):

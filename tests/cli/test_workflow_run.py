@@ -60,7 +60,7 @@ def test_a_planted_hook_is_told(flow: Flow) -> None:
     flow.scripted({**turns, "first_verifier": PASS, "second_verifier": PASS})
     result = run(flow)
     assert result.code == 0, result
-    told = "agent first: changed in the git folder, and not used by sow: .git/hooks/post-commit appeared"
+    told = "  .git/hooks/post-commit was added during the run; sow ignores it"
     assert told in result.out
     assert "sow doctor --undo-git-changes" in result.err
     flow.repo.ok("doctor", "--undo-git-changes", "--yes")

@@ -136,6 +136,7 @@ def test_the_facts_of_a_task(crew):
         "outcome": "completed",
         "result": "GREEN",
         "iterations": 2,
+        "tries": 2,
         "retries": 1,
         "checks": {"passed": 1, "failed": 1},
         "started_at": stamp(1),

@@ -255,7 +255,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
     """No text in any field of the document becomes a tag, an attribute or a control byte."""
     one, two, three, four, five, six, seven, eight = texts
     row: dict[str, Any] = {
-        "id": one, "plan_id": two, "name": three, "agent": four, "executor": five, "outcome": six, "iterations": 1,
+        "id": one, "plan_id": two, "name": three, "agent": four, "executor": five, "outcome": six, "tries": 1,
         "reviews": [{"verdict": seven, "by": eight, "iteration": 1, "findings": 0}],
         "checks": {"passed": 1, "failed": 0}, "waits_for": [{"id": one, "plan_id": None, "outcome": two}],
         "question": {"number": 1, "text": three},

@@ -65,7 +65,9 @@ def test_the_second_breaks_the_first(harbour: Harbour, name: str) -> None:
     assert result.code == 0, result
     assert harbour.statuses() == {"010": "completed", "020": "completed"}
     assert (harbour.task("010")["iteration"], harbour.task("020")["iteration"]) == (1, 2)
-    assert f"`{check}` of task 010 fails on the final tree since task 020 was merged" in harbour.prompt("020", 2)
+    prompt = harbour.prompt("020", 2)
+    assert f"`{check}` of task 010 fails on the final tree since task 020 was merged" in prompt
+    assert "Your worktree has everything merged so far. Fix this check without breaking the other tasks." in prompt
     delivered(harbour, check)
     run = harbour.runs()[-1]
     assert [each["passed"] for each in run["final"]] == [False, True]
@@ -99,7 +101,11 @@ def test_retries_that_are_spent_are_a_question(harbour: Harbour) -> None:
     task = harbour.task("020")
     asked = task["question"]["text"]
     assert asked.startswith("final checks: `test -e wanted.txt` of task 010 fails on the final tree since task 020")
-    assert "after 1 retry" in asked
+    assert asked.partition("\n")[0].endswith("was merged; no retries left")
+    assert "Your worktree" not in asked
+    next_steps = harbour.repo.ok("runs", "show", "--json").json["next"]
+    assert next_steps[0]["command"] == 'sow answer 1 "send back"'
+    assert next_steps[0]["text"].endswith('(or answer "waive" or "stop")')
     assert all(f'"{word}"' in asked for word in ("send back", "waive", "stop"))
     assert (task["status"], task["retry_count"], harbour.turns("020")) == ("paused", 1, 2)
     assert harbour.task("010")["status"] == "completed"
@@ -186,7 +192,7 @@ def test_a_task_that_builds_on_the_other_is_a_question(harbour: Harbour) -> None
     """A task that depends on the one whose check it breaks may be right: a person decides, with retries left."""
     breaking(harbour, "Second < 1")
     asked = harbour.task("020")["question"]["text"]
-    assert "which builds on task 010" in asked
+    assert "since task 020 was merged (020 depends on 010)" in asked
     assert harbour.turns("020") == 1
 
 
@@ -216,7 +222,7 @@ def test_a_check_that_cannot_be_relied_on_is_a_question(harbour: Harbour) -> Non
     harbour.plan({"test_commands": [str(script)]}, "Second")
     result = harbour.run("--yes")
     assert result.code == 4, result
-    assert "passed and failed on the same tree" in harbour.task("010")["question"]["text"]
+    assert "is flaky: it failed, then passed on the same commit" in harbour.task("010")["question"]["text"]
     assert harbour.task("020")["status"] == "completed"
 
 

@@ -115,7 +115,8 @@ def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tm
     if name in SILENT:
         assert told == []
         return
-    assert [each["task"] for each in told] == ["010"]
+    assert len(told) == 1
+    assert "task" not in told[0]  # nobody knows who did it
     assert "These changes appeared in the git folder while workers ran:" in result.err
     for change in told[0]["changes"]:
         assert change in result.err
@@ -165,7 +166,7 @@ def test_a_planted_key_is_named_until_it_is_undone(harbour: Harbour, evil: Path,
     assert not evil.exists(), evil.read_text()
     named = [each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"]]
     assert any("filter.evil.clean" in each for each in named)
-    assert any(".git/hooks/post-commit appeared" in each for each in named)
+    assert any(".git/hooks/post-commit was added" in each for each in named)
     refused = harbour.repo.sow("doctor", "--undo-git-changes")
     assert refused.code == 4, refused
     harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
@@ -223,7 +224,7 @@ def test_a_filter_that_changes_is_used_as_it_was(harbour: Harbour, evil: Path, t
     assert result.code == 0, result
     assert not evil.exists()
     assert repo.git("show", "HEAD:b.up") == "WORLD\n"
-    assert "filter.upper.clean changed to" in result.err
+    assert "filter.upper.clean was changed to" in result.err
 
 
 def test_replaced_objects_are_not_believed(harbour: Harbour) -> None:
@@ -248,8 +249,8 @@ def test_a_graft_and_a_shallow_list_are_not_believed(harbour: Harbour) -> None:
     harbour.plan("First")
     result = harbour.run()
     assert result.code == 0, result
-    assert ".git/shallow appeared" in result.err
-    assert ".git/info/grafts appeared" in result.err
+    assert ".git/shallow was added" in result.err
+    assert ".git/info/grafts was added" in result.err
     harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
     assert harbour.repo.git("log", "--format=%s").splitlines()[-1] == "first"
 

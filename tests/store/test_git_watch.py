@@ -64,7 +64,10 @@ def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Hom
         (user / "attributes").write_text("* -diff\n")
         assert git.run(["ls-files", "--others", "--exclude-standard"], cwd=home.root) == "x.txt\n"
         assert "diff: unspecified" in git.run(["check-attr", "diff", "x.txt"], cwd=home.root)
-        assert [line.rpartition("/")[2] for line in git_watch.news(home)] == ["attributes appeared", "ignore changed"]
+        assert [line.rpartition("/")[2] for line in git_watch.news(home)] == [
+            "attributes was added",
+            "ignore was changed",
+        ]
         (user.parent.parent / "later").write_text("[odd]\n\tvalue = 1\n")
         (line,) = git_watch.news(home)
         assert "odd.value" in line

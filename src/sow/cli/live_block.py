@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.duration import duration, stopwatch
-from sow.engine.entry_lines import how_to_answer
+from sow.domain.wording import answer_command
 from sow.system import width
 from sow.system.terminal import COLOURS, harmless_line
 
@@ -67,7 +67,7 @@ class Picture:
         asked = list(scene.questions.items())
         lines = []
         for ident, (number, text) in asked[:MOST_QUESTIONS]:
-            answer = f" {self.signs['next']} {how_to_answer(ident, number)}"
+            answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
             room = max(columns - width.columns(answer) - 5, 0)
             said = width.cut(harmless_line(f"{scene.called(ident)} asks: {text}"), room)
             plain = f" {self.signs['asks']} {said}{answer}"

@@ -375,7 +375,7 @@ COMMANDS = (
             Option(
                 "--accept",
                 "WHAT",
-                "Go on although checks would import your checkout's code; results are YELLOW at best",
+                "Accept checks that import your checkout's code (results are YELLOW at best)",
                 choices=("outside-imports",),
             ),
             Option(

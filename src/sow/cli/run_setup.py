@@ -185,7 +185,7 @@ def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
     _show_setup(setup)
     if not is_interactive():
         raise Waiting(f"the setup of checkouts needs your consent; {STOPPED}", f"{call.again(yes='')}\nor {OWN}")
-    if confirm("Set up each checkout so?", default=True):
+    if confirm("Run this setup in each checkout?", default=True):
         setups.agree(setup.texts)
     else:
         setups.refuse(setup.texts)
@@ -205,7 +205,7 @@ def _ask_about_copies(setups: Setups) -> None:
         return
     shown = harmless_line(", ".join(files))
     if not is_interactive():
-        err(f"note: not copied into checkouts, because nobody can be asked here: {shown}")
+        err(f"note: not copied (no interactive terminal): {shown}")
         return
     err(f"Your checkout has local files that git ignores: {shown}")
     texts = [copy_text(each) for each in files]

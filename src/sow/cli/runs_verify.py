@@ -56,7 +56,12 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']})"
             out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(said)}")
         if final and not failed:
-            out(f"final tree: the check lists of {sum(len(owners) for owners, _ in final)} tasks pass")
+            count = sum(len(owners) for owners, _ in final)
+            out(
+                f"final tree: the check lists of {count} tasks pass"
+                if count > 1
+                else "final tree: the check list of 1 task passes"
+            )
     return 0 if holds else 1
 
 

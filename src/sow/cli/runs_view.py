@@ -72,7 +72,7 @@ def _row(row: Facts) -> tuple[str, ...]:
         short(row["name"], LONGEST),
         row["outcome"],
         row["result"] or "-",
-        str(row["iterations"]),
+        str(row["tries"]),
         row["agent"] or "-",
         row["executor"] or "-",
         words.time_of(row),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain import phase as phases
 from sow.domain.task import ENDED_STATUSES, waits_for
-from sow.domain.wording import gist
+from sow.domain.wording import answer_command, gist
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def door(task: Task, *, resumes: bool) -> str:
         words = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Go on")
         return f'sow agent resume {ident} "{words}"'
     if "question" in task:
-        return f'sow answer {task["question"]["number"]} "…"'
+        return answer_command(str(task["question"]["number"]), task["question"]["text"])
     return f"{spawn} --fresh" if "session_id" in task else spawn
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sow.domain import refusals
 from sow.domain.task import is_approved
+from sow.domain.wording import answer_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _of_task(task: Task, blocks: int) -> Item:
     ident, name, since = task["id"], task["name"], task["updated_at"]
     if "question" in task:
         question = task["question"]
-        do = f'sow answer {question["number"]} "…"'
+        do = answer_command(str(question["number"]), question["text"])
         return item(
             "question",
             task=ident,

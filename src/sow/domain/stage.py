@@ -7,7 +7,7 @@ come before the reviews: work with a failed check is sent back without a review.
 
 from __future__ import annotations
 
-from sow.domain import check_list, verdict
+from sow.domain import check_list, verdict, wording
 from sow.domain.finding import same_again
 from sow.domain.task import is_approved
 from sow.domain.wording import similar, words
@@ -37,7 +37,7 @@ TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
 LOOP = 3  # the same question so often is a loop: only a person ends it
 PROTECTED = "protected paths"  # the command of the evidence that such a path was changed
 UNMERGEABLE = "it could not be merged"  # so begins why
-FINAL = "final checks: "  # so begins a question about them
+FINAL = wording.FINAL
 Stage = tuple[str, str]
 
 

@@ -6,6 +6,8 @@ ENOUGH = 0.85  # of the words of the longer of two questions
 MAX_TEXT = 20_000
 DETAILS = "\n\nWhat was found:\n"  # of a question of the run: what follows differs each time
 
+FINAL = "final checks: "  # begins a question about a check that fails on the final tree
+
 
 def words(text: str) -> list[str]:
     """The words of a text, in lower case."""
@@ -16,6 +18,11 @@ def words(text: str) -> list[str]:
 def gist(question: str) -> str:
     """A question without the details that the run adds to its own."""
     return question.partition(DETAILS)[0]
+
+
+def answer_command(target: str, question: str) -> str:
+    """The command that answers a question; a question about final checks has fixed answers, of which it names one."""
+    return f'sow answer {target} "{"send back" if question.startswith(FINAL) else "…"}"'
 
 
 def similar(question_a: str, question_b: str) -> bool:

@@ -197,8 +197,10 @@ def _refuse_missing_program(command: str, ran: Ran, room: Room) -> None:
     code = None if ran.evidence["passed"] else ran.evidence["exit"]
     program = missing_program(command, code, ran.tail, room.has_file)
     if program:
+        code = ran.evidence["exit"]
+        why = "command not found" if code == 127 else "cannot be executed"
         raise EnvironmentProblem(
-            f"`{command}` cannot run here (exit {ran.evidence['exit']}): {program} is not there, or cannot be started",
+            f"`{command}` cannot run here (exit {code}): {program}: {why}",
             f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.domain import refusals
 from sow.domain.duration import span, stopwatch
 from sow.domain.ids import is_member
+from sow.domain.wording import answer_command
 from sow.engine.scene import stop_of
 from sow.system import width
 from sow.system.terminal import harmless_line
@@ -106,8 +107,8 @@ def _baseline(entry: Entry, scene: Scene) -> str:
     if entry.data.get("passed") is not False:
         return ""
     if entry.text("problem"):
-        return f"on the base commit: {entry.text('problem')}"
-    return f"on the base commit this check failed already: {entry.text('command')}"
+        return f"baseline: {entry.text('problem')}"
+    return f"baseline: `{entry.text('command')}` fails before the work (expected for new work)"
 
 
 def _reviewed(entry: Entry, scene: Scene) -> str:
@@ -132,12 +133,7 @@ def _conflict(entry: Entry, scene: Scene) -> str:
 
 def _question(entry: Entry, scene: Scene) -> str:
     text = width.cut(harmless_line(entry.text("text")), LONGEST_FEEDBACK)
-    return f"asks: {text} → {how_to_answer(entry.task, entry.word('number'))}"
-
-
-def how_to_answer(task: str, number: str) -> str:
-    """The command that a person types."""
-    return f'sow answer {number or task} "…"'
+    return f"asks: {text} → {answer_command(entry.word('number') or entry.task, text)}"
 
 
 def _answered(entry: Entry, scene: Scene) -> str:
@@ -163,7 +159,8 @@ def _final_check(entry: Entry, scene: Scene) -> str:
 
 
 def _waived(entry: Entry, scene: Scene) -> str:
-    return f"{entry.text('by')} waived the check {entry.text('command')}"
+    who = "you" if entry.text("by") == "person" else entry.text("by")
+    return f"{who} waived `{entry.text('command')}`; it is not run any more"
 
 
 def _branch_moved(entry: Entry, scene: Scene) -> str:
@@ -207,7 +204,9 @@ def _set_aside(entry: Entry, scene: Scene) -> str:
 def _git_changed(entry: Entry, scene: Scene) -> str:
     changes = entry.texts("changes")
     more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
-    return f"changed in the git folder, and not used by sow: {'; '.join(changes[:MOST_CHANGES])}{more}"
+    if len(changes) == 1:
+        return f"{changes[0]} during the run; sow ignores it"
+    return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
 
 
 def _notify_failed(entry: Entry, scene: Scene) -> str:

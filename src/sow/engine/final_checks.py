@@ -37,12 +37,13 @@ CHOICES = (
     'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
     '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
 )
+FOR_THE_WORKER = "Your worktree has everything merged so far. Fix this check without breaking the other tasks."
 NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
 BEFORE, USER = "before", "user"  # why a list fails: it failed before the run, or since commits of the user came in
 GIVEN_UP = ("failed", "abandoned")
 MERGE = "git merge"
 MOST_PATHS = 5
-FLAKY = "passed and failed on the same tree"
+FLAKY = "is flaky"
 CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
 
 
@@ -440,13 +441,12 @@ def _act(ship: Ship, broken: Broken) -> str:
 def _why_ask(ship: Ship, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
     """Why a person decides and not the run; '' is that the task can be sent back."""
     if broken.unreliable:
-        return ", so the check is not reliable" if broken.unreliable == FLAKY else "; repair that first"
+        return ": it failed, then passed on the same commit" if broken.unreliable == FLAKY else "; repair that first"
     needed = _needs(task["id"], known) & set(broken.owners)
     if needed:
-        return f", which builds on task {min(needed)}"
-    used = task.get("retry_count", 0)
-    if used >= ship.settings["retries"]:
-        return f", after {used} {'retry' if used == 1 else 'retries'}"
+        return f" ({task['id']} depends on {min(needed)})"
+    if task.get("retry_count", 0) >= ship.settings["retries"]:
+        return "; no retries left"
     return ""
 
 
@@ -463,9 +463,8 @@ def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
 
 
 def _feedback(broken: Broken) -> str:
-    lines = [f"{FINAL}{broken.reason}.", ""]
-    lines += ["Everything that is merged so far is in your worktree, your earlier work included."]
-    lines += ["Make this check pass again, and keep what all tasks are for."]
+    # A question shows a person all lines but the first, so the words for the worker are there.
+    lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
     for each in broken.done.evidence:
         if not each["passed"]:
             said = broken.done.tails.get(each["command"], "").splitlines()

@@ -24,15 +24,8 @@ if TYPE_CHECKING:
 # What a workflow's run has no option for is fixed there.
 OF_A_CREW = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
 FLAGS = ("update_plan", "yes")
-SAME = (
-    "max_concurrency",
-    "schedule",
-    "isolation",
-    "baseline",
-    "retries",
-    "final_checks",
-    "history",
-)  # as the config names them
+# Settings with the same name in the config.
+SAME = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
 BUDGET = "the budget of "  # so begins why nothing starts any more, where it is that
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 

@@ -109,6 +109,7 @@ class History:
         self.recovered = 0
         self.asked: list[Any] = []  # the names of the options that the last call had
         self.check_seconds = 0.0
+        self.final_checks = {"passed": 0, "failed": 0}  # check lists that ran on the final tree
         self.waited = {"people": 0.0, "limits": 0.0}
         self._waits: tuple[str, float] | None = None
         self._open: list[Turn] = []
@@ -160,8 +161,7 @@ class History:
             self._waits = ("people" if entry.number("until") is None else "limits", self.now)
 
     def _git_changed(self, entry: Entry) -> None:
-        about = f"task {entry.task}: " if _is_worker(entry.task) else ""
-        self.git_changes += [f"{about}{each}" for each in entry.texts("changes")]
+        self.git_changes += entry.texts("changes")
 
     def _run_started(self, entry: Entry) -> None:
         self.spent = ""
@@ -231,6 +231,10 @@ class History:
         if not passed:
             task.why = f"this check failed: {entry.text('command')}"
 
+    def _final_check(self, entry: Entry) -> None:
+        self.final_checks["passed" if entry.data.get("passed") is True else "failed"] += 1
+        self.check_seconds += entry.number("seconds") or 0.0
+
     def _reviewed(self, entry: Entry) -> None:
         task = self._touch(entry)
         verdict = entry.text("verdict")
@@ -247,6 +251,7 @@ class History:
     def _sent_back(self, entry: Entry) -> None:
         task = self._touch(entry)
         task.sent_back += 1
+        task.result = ""  # if it was completed before, that result is out of date
         task.why = entry.text("reason") or task.why
 
     def _merged(self, entry: Entry) -> None:
@@ -258,7 +263,7 @@ class History:
         task.why = f"a merge conflict in {', '.join(entry.texts('paths')[:5]) or 'its files'}"
 
     def _question(self, entry: Entry) -> None:
-        self._touch(entry)
+        self._touch(entry).result = ""
         self.questions.append(
             {
                 "task": entry.task,
@@ -300,7 +305,9 @@ class History:
         self.stops.append(self.spent)
 
 
-OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting", "git_changed", "branch_moved"})
+OF_THE_RUN = frozenset(
+    {"run_started", "limit", "breaker", "budget", "waiting", "git_changed", "branch_moved", "final_check"}
+)
 EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "run_started": History._run_started,
     "task_started": History._task_started,
@@ -308,6 +315,7 @@ EVENTS: dict[str, Callable[[History, Entry], None]] = {
     "turn_started": History._turn_started,
     "turn_ended": History._turn_ended,
     "check": History._check,
+    "final_check": History._final_check,
     "reviewed": History._reviewed,
     "sent_back": History._sent_back,
     "merged": History._merged,

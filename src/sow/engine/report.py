@@ -34,7 +34,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
     history, remarks = _history(folder)
     states, more = _states(home, run)
     remarks += more
-    remarks += [f"changed in the git folder, and not used by sow: {each}" for each in history.git_changes]
+    remarks += [f"{each} during the run; sow ignores it" for each in history.git_changes]
     live = runs.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
     turns, more = recorded_turns.turns(home, run, history, idents)
@@ -61,7 +61,7 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     """Which check lists failed before any work was done, and whether results belong to no commit."""
     red = [each for each in run.get("baselines", ()) if not each["passed"]]
-    said = [f"on the base commit this check failed already: {each.get('command', '')}" for each in red]
+    said = [f"baseline: `{each.get('command', '')}` fails before the work (expected for new work)" for each in red]
     evidence = [
         each for task in states.values() for each in task.get("evidence", ()) if each["at"] >= run["started_at"]
     ]
@@ -86,7 +86,8 @@ def _final_words(run: Run, states: dict[str, Document]) -> list[str]:
         said.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
     for ident, state in states.items():
         for each in state.get("waivers", ()):
-            said.append(f"task {ident}: the check `{each['command']}` was waived by {each['by']} and is not run")
+            who = "you" if each["by"] == "person" else each["by"]
+            said.append(f"task {ident}: {who} waived `{each['command']}`; it is not run")
     return said
 
 

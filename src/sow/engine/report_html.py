@@ -219,7 +219,7 @@ def _task(row: Facts) -> Html:
         (_badge(row["outcome"], LOOKS.get(row["outcome"], ("calm", "?"))), "Outcome", None),
         (h("span", verdicts, class_="verdicts") if verdicts else "–", "Reviews", None),
         (evidence, "Evidence", "n"),
-        (row["iterations"], "Tries", "n"),
+        (row["tries"], "Tries", "n"),
         (agent or "–", "Agent", "quiet"),
         (words.time_of(row), "Time", "n"),
         (_cost(row), "Cost", "n"),

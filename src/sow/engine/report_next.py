@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from sow.domain.ids import is_member
-from sow.domain.wording import gist
+from sow.domain.wording import FINAL, answer_command, gist
 from sow.engine import report_crew
 
 TYPE_CHECKING = False
@@ -44,7 +44,9 @@ def _questions(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
     for row in rows:
         if row["outcome"] == "waiting":
             asked = row["question"] or {"number": None, "text": "it is paused"}
-            yield _step(f"{_called(row)} asks: {gist(asked['text'])}", f'sow answer {asked["number"] or row["id"]} "…"')
+            others = ' (or answer "waive" or "stop")' if asked["text"].startswith(FINAL) else ""
+            command = answer_command(str(asked["number"] or row["id"]), asked["text"])
+            yield _step(f"{_called(row)} asks: {gist(asked['text'])}{others}", command)
 
 
 def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:

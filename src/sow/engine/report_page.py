@@ -69,7 +69,7 @@ def _row(row: Facts) -> tuple[object, ...]:
         row["name"],
         row["outcome"],
         result,
-        row["iterations"],
+        row["tries"],
         row["agent"],
         row["executor"] or "-",
         words.time_of(row),

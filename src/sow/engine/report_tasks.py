@@ -59,6 +59,8 @@ def _row(
     seconds = round(told.active, 3)
     estimated = task.get("estimated_minutes", told.plan.number("estimated_minutes"))
     outcome = _outcome(run, told, task, running=running)
+    retries = _retries(told, task)
+    iterations = max(told.iteration, task.get("iteration", 0) if task.get("status") != "pending" else 0)
     return {
         "id": ident,
         "plan_id": task.get("source", {}).get("id") or told.plan.word("number") or None,
@@ -68,8 +70,9 @@ def _row(
         "outcome": outcome,
         "status": task.get("status"),
         "result": told.result or task.get("result"),
-        "iterations": max(told.iteration, task.get("iteration", 0) if task.get("status") != "pending" else 0),
-        "retries": _retries(told, task),
+        "iterations": iterations,  # an answered question begins one, too
+        "tries": retries + 1 if iterations else 0,
+        "retries": retries,
         "reviews": told.reviews or _reviews(run, task),
         "checks": _checks(run, told, task),
         "concerns": [{"kind": each["kind"], "text": each["text"]} for each in concerns(task)],  # type: ignore[arg-type]
@@ -130,7 +133,11 @@ def _reviews(run: Run, task: State) -> list[dict[str, Any]]:
 def _checks(run: Run, told: TaskHistory, task: State) -> dict[str, int]:
     if any(told.checks.values()):
         return dict(told.checks)
-    kept = [each for each in task.get("evidence", ()) if each["at"] >= run["started_at"]]
+    kept = [
+        each
+        for each in task.get("evidence", ())
+        if each["at"] >= run["started_at"] and each["kind"] != "final"  # the totals count final checks
+    ]
     passed = sum(each["passed"] for each in kept)
     return {"passed": passed, "failed": len(kept) - passed}
 

@@ -52,7 +52,9 @@ def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[Tur
         "limits": len(history.limits),
         "merges": sum(row["merges"] for row in rows),
         "conflicts": sum(row["conflicts"] for row in rows),
-        "checks": {word: sum(row["checks"][word] for row in rows) for word in ("passed", "failed")},
+        "checks": {
+            word: sum(row["checks"][word] for row in rows) + count for word, count in history.final_checks.items()
+        },
         "reviews": _verdicts(rows),
         **money_of(turns),
     }

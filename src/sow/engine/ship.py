@@ -154,16 +154,19 @@ class Ship:
     def tell(self, event: str, **facts: Any) -> None:
         """Write an event down, and pass it on to those who watch."""
         if event in ("turn_ended", "run_ended"):
-            self.look_at_git(facts.get("task", ""))
+            self.look_at_git()
         self._write(event, facts)
         if event == "run_started":
-            self.look_at_git("")
+            self.look_at_git()
 
-    def look_at_git(self, task: str) -> list[str]:
-        """Report new changes to the settings, hooks and lists in the git folder; returns one line for each."""
+    def look_at_git(self) -> list[str]:
+        """Report new changes to the settings, hooks and lists in the git folder; returns one line for each.
+
+        No task is named: another worker or the user may have made the change.
+        """
         changes = git_watch.news(self.home)
         if changes:
-            self._write("git_changed", {"changes": changes, **({"task": task} if task else {})})
+            self._write("git_changed", {"changes": changes})
         return changes
 
     def _write(self, event: str, facts: dict[str, Any]) -> None:

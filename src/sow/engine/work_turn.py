@@ -150,8 +150,7 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
         ship.isolation.pin(job.id)
     if look is not None and ship.isolation is not None:
         result.remarks += [f"meanwhile {each}" for each in ship.isolation.worktrees.look_home().changes_since(look)]
-    result.remarks += [f"meanwhile {each}" for each in ship.look_at_git(job.id)]
-    job.remarks += result.remarks
+    job.remarks += [*result.remarks, *(f"meanwhile {each}" for each in ship.look_at_git())]  # for the reviewer
     told = turn_facts(result.outcome, result.record.session["turns"][-1])
     told |= {"status": result.status, "remarks": result.remarks}
     if result.refusals:

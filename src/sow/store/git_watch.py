@@ -283,20 +283,16 @@ def _lines(where: Checkout, before: Picture, now: Picture) -> list[str]:
     lines = []
     gone = _minus(before["settings"], now["settings"])
     for origin, key, value in _minus(now["settings"], before["settings"]):
-        verb = "changed to" if any(each[:2] == [origin, key] for each in gone) else "appeared:"
-        lines.append(f"the git setting {key} {verb} {value!r} in {_shown(where, origin)}")
+        verb = "changed" if any(each[:2] == [origin, key] for each in gone) else "set"
+        lines.append(f"{_shown(where, origin)}: {key} was {verb} to {value!r}")
     known = {(origin, key) for origin, key, _ in now["settings"]}
-    lines += [
-        f"the git setting {key} is gone from {_shown(where, origin)}"
-        for origin, key, _ in gone
-        if (origin, key) not in known
-    ]
+    lines += [f"{_shown(where, origin)}: {key} was removed" for origin, key, _ in gone if (origin, key) not in known]
     for path in _unequal(before["files"], now["files"]):
-        verb = "appeared" if path not in before["files"] else "changed" if path in now["files"] else "is gone"
-        lines.append(f"{_shown(where, path)} {verb}")
+        verb = "added" if path not in before["files"] else "changed" if path in now["files"] else "removed"
+        lines.append(f"{_shown(where, path)} was {verb}")
     for ref in _unequal(before["replaced"], now["replaced"]):
-        verb = "appeared" if ref not in before["replaced"] else "changed" if ref in now["replaced"] else "is gone"
-        lines.append(f"the replacement of object {ref.removeprefix(REPLACED)} {verb}")
+        verb = "added" if ref not in before["replaced"] else "changed" if ref in now["replaced"] else "removed"
+        lines.append(f"the replacement of object {ref.removeprefix(REPLACED)} was {verb}")
     return lines
 
 

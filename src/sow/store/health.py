@@ -79,7 +79,7 @@ def _repository(home: Home) -> Iterator[Finding]:
             yield _valid(f"{home.sow}/{name}", f".sow/{name}")
     for change in git_watch.pending(home):
         hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
-        yield _finding("warning", f"changed while workers ran, and not used by sow: {change}", hint)
+        yield _finding("warning", f"{change} during a run; sow ignores it", hint)
     if _ignored(home):
         yield _finding(
             "warning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.domain import phase as phases
 from sow.domain.ids import agent_id
 from sow.domain.task import is_approved, may_start
+from sow.domain.wording import answer_command
 from sow.errors import SowError
 from sow.store import feedback, log, notes
 from sow.store.task_acts import statuses_of
@@ -50,6 +51,11 @@ def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
     }
 
 
+def _answer(task: Task) -> str:
+    asked = task.get("question")
+    return answer_command(str(asked["number"]), asked["text"]) if asked else answer_command(task["id"], "")
+
+
 def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
     """One sentence for the worker, or for the one who looks after it."""
     ident = task["id"]
@@ -64,7 +70,7 @@ def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
         "pending": f"start: {move} in_progress",
         "in_progress": f"do the work, log it (sow log --task {ident} …), then: {move} needs_review",
         "needs_review": f'review it: sow approve {ident}, or sow feedback add {ident} "…" and {move} in_progress',
-        "paused": f'answer: sow answer {task["question"]["number"] if "question" in task else ident} "…"',
+        "paused": f"answer: {_answer(task)}",
         "failed": f"read the log, then retry: {move} in_progress",
         "completed": "nothing: it is completed",
         "abandoned": "nothing: it is abandoned",

@@ -48,7 +48,7 @@ class Voucher:
                 remove_quietly(self.path)
                 os.close(self.descriptor)
                 raise Waiting(
-                    f"the run took no notice of this change in {PATIENCE:.0f} seconds, and may not believe it",
+                    f"the running sow did not confirm this change within {PATIENCE:.0f} s",
                     "see whether it hangs or is stopped (sow runs show), then run the command again",
                 )
             time.sleep(PAUSE)
