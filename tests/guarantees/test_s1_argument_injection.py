@@ -112,9 +112,9 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--final-checks": (RUN, NEVER, ""),
         "--history": (RUN, NEVER, ""),
         "--accept": (RUN, NEVER, ""),
-        "--retries": (RUN, ANY, ""),
+        "--retries": (f"{RUN} --isolation=none", ANY, ""),  # with worktrees git is asked about their setup
         "--timeout": (RUN, NEVER, ""),
-        "--max-cost": (RUN, ANY, ""),
+        "--max-cost": (f"{RUN} --isolation=none", ANY, ""),
         "--max-wait": (RUN, NEVER, ""),
     },
     "runs show": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, "")},
