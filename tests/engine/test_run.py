@@ -102,7 +102,7 @@ def test_a_worktree_is_prepared_as_the_user_wants_it(harbour: Harbour) -> None:
     result = harbour.run()
     assert result.code == 0, result
     assert (harbour.repo.root / "part_020.txt").read_text() == "lib\n"
-    assert {each["kind"] for each in harbour.task("020")["evidence"]} == {"test", "merge"}
+    assert {each["kind"] for each in harbour.task("020")["evidence"]} == {"test", "merge", "final"}
 
 
 def test_set_up_that_fails_is_a_question(harbour: Harbour) -> None:
