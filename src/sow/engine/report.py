@@ -60,8 +60,9 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     """Which check lists failed before any work was done, and whether results belong to no commit."""
-    red = [each for each in run.get("baselines", ()) if not each["passed"]]
-    said = [f"baseline: `{each.get('command', '')}` fails before the work (expected for new work)" for each in red]
+    red = [f"`{each.get('command', '')}`" for each in run.get("baselines", ()) if not each["passed"]]
+    verb = "fails" if len(red) == 1 else "fail"
+    said = [f"baseline: {', '.join(red)} {verb} before the work (expected for new work)"] if red else []
     evidence = [
         each for task in states.values() for each in task.get("evidence", ()) if each["at"] >= run["started_at"]
     ]
