@@ -133,8 +133,11 @@ def test_a_daemon_of_the_worker_changes_nothing(harbour: Harbour) -> None:
         "plain = {'PATH': os.environ['PATH']}\n"
         f"subprocess.Popen(['sh', '-c', {loop!r}], env=plain, start_new_session=True)\n"
     )
-    harbour.act("implementer", f"echo bad > value.txt\npython3 {daemon}\n")
-    harbour.act("implementer-020", f"until [ -e {swapped} ]; do sleep 0.01; done\nsleep 1\necho x > x.txt\n")
+    # Both turns run at once when the first ends: a daemon of a worker that is alone is found and ended.
+    second = harbour.folder / "second"
+    harbour.act("implementer", f"echo bad > value.txt\nuntil [ -e {second} ]; do sleep 0.01; done\npython3 {daemon}\n")
+    wait = f"touch {second}\nuntil [ -e {swapped} ]; do sleep 0.01; done"
+    harbour.act("implementer-020", f"{wait}\nsleep 1\necho x > x.txt\n")
     check = f"sh -c 'until [ -e {swapped} ]; do sleep 0.01; done; grep -q good value.txt'"
     harbour.plan({"test_commands": [check]}, "Second")
     try:
