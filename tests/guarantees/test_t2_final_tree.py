@@ -397,7 +397,7 @@ def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(harbour: Harbour) -> 
     assert result.code == 4, result
     assert harbour.repo.git("rev-parse", "HEAD") == head
     assert harbour.task("010")["status"] == "completed"
-    assert "passed and failed on the same tree" in harbour.task("070")["question"]["text"]
+    assert "is flaky: it failed, then passed on the same commit" in harbour.task("070")["question"]["text"]
     harbour.repo.ok("answer", "070", "waive")
     assert harbour.run("--yes").code == 0
     assert harbour.statuses() == {"010": "completed", "070": "completed"}
