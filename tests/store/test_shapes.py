@@ -43,6 +43,7 @@ WHERE = {
     "RunPlan": ("run", ("run", "plans")),
     "RunSettings": ("run", ("run", "settings")),
     "RunMerge": ("run", ("run", "merges")),
+    "DroppedMerge": ("run", ("run", "dropped")),
     "Baseline": ("run", ("run", "baselines")),
     "FinalCheck": ("run", ("run", "final")),
     "Pool": ("run", ("run", "pools")),
