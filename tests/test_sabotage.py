@@ -276,8 +276,8 @@ SABOTAGES = {
     ),
     "a missing program is the worker's fault": Sabotage(
         "engine/check_list.py",
-        "    if program:\n        raise EnvironmentProblem(\n",
-        "    if program and not command:\n        raise EnvironmentProblem(\n",
+        '    if program:\n        code = ran.evidence["exit"]\n',
+        '    if program and not command:\n        code = ran.evidence["exit"]\n',
         "guarantees/test_t1_evidence.py::test_a_missing_program_is_a_question[no-such-program --check]",
     ),
     "an answer that was cut off is said twice": Sabotage(

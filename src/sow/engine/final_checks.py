@@ -270,6 +270,8 @@ def _target(ship: Ship) -> Merge | None:
     theirs = repository.find(f"refs/heads/{ship.folder.run['branch']}")
     if not theirs or repository.is_ancestor(integration.head, theirs):
         return None
+    if not repository.are_related(integration.head, theirs):
+        return None
     tried = integration.bring_in(theirs)
     return None if tried.conflicts else tried
 
