@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
+from holding import held
 
 
 def finish(repo: Repo) -> None:
@@ -63,6 +64,17 @@ def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str)
     subprocess.run(["sh", "-c", command], cwd=task_repo.root, env=task_repo.environment, check=True)
     assert task_repo.git("ls-files", ".sow/project") == ""
     task_repo.ok("check")
+
+
+def test_cleanup_refuses_while_a_run_is_alive(task_repo: Repo):
+    """A run that is alive needs the project: the clean-up names who has it, and removes nothing."""
+    finish(task_repo)
+    with held(task_repo, "run") as pid:
+        result = task_repo.sow("cleanup", "--yes")
+    assert result.code == 4
+    assert str(pid) in result.err
+    assert task_repo.project.exists()
+    task_repo.ok("cleanup")
 
 
 def test_cleanup_refuses_an_open_task(task_repo: Repo):

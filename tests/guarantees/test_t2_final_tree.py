@@ -112,7 +112,9 @@ def test_retries_that_are_spent_are_a_question(harbour: Harbour) -> None:
     head = harbour.repo.git("rev-parse", "HEAD")
     assert harbour.run("--yes", "--retries", "1").code == 4
     assert harbour.repo.git("rev-parse", "HEAD") == head
-    assert harbour.repo.sow("integrate").code == 4
+    for words in (["integrate"], ["integrate", "--dry-run"]):
+        refused = harbour.repo.sow(*words)
+        assert (refused.code, "sow answer" in refused.err) == (4, True), refused
 
 
 def test_a_person_sends_it_back(harbour: Harbour) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.wording import answer_command
 from sow.engine import final_checks
 from sow.engine.finishing import Finished, fast_forward
 from sow.engine.merging import Merge
@@ -62,7 +63,11 @@ def integrate(
         target = integration.bring_in(theirs)
         if target.conflicts:
             return Integrated(theirs=count, refused=_conflict(integration, target.conflicts))
-    if not dry_run:
+    if dry_run:
+        refused = _open_again(ship)
+        if refused is not None:
+            return Integrated(theirs=count, refused=refused)
+    else:
         refused = yield from _check(ship, integration, target, theirs, count)
         if refused is not None:
             return Integrated(theirs=count, refused=refused, failed=refused.failed)
@@ -88,16 +93,28 @@ class _NotGood(Refused):
         self.failed = failed
 
 
+def _open_again(ship: Ship) -> _NotGood | None:
+    """Refuse while a task that a final check sent back is not settled."""
+    waiting = final_checks.open_again(ship)
+    if waiting is None:
+        return None
+    reason = f"task {waiting['id']} was merged, a final check sent it back, and it is {waiting['status']}"
+    if "question" in waiting:
+        question = waiting["question"]
+        hint = f"{answer_command(str(question['number']), question['text'])}, then run the plan again"
+    else:
+        hint = "run the plan again: that goes on with it"
+    return _NotGood(reason, hint, failed=False)
+
+
 def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, count: int) -> Steps[_NotGood | None]:
     """Run the final checks on what would be delivered; the user's new commits are checked in any case."""
     wanted = count or ship.settings.get("final_checks", "on") == "on"
     if not wanted or integration.repository.is_ancestor(target.commit, theirs):
         return None
-    waiting = final_checks.open_again(ship)
-    if waiting is not None:
-        ident = waiting["id"]
-        reason = f"task {ident} was merged, a final check sent it back, and it is {waiting['status']}"
-        return _NotGood(reason, f"see 'sow task show {ident}'; {LATER}", failed=False)
+    refused = _open_again(ship)
+    if refused is not None:
+        return refused
     found = yield from final_checks.check(ship, target)
     if found.interrupted:
         return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)

@@ -24,6 +24,7 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
     """Move .sow/project away, and say where the copy is; refused while tasks are open, unless forced."""
     if not os.path.lexists(home.project):
         raise SowError(f"{home.root} has no project", "there is nothing to remove")
+    home.refuse_while_run()
     with home.claim("project", purpose="removing the project"), home.lock():
         if not any_branch:
             projects.load(home)
