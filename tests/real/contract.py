@@ -195,7 +195,7 @@ class Contract:
         (root / "plan.md").write_text(f"# Plan\n\n## Task 1: Do the work [[play:work]]\n{tests}")
         workshop.repo.git("add", ".")
         workshop.repo.git("commit", "-q", "-m", "The plan")
-        result = workshop.sow("run", "plan.md", "--review", "off")
+        result = workshop.sow("run", "plan.md", "--review", "off", "--yes")
         assert (result.code, workshop.status()) == (0, "completed"), result
         assert workshop.repo.git("show", "HEAD:made.txt").strip() == "made"
         assert not workshop.turn()["inferred"], "its call of sow was refused"

@@ -95,7 +95,7 @@ def test_it_works_in_the_worktree_of_a_run(workshop: Workshop) -> None:
     (workshop.repo.root / "plan.md").write_text("# Plan\n\n## Task 1: Do the work [[play:work]]\n\nMake it.\n")
     workshop.repo.git("add", ".")
     workshop.repo.git("commit", "-q", "-m", "The plan")
-    result = workshop.sow("run", "plan.md", "--review", "off")
+    result = workshop.sow("run", "plan.md", "--review", "off", "--yes")
     assert (result.code, workshop.status()) == (0, "completed"), result
     assert workshop.repo.git("show", "HEAD:made.txt") == "made\n"
     assert workshop.repo.git("status", "--porcelain") == ""
