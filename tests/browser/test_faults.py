@@ -103,6 +103,7 @@ def test_a_torn_line_is_waited_for(shop_run: ShopRun, serve: Any, tabs: Tabs):
     page = tabs.visit(server)
     line = page.get_by_test_id("live-line")
     line.wait_for()
+    expect(line).to_contain_text("the run has ended")  # the page has heard of the run
     before = line.inner_text()
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     entry = json.dumps({"at": at, "event": "sent_back", "t": 99.0, "task": "010", "reason": "torn asunder"})
