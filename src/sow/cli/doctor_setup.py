@@ -1,4 +1,4 @@
-"""What doctor says about checks: how their checkouts are set up, and whose code they would import."""
+"""Reports how the checkouts of checks are set up, and whose code the checks would import."""
 
 from __future__ import annotations
 

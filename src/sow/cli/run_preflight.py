@@ -76,7 +76,7 @@ def look_ahead(
 
 
 def stored(home: Home, reading: Reading) -> ProjectState | None:
-    """The project that a run goes on with; None if there is none."""
+    """The project that a run continues; None if there is none."""
     if not projects.exists(home):
         return None
     project, current = projects.load_anywhere(home), home.checkout.branch()

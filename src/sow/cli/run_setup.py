@@ -216,7 +216,7 @@ def _ask_about_copies(setups: Setups) -> None:
 
 
 def _accepted_before(home: Home) -> list[str]:
-    """What the user accepted for a run that this call goes on with."""
+    """Returns the doubts that the user accepted for the run that this call continues."""
     try:
         known = runs.unfinished(home, projects.load_anywhere(home)["project_id"]) if projects.exists(home) else None
     except InvalidFile:
