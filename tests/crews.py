@@ -19,6 +19,7 @@ from sow.store import note_acts, workflow_acts, workflow_design, workflow_questi
 from sow.store.disk import Disk
 from sow.store.home import Home
 from sow.store.sessions import Record
+from sow.store.snapshot import Snapshot
 from sow.store.workflow import WorkflowFolder
 from sow.system import checkout, clock
 from sow.workflows import checking, closing, opening
@@ -192,7 +193,7 @@ def seat_with(script: Script, log: list[str]) -> type[Seat]:
                 record.begin_turn(kind, self.iteration, [])
             turn = record.session["turns"][-1]
             with self.crew.home.lock():
-                self.snapshot = self.desk.snapshot()
+                self.snapshot = Snapshot(self.desk.home)
             log.append(f"{self.desk.id}:{kind}")
             yield
             said = script(Turn(self, record, kind, prompt))

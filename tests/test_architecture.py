@@ -169,6 +169,7 @@ def test_each_door_has_one_keeper():
             "system/git.py",
             "system/process.py",
             "system/program.py",
+            "system/ps.py",
             "system/remote.py",
             "simulated/player.py",
         },

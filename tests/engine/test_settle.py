@@ -17,10 +17,10 @@ from harbour import WORK, Harbour
 from workers import Yard, end, script, wait_for
 
 from sow.engine import settle
-from sow.store import desk as desks
 from sow.store import home as homes
 from sow.store import project as projects
 from sow.store.seen import Seen
+from sow.store.snapshot import Snapshot
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
@@ -300,7 +300,7 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     task_repo.ok("task", "create", "--name", "Another")
     home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
     seen = Seen(home, is_shared=True)
-    turn = desks.find(home, projects.load(home), "010").snapshot(seen)
+    turn = Snapshot(home, projects.load(home), seen)
     path = state(task_repo, "020")
     before = path.read_text()
     path.write_text(before.replace("pending", "completed"))

@@ -6,7 +6,7 @@ import time
 
 from sow.cli.output import emit
 from sow.domain import refusals
-from sow.engine.work import door
+from sow.engine.go_on import door
 from sow.errors import Failed, Interrupted, Waiting
 from sow.store import desk as desks
 from sow.store import project as projects

@@ -47,14 +47,14 @@ def new(context: Context, name: str, description: str, prompt: str) -> int:
 
 def from_workflow(context: Context, name: str) -> int:
     """Write the agent types that the plan requires and that are not there."""
-    from sow.cli.workflow_verify import read
+    from sow.workflows import checking
     from sow.workflows.design import missing
 
     context.judge("write a role")
     home = context.home()
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
-    design = read(home, agents)
+    design = checking.of_checkout(home, agents.names())
     wanted = missing(design, agents.names())
     if name:
         wanted = [each for each in wanted if each.name == name]

@@ -33,7 +33,7 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
     home, actor = context.home(), context.actor()
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
-    design = read(home, agents)
+    design = checking.of_checkout(home, agents.names())
     if actor.is_worker:  # an architect looks at its own work: nothing is written
         return _tell(home, design, None, agents, json=json)
     screen = Screen(quiet=json)
@@ -53,18 +53,6 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
             _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
             err(f"approved: {design.plan.digest[:12]}")
     return code
-
-
-def read(home: Home, agents: AgentRegistry) -> Design:
-    """The design of the workflow that is here."""
-    folder = WorkflowFolder(home)
-    folder.workflow()
-    try:
-        return checking.read(home, agents.names())
-    except FileNotFoundError:
-        raise SowError(
-            f"there is no {home.relative(folder.plan_path)} yet", "have it designed: sow workflow design"
-        ) from None
 
 
 def _agrees() -> bool:
@@ -136,7 +124,7 @@ def approve(context: Context) -> int:
     home = context.home()
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
-    design = read(home, agents)
+    design = checking.of_checkout(home, agents.names())
     _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
     out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")
     return 0

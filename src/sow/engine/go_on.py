@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.config import Config
-    from sow.domain.shapes import RunSettings
+    from sow.domain.shapes import RunSettings, Task
     from sow.engine.standpoint import Standpoint
+    from sow.store.desk import Desk
     from sow.store.runs import RunFolder
 
 # What a workflow's run has no option for is fixed there.
@@ -117,3 +118,19 @@ def _chosen(folder: RunFolder) -> list[str]:
     except SowError:  # nobody knows any more what there was besides
         return []
     return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in left_out) else []
+
+
+def door(desk: Desk, task: Task) -> str:
+    """The command by which work on a task goes on."""
+    from sow.domain import advice  # here, because few calls come to this
+
+    return advice.door(task, resumes=is_resumable(desk, task))
+
+
+def is_resumable(desk: Desk, task: Task) -> bool:
+    """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
+    from sow.executors.registry import adapter as find_adapter
+    from sow.store import sessions
+
+    record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
+    return record is None or find_adapter(record.session["type"]).capabilities.resumes

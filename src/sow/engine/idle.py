@@ -80,6 +80,6 @@ def _door(desk: Desk, task: Task, standpoint: Standpoint) -> str:
 
         root = desk.home.root
         return shlex.join([*standpoint.sow(root), "run", standpoint.path(root, task["source"]["plan"])])
-    from sow.engine.work import door  # the same
+    from sow.engine.go_on import door  # the same
 
     return door(desk, task)

@@ -20,11 +20,14 @@ from sow.executors.story import Story
 from sow.store import bounds, sessions
 from sow.store.home import STRUCK
 from sow.store.litter import Litter
+from sow.store.snapshot import Snapshot
 from sow.system import clock, identity, redaction
 from sow.system.terminal import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sow.agents.agent import Agent
     from sow.config import ExecutorConfig
     from sow.domain.shapes import Refusal, Session, SessionTurn
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from sow.store.desk import Desk
     from sow.store.member_desk import MemberDesk
     from sow.store.sessions import Record
-    from sow.store.snapshot import Snapshot
 
 
 # CLIs try again for minutes when the model's server is busy; a busy pool is better said than sat out. A few quick
@@ -84,6 +86,7 @@ class Seat:
         "iteration",
         "judges",
         "model",
+        "on_session",
         "path",
         "refusals",
         "reported",
@@ -110,6 +113,7 @@ class Seat:
         self.executor = executor
         self.adapter = find_adapter(executor.type)
         self.model = model  # the one that is wanted for this call, over the executor's and the session's
+        self.on_session: Callable[[str, str], None] | None = None  # called with our id and the CLI's own one
         self.path = ""
         self.snapshot: Snapshot | None = None
         self.watch: Watch | None = None
@@ -269,7 +273,7 @@ class Seat:
         told = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
         self.watch = None if told else self._watch(folder)
         with home.lock():
-            self.snapshot = self.desk.snapshot(self.crew.seen)
+            self.snapshot = Snapshot(home, seen=self.crew.seen)
 
     def _watch(self, folder: str) -> Watch:
         from sow.engine.evidence import Watch
@@ -357,5 +361,10 @@ class Seat:
             return "linger"
         record.session["session_id"] = event.session
         record.save()
-        self.desk.name_session(record.session["key"], event.session)
+        self.name_session(record.session["key"], event.session)
         return ""
+
+    def name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id with the work; a judge's session belongs to no work."""
+        if self.on_session is not None:
+            self.on_session(key, name)

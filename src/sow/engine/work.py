@@ -44,6 +44,10 @@ class TaskSeat(Seat):
     __slots__ = ()
     desk: Desk
 
+    def name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id in the task's state."""
+        self.desk.name_session(key, name)
+
 
 def spawn(
     crew: Crew,
@@ -145,19 +149,6 @@ def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig
     return seat, record
 
 
-def door(desk: Desk, task: Task) -> str:
-    """The command by which work on a task goes on."""
-    from sow.domain import advice  # here, because few calls come to this
-
-    return advice.door(task, resumes=_resumable(desk, task))
-
-
-def _resumable(desk: Desk, task: Task) -> bool:
-    """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
-    record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
-    return record is None or find_adapter(record.session["type"]).capabilities.resumes
-
-
 def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
     """The record of the task's session, if it can be gone on with here; else why not."""
     task = desk.task()
@@ -203,12 +194,15 @@ def _begin(seat: TaskSeat, actor: Actor, *, fresh: bool) -> Task:
 def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
     """Refuse a new session on a task that is over, asks something, or has a session that can go on."""
     rules.refuse_ended(task)
+    if task["status"] != "paused" and ("session_id" not in task or fresh):
+        return
+    from sow.engine.go_on import door, is_resumable  # here, because only an error needs it
+
     if task["status"] == "paused":
         raise SowError(f"task {task['id']} waits for an answer", f"answer it: {door(seat.desk, task)}")
-    if "session_id" in task and not fresh:
-        anew = f"begin a new session: sow agent spawn {seat.agent.name} {task['id']} --fresh"
-        goes_on = f"go on with it: {door(seat.desk, task)}\nor " if _resumable(seat.desk, task) else ""
-        raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
+    anew = f"begin a new session: sow agent spawn {seat.agent.name} {task['id']} --fresh"
+    goes_on = f"go on with it: {door(seat.desk, task)}\nor " if is_resumable(seat.desk, task) else ""
+    raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
 def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import ProjectState, Task, TaskState
     from sow.store.home import Home
-    from sow.store.seen import Seen
-    from sow.store.snapshot import Snapshot
 
 
 class Desk:
@@ -105,12 +103,6 @@ class Desk:
         from sow.store import bounds
 
         return bounds.closed(self, [each["name"] for each in self._project()["phases"]])
-
-    def snapshot(self, seen: Seen | None = None) -> Snapshot:
-        """All state at this moment; to be taken under the lock."""
-        from sow.store.snapshot import Snapshot
-
-        return Snapshot(self.home, self._project(), seen)
 
     def marks(self) -> dict[str, str]:
         """What tells a worker here more than its task and its role."""

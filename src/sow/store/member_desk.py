@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.domain.shapes import MemberState
     from sow.store.home import Home
-    from sow.store.seen import Seen
-    from sow.store.snapshot import Snapshot
 
 FOLDER = "orchestration"
 RESERVED = (
@@ -116,23 +114,11 @@ class MemberDesk:
         }
         return sorted(name for name in names - {self.id} if is_member(name))
 
-    def snapshot(self, seen: Seen | None = None) -> Snapshot:
-        """All state at this moment; to be taken under the lock."""
-        from sow.store.snapshot import Snapshot
-
-        return Snapshot(self.home, seen=seen)
-
     def marks(self) -> dict[str, str]:
         """What tells an agent here more than its name and its role."""
         from sow.store.workflow import WorkflowFolder
 
         return {"SOW_WORKFLOW": WorkflowFolder(self.home).workflow()["name"]}
-
-    def name_session(self, key: str, name: str) -> None:
-        """The CLI's own id in the place of ours."""
-        from sow.store import workflow_acts
-
-        workflow_acts.name_session(self.home, self.id, name, instead_of=key)
 
     def set_aside(self, path: str) -> str:
         """Move a broken file out of the way, and say where it is."""

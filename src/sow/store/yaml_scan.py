@@ -63,11 +63,11 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
                         "a state file is flat: restore it from git",
                     )
     except yaml.YAMLError as error:
-        raise _syntax(error, text, path) from None
+        raise _syntax_error(error, text, path) from None
     return count
 
 
-def _syntax(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
+def _syntax_error(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
     """The parser's complaint with its line; of a tab it says only that it cannot start a token."""
     mark = getattr(error, "problem_mark", None)
     number = mark.line if mark else 0

@@ -6,6 +6,8 @@ import os
 
 from sow.errors import Failed, SowError
 
+PATIENCE = 10  # seconds for one call of git
+
 
 class Checkout:
     """One working tree: its root, its own git folder, and the folder that all worktrees share."""
@@ -21,9 +23,10 @@ class Checkout:
         """The branch that is checked out; empty when HEAD is detached."""
         head = _link(f"{self.git}/HEAD") or _first_line(f"{self.git}/HEAD")
         if head == "ref: refs/heads/.invalid":  # the reftable format keeps HEAD elsewhere
-            from sow.system import git
+            from sow.system.program import ask
 
-            return git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], cwd=self.root, check=False).strip()
+            command = ["git", "-C", self.root, "symbolic-ref", "--quiet", "--short", "HEAD"]
+            return ask(command, environment=os.environ, timeout=PATIENCE).text.strip()
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 

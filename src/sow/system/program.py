@@ -21,7 +21,6 @@ MOST = 256 << 10
 LARGE = 8 << 20
 TICK = 0.05
 NOW_AND_THEN = 0.3
-PATIENCE = 10
 
 
 class Answer:
@@ -131,25 +130,6 @@ def listen_to(
             if stop.is_set() and not asked:
                 process.send_signal(signal.SIGINT)
                 asked = True
-
-
-def output(arguments: list[str]) -> str:
-    """What a program of the system itself prints; nothing where it is missing, or does not end."""
-    boundary.cross(f"start {arguments[0]}")
-    try:
-        done = subprocess.run(
-            arguments,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=PATIENCE,
-            start_new_session=True,  # Ctrl-C on our terminal is not meant for it
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace")
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:

@@ -92,9 +92,7 @@ def wait(job: MemberJob, step: Step) -> Steps[Ended | None]:
     if "question" in deck.member(job.id) and job.id not in _askers(deck, name) and step.kind == "wait":
         return Ended("asking", reason=step.reason)
     if name not in deck.at_work and _can_work(deck, name):
-        from sow.workflows.member_job import MemberJob as Job
-
-        ended = yield from Job(deck, name).steps()
+        ended = yield from type(job)(deck, name).steps()
         if ended.status == "completed":
             return None
         return Ended(ended.status, reason=f"{name}: {ended.reason}", executor=ended.executor)

@@ -73,6 +73,18 @@ def read(home: Home, known_agents: Iterable[str]) -> Design:
     return Design(plan, instructions, found)
 
 
+def of_checkout(home: Home, known_agents: Iterable[str]) -> Design:
+    """The design of the workflow in this checkout; a SowError if there is no plan yet."""
+    folder = WorkflowFolder(home)
+    folder.workflow()
+    try:
+        return read(home, known_agents)
+    except FileNotFoundError:
+        raise SowError(
+            f"there is no {home.relative(folder.plan_path)} yet", "have it designed: sow workflow design"
+        ) from None
+
+
 def read_plan(home: Home) -> tuple[WorkflowPlan, dict[str, str | None]]:
     """The plan and everybody's instructions, the digests of both together."""
     folder = WorkflowFolder(home)

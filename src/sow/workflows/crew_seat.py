@@ -68,9 +68,14 @@ class CrewSeat:
         self.agent = agent
         self.desk = deck.desk(name)
         self.seat: Seat = deck.seat(deck.crew(deck.hear(name), timeout=deck.timeout(name)), self.desk, agent, executor)
+        self.seat.on_session = self._name_session
         self.remarks: list[str] = []
         self.before: Mapping[str, str] = {}
         self.versions: Mapping[str, int] = {}
+
+    def _name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id in the workflow's state."""
+        workflow_acts.name_session(self.desk.home, self.name, name, instead_of=key)
 
     def work(self, stage: str) -> Steps[Taken]:
         """A turn, and a reminder where it ended well and said nothing."""
