@@ -67,7 +67,6 @@ def _collected(task: Task) -> list[str]:
 
 
 def _branches(repository: Repository, task: str) -> dict[str, str]:
-    """Return the branches that runs made for a task."""
     return repository.refs(f"{BRANCHES}/*/{task}")
 
 

@@ -18,19 +18,19 @@ MERGE = "merge"
 CONFLICT = b"<<<<<<< "  # starts a line where git left a conflict
 
 
-def remember(repository: Repository, desk: Desk, task: Task) -> None:
+def remember(repository: Repository, folder: Desk, task: Task) -> None:
     """Record the current state of a task's worktree and the number of turns so far."""
     with repository.held():
-        worktree = Place(repository, desk.id)
+        worktree = Place(repository, folder.id)
         if worktree.is_ready:
-            linked.write(f"{worktree.record}/{MARK}", f"{_since(desk, task)} {_look(worktree)}\n")
+            linked.write(f"{worktree.record}/{MARK}", f"{_since(folder, task)} {_look(worktree)}\n")
 
 
-def has_changed(repository: Repository, desk: Desk, task: Task) -> bool:
+def has_changed(repository: Repository, folder: Desk, task: Task) -> bool:
     """Whether a person has changed the work since then and resolved all conflicts."""
-    worktree = Place(repository, desk.id)
+    worktree = Place(repository, folder.id)
     mark = linked.line(f"{worktree.record}/{MARK}") if worktree.is_ready else ""
-    since = _since(desk, task) if mark else ""
+    since = _since(folder, task) if mark else ""
     if not mark.startswith(f"{since} "):
         return False
     with repository.held():
@@ -51,9 +51,9 @@ def conclude(repository: Repository, task: str) -> None:
         worktree.git("read-tree", commit)
 
 
-def _since(desk: Desk, task: Task) -> str:
+def _since(folder: Desk, task: Task) -> str:
     """Return what no person changes: the work that was asked about and the number of turns."""
-    turns = sum(len(record.session["turns"]) for record in sessions.records(desk))
+    turns = sum(len(record.session["turns"]) for record in sessions.records(folder))
     return f"{task['work']['commit'] if 'work' in task else ''} {turns}"
 
 

@@ -95,16 +95,9 @@ class Collecting:
         for number, folder in enumerate(self.place.found(), 1):
             target = f"{self.pins.prefix}/{self.name}-own-{number}"
             specs = [f"+refs/heads/*:{target}/*", f"+HEAD:{target}/HEAD"]
-            arguments = [
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-                "--no-prune",
-            ]
-            arguments += ["--", folder]
-            results = [self.repository.attempt([*arguments, spec]) for spec in specs]
+            args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"]
+            args += ["--", folder]
+            results = [self.repository.attempt([*args, spec]) for spec in specs]
             if any(result.code for result in results):
                 self.remarks.append(f"what was committed in {folder} could not be pinned: {results[0].words}")
 
@@ -120,9 +113,8 @@ class Collecting:
             self.name, self._gather().tree(), self.head, f"What lay in the worktree when a {command} was given up"
         )
         soft, hard = ABORTS[command]
-        self.place.attempt(
-            ["update-index", "-q", "--refresh"]
-        )  # without this, git treats a file that was only touched as changed
+        # Without a refresh, git treats a file that was only touched as changed.
+        self.place.attempt(["update-index", "-q", "--refresh"])
         if self.place.attempt(soft).code:
             self.place.attempt(hard)
         self.remarks.append(f"a {command} was under way: it was given up, and what was there is kept as {ref}")
@@ -176,7 +168,6 @@ class Collecting:
         return self.repository.commit_tree(tree, [parent], message)
 
     def _settle(self, commit: str, index: str) -> None:
-        """Move the branch, HEAD and the index to the commit."""
         ref = self.place.branch()
         if ref != self.branch:
             position = ref.removeprefix("refs/heads/") or f"no branch, at {self.head[:12]}"

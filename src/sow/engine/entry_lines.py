@@ -144,11 +144,11 @@ def _answered(entry: Entry, scene: Scene) -> str:
 
 
 def _restored(entry: Entry, scene: Scene) -> str:
-    copy, remark = entry.text("aside"), entry.text("remark")
+    copy_path, remark = entry.text("aside"), entry.text("remark")
     if remark:
         return remark
-    if copy:
-        return f"its state was edited by hand, which does not count in a run: the edit is in {copy} (sow task set)"
+    if copy_path:
+        return f"its state was edited by hand, which does not count in a run: the edit is in {copy_path} (sow task set)"
     return "its state was gone or older, and came back from its last copy"
 
 
@@ -159,8 +159,8 @@ def _final_check(entry: Entry, scene: Scene) -> str:
 
 
 def _waived(entry: Entry, scene: Scene) -> str:
-    waiver = "you" if entry.text("by") == "person" else entry.text("by")
-    return f"{waiver} waived `{entry.text('command')}`; it is not run any more"
+    person = "you" if entry.text("by") == "person" else entry.text("by")
+    return f"{person} waived `{entry.text('command')}`; it is not run any more"
 
 
 def _branch_moved(entry: Entry, scene: Scene) -> str:
@@ -230,11 +230,11 @@ def _task_ended(entry: Entry, scene: Scene) -> str:
     }.get(status, status or "ended")
     seconds = entry.number("seconds")
     after = f" after {span(seconds)}" if seconds is not None else ""
-    grade = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
+    verdict = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
     spent = scene.spend.get(entry.task)
     cost = f", {spent.words()}" if spent and spent.known else ""
     reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
-    return f"{ending}{grade}{after}{cost}{reason}"
+    return f"{ending}{verdict}{after}{cost}{reason}"
 
 
 def _run_ended(entry: Entry, scene: Scene) -> str:

@@ -84,15 +84,8 @@ class Gathering:
 
     def _submodules(self) -> list[str]:
         """List the submodule paths in the folder's .gitmodules."""
-        arguments = [
-            "config",
-            "--file",
-            f"{self.place.path}/.gitmodules",
-            "--get-regexp",
-            "-z",
-            r"^submodule\..*\.path$",
-        ]
-        settings = self.place.attempt(arguments).out.split("\0")
+        args = ["config", "--file", f"{self.place.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
+        settings = self.place.attempt(args).out.split("\0")
         return [setting.partition("\n")[2] for setting in settings if setting]
 
     def _show_state(self) -> None:
@@ -113,10 +106,8 @@ class Gathering:
 
     def _add(self, index: str, folder: str, excluded: Sequence[str]) -> None:
         """Add everything that is not ignored. Files that git cannot read are made readable, or a remark names them."""
-        reachable = [
-            path for path in excluded if not is_behind_link(folder, path)
-        ]  # git refuses to exclude paths behind a link
-        pathspecs = ["--", ".", *(f":(exclude,literal,top){path}" for path in reachable)]
+        paths = [path for path in excluded if not is_behind_link(folder, path)]  # git refuses to exclude the others
+        pathspecs = ["--", ".", *(f":(exclude,literal,top){path}" for path in paths)]
         done = self.place.attempt(["add", "--all", *pathspecs], index=index, within=folder)
         if not done.code and NOT_PERMITTED not in done.err:
             return
@@ -145,12 +136,10 @@ class Gathering:
     def _add_forced(self) -> None:
         """Add files that the worker staged although they are ignored."""
         staged = self.place.git("ls-files", "-s", "-z").split("\0")
-        indexed = set(self.place.git("ls-files", "-z", index=self.index).split("\0"))
+        added = set(self.place.git("ls-files", "-z", index=self.index).split("\0"))
         excluded = (*furniture(self.place), *NEVER, *STATE)
         paths = dict.fromkeys(path_of(entry) for entry in staged if entry and not entry.startswith(GITLINK))
-        missing = [
-            path for path in paths if path not in indexed and not is_below(path, excluded) and self._is_file(path)
-        ]
+        missing = [path for path in paths if path not in added and not is_below(path, excluded) and self._is_file(path)]
         if missing:
             text = "".join(f"{path}\0" for path in missing)
             self.place.git("update-index", "--add", "-z", "--stdin", index=self.index, input=text)

@@ -71,7 +71,6 @@ def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str
 
 
 def _word(name: str, value: object) -> str:
-    """Format a setting for the command line."""
     if name not in ("timeout", "max_wait") or not isinstance(value, int | float):
         return str(value).removesuffix(".0")
     if value % 1:

@@ -23,23 +23,25 @@ def look(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> tuple[li
 
     A task without a session was started by hand and is left to the user.
     """
-    idle = [(desk, task) for desk, task in tasks if _is_idle(desk, task)]
+    idle = [(folder, task) for folder, task in tasks if _is_idle(folder, task)]
     if not idle:
         return [], {}
     home = idle[0][0].home
     command, in_run, live = _run(home, standpoint)
     if live:  # the run is between two turns of its tasks
-        idle = [(desk, task) for desk, task in idle if task["id"] not in in_run]
+        idle = [(folder, task) for folder, task in idle if task["id"] not in in_run]
     running = _left(idle)
-    stopped = [(desk, task) for desk, task in idle if task["id"] not in running]
+    stopped = [(folder, task) for folder, task in idle if task["id"] not in running]
     return running, {
-        task["id"]: command if task["id"] in in_run else _door(desk, task, standpoint) for desk, task in stopped
+        task["id"]: command if task["id"] in in_run else _door(folder, task, standpoint) for folder, task in stopped
     }
 
 
 def _left(idle: Iterable[tuple[Desk, Task]]) -> list[str]:
     """List the tasks whose last turn never ended and still has processes."""
-    marks = {task["id"]: mark for desk, task in idle if task["status"] == "in_progress" and (mark := _mark(desk, task))}
+    marks = {
+        task["id"]: mark for folder, task in idle if task["status"] == "in_progress" and (mark := _mark(folder, task))
+    }
     if not marks:
         return []
     from sow.system import tree  # needed only after a crash
@@ -48,12 +50,12 @@ def _left(idle: Iterable[tuple[Desk, Task]]) -> list[str]:
     return [ident for ident, mark in marks.items() if mark in living]
 
 
-def _mark(desk: Desk, task: Task) -> str:
+def _mark(folder: Desk, task: Task) -> str:
     """Return the mark of a session whose last turn has no end, or "" if there is none or it cannot be read."""
     from sow.store import sessions  # needed only after a crash
 
     try:
-        record = sessions.current(desk, task["session_id"])
+        record = sessions.current(folder, task["session_id"])
     except SowError:
         return ""
     return record.session["mark"] if record is not None and record.has_begun else ""
@@ -71,17 +73,17 @@ def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:
     return go_on.command(run, standpoint), run.run["tasks"], runs.is_live(run)
 
 
-def _is_idle(desk: Desk, task: Task) -> bool:
+def _is_idle(folder: Desk, task: Task) -> bool:
     begun = task["status"] == "in_progress" or (task["status"] == "needs_review" and is_approved(task))
-    return begun and "session_id" in task and not desk.home.holder(task["id"])
+    return begun and "session_id" in task and not folder.home.holder(task["id"])
 
 
-def _door(desk: Desk, task: Task, standpoint: Standpoint) -> str:
+def _door(folder: Desk, task: Task, standpoint: Standpoint) -> str:
     if is_approved(task) and "source" in task:  # its run has ended, so another run must merge it
         import shlex
 
-        root = desk.home.root
+        root = folder.home.root
         return shlex.join([*standpoint.sow(root), "run", standpoint.path(root, task["source"]["plan"])])
     from sow.engine.work import door  # seldom needed
 
-    return door(desk, task)
+    return door(folder, task)

@@ -142,8 +142,8 @@ def require_none(ship: Ship, setup: Setup, commands: Iterable[str], folder: str)
         )
 
 
-def note(ship: Ship, desk: Desk, project: ProjectState) -> None:
+def note(ship: Ship, folder: Desk, project: ProjectState) -> None:
     """Record a concern on a checked task whose checks may have imported the user's checkout, if that was accepted."""
     if ACCEPTED in ship.setups.accepted:
         text = "its checks may have imported this repository's code from your checkout, which you accepted for this run"
-        run_acts.add_concern(desk, project, "environment", text)
+        run_acts.add_concern(folder, project, "environment", text)

@@ -172,15 +172,8 @@ class Place:
         if not head or not os.path.exists(self.index):
             return ["what it was made from is not known"]
         index = self.begin(head)
-        arguments = [
-            "status",
-            "--porcelain",
-            "-z",
-            "--no-renames",
-            "--untracked-files=all",
-            "--ignore-submodules=dirty",
-        ]
-        entries = self.git(*arguments, index=index).split("\0")
+        args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"]
+        entries = self.git(*args, index=index).split("\0")
         return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
 
     def clean(self, *, spare: Sequence[str], ignored: bool = False) -> None:

@@ -132,9 +132,9 @@ class _Pruning:
     def pins(self) -> None:
         """Remove the pins that are old and not needed any more."""
         pins = [pin for pin in kept_refs(self.repository) if pin.kind == PIN]
-        unmerged = self.repository.outside({pin.commit for pin in pins}, self._elsewhere())
+        not_contained = self.repository.outside({pin.commit for pin in pins}, self._elsewhere())
         for pin in pins:
-            self._drop(pin, self._young(pin) or self._lonely(pin, unmerged))
+            self._drop(pin, self._young(pin) or self._lonely(pin, not_contained))
 
     def branches(self) -> None:
         """Remove the branches of ended tasks and of merged runs, if their commits stay reachable."""
@@ -159,8 +159,8 @@ class _Pruning:
     def _young(self, ref: Kept) -> str:
         return "not old enough" if ref.date > self.limit else ""
 
-    def _lonely(self, ref: Kept, unmerged: set[str]) -> str:
-        return "contained nowhere else" if ref.commit in unmerged and not self.unmerged else ""
+    def _lonely(self, ref: Kept, not_contained: set[str]) -> str:
+        return "contained nowhere else" if ref.commit in not_contained and not self.unmerged else ""
 
     def _checked_out(self, ref: Kept) -> str:
         checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref.ref).strip()

@@ -209,9 +209,7 @@ def installed(site: str) -> set[str]:
 def normal_name(requirement: str) -> str:
     """Return the normal name of the package in a requirement, or "" for an option or a comment."""
     text = requirement.strip()
-    end = next(
-        (position for position, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text)
-    )
+    end = next((index for index, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text))
     return "" if text.startswith("-") else text[:end].lower().replace("_", "-").replace(".", "-")
 
 

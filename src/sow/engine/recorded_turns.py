@@ -54,13 +54,13 @@ def _by_task(turns: Iterable[Turn]) -> dict[str, list[Turn]]:
 def _of_neighbours(home: Home, run: Run, windows: list[Window]) -> list[Turn]:
     """Return the turns in the journals of other runs that were alive during or right beside these windows."""
     first, last = min(window[0] for window in windows), max(window[1] for window in windows)
-    found_turns = []
+    result = []
     for folder in runs.listed(home):
         began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
         if folder.id != run["id"] and began <= last and first <= ended + SLACK:
             with suppress(SowError):  # a journal that cannot be read is skipped
-                found_turns += History(folder.journal("turn_started", "turn_ended")).turns
-    return found_turns
+                result += History(folder.journal("turn_started", "turn_ended")).turns
+    return result
 
 
 def _windows(run: Run, history: History) -> list[Window]:

@@ -112,7 +112,6 @@ def _question(question: Document, states: dict[str, Document]) -> Document:
 def _next(
     folder: RunFolder, standpoint: Standpoint, history: History, summary: Document, rows: list[Document]
 ) -> list[Document]:
-    """List what a person can do now."""
     command, precondition = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
     return report_next.steps(summary, rows, command, precondition, broken=_broken_by_user(folder.run))
 
@@ -185,13 +184,13 @@ def _tasks(folders: list[desks.Desk]) -> tuple[dict[str, Document], list[str]]:
     """Return the needed parts of each task's state, and the errors of those that cannot be read."""
     states: dict[str, Document] = {}
     broken: list[str] = []
-    for desk in folders:
+    for folder in folders:
         try:
-            task: Any = desk.task()
+            task: Any = folder.task()
         except SowError as error:
             broken.append(error.message)
         else:  # whole states of ten thousand tasks would need too much memory
-            states[desk.id] = {key: task[key] for key in report_tasks.OF_STATE if key in task}
+            states[folder.id] = {key: task[key] for key in report_tasks.OF_STATE if key in task}
     return states, broken
 
 

@@ -241,7 +241,6 @@ def _why(row: Facts) -> str:
 
 
 def _about(row: Facts) -> str:
-    """Return why a task is not done."""
     if row["outcome"] in ("completed", "abandoned", "running"):
         return ""
     reasons = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []

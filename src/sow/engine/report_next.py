@@ -67,7 +67,6 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
 
 
 def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, broken: str) -> Iterator[Step]:
-    """Yield the steps that concern the run as a whole."""
     ident = run["id"]
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")

@@ -77,7 +77,7 @@ def _row(
         "retries": retries,
         "reviews": record.reviews or _reviews(run, task),
         "checks": _checks(run, record, task),
-        "concerns": [{"kind": concern["kind"], "text": concern["text"]} for concern in concerns(task)],  # type: ignore[arg-type]
+        "concerns": [{"kind": item["kind"], "text": item["text"]} for item in concerns(task)],  # type: ignore[arg-type]
         "refusals": [refusal for refusal in task.get("refusals", ()) if refusal["at"] >= run["started_at"]],
         "needs": list(
             dict.fromkeys((*task.get("depends_on", ()), *task.get("after", ()), *record.plan.texts("needs")))

@@ -227,8 +227,8 @@ class Repository:
 
     def put_entries(self, entries: Sequence[str], *, index: str, where: Callable[[str], bool]) -> list[str]:
         """Make an index have exactly these entries at the paths that `where` selects. Returns the changed paths."""
-        entries_now = self.git("ls-files", "-s", "-z", index=index).split("\0")
-        present = {path_of(entry): _kind(entry) for entry in entries_now if entry and where(path_of(entry))}
+        index_entries = self.git("ls-files", "-s", "-z", index=index).split("\0")
+        present = {path_of(entry): _kind(entry) for entry in index_entries if entry and where(path_of(entry))}
         wanted = {path_of(entry): _kind(entry) for entry in entries}
         lines = {path: f"0 {'0' * len(oid)}\t{path}" for path, (_, oid) in present.items() if path not in wanted}
         for path, (mode, oid) in wanted.items():
