@@ -33,10 +33,12 @@ def refuse(home: Home, tasks: Sequence[Task], command: str) -> None:
     if not undelivered:
         return
     single, first = len(undelivered) == 1, next(iter(undelivered))
-    shown = ", ".join(list(undelivered)[:SHOWN]) + (
+    task_list = ", ".join(list(undelivered)[:SHOWN]) + (
         f" and {len(undelivered) - SHOWN} more" if len(undelivered) > SHOWN else ""
     )
-    subject = f"task {shown} has work in its worktree" if single else f"tasks {shown} have work in their worktrees"
+    subject = (
+        f"task {task_list} has work in its worktree" if single else f"tasks {task_list} have work in their worktrees"
+    )
     raise SowError(
         f"{subject}, and a run in one folder would judge without it",
         f"go on with it where it is: {command}\n"

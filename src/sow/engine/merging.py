@@ -206,14 +206,17 @@ class Integration:
             if True not in is_dropped:
                 return {}
             first = is_dropped.index(True)
-            head, kept = merges[first]["parent"], merges[:first]
+            head, kept_merges = merges[first]["parent"], merges[:first]
             dropped: dict[str, DroppedMerge] = {}
             conflicts: dict[str, tuple[str, ...]] = {}
             for merge in merges[first:]:
                 task = merge["task"]
                 new_merge = None if task in dropped or task in tasks else self._merge_again(merge, head)
                 if new_merge is not None and not new_merge.conflicts:
-                    kept = [*kept, {**merge, "commit": new_merge.commit, "parent": head, "tree": new_merge.tree}]
+                    kept_merges = [
+                        *kept_merges,
+                        {**merge, "commit": new_merge.commit, "parent": head, "tree": new_merge.tree},
+                    ]
                     head = new_merge.commit
                     continue
                 dropped.setdefault(task, {"task": task, "head": old, "parent": merge["parent"], "at": clock.now()})
@@ -221,7 +224,7 @@ class Integration:
                     conflicts[task] = new_merge.conflicts
             record = self._record().run
             record["dropped"] = [*record.get("dropped", []), *dropped.values()]
-            self._advance(head, old, kept)
+            self._advance(head, old, kept_merges)
         return conflicts
 
     def _has(self, branch: str, merge: RunMerge) -> bool:
@@ -230,9 +233,9 @@ class Integration:
     def _merge_again(self, merge: RunMerge, head: str) -> Merge:
         """Make the change of a recorded merge again on another head."""
         repository = self.repository
-        before = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
-        ours = repository.commit_tree(repository.tree_of(head), [before], "Ours")
-        theirs = repository.commit_tree(merge["tree"], [before], "Theirs")
+        base = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
+        ours = repository.commit_tree(repository.tree_of(head), [base], "Ours")
+        theirs = repository.commit_tree(merge["tree"], [base], "Theirs")
         tree, conflicts = self._merged_tree(ours, theirs, f"task {merge['task']}")
         if conflicts is not None:
             return conflicts

@@ -38,7 +38,7 @@ UNKNOWN_RUN = "unknown"  # for a worktree on none of sow's branches: only its pi
 
 
 class Pruned:
-    """What was removed, and what was kept and why."""
+    """The result of a pruning: removed names, and kept names with the reason."""
 
     __slots__ = ("dropped", "kept")
 

@@ -1,10 +1,10 @@
-"""Defines the result of an operation that was refused, so that nobody loses anything."""
+"""Defines the result of an operation that was refused and changed nothing."""
 
 from __future__ import annotations
 
 
 class Refused:
-    """The reason why something was not done, and a hint. Nothing was changed."""
+    """The reason why something was not done, and a hint."""
 
     __slots__ = ("hint", "reason")
 

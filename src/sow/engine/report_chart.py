@@ -84,15 +84,15 @@ def chart(timeline: Facts) -> Html:
         return Html("")
     busy = {bar["task"] for bar in spans}
     lanes = [lane for lane in timeline["lanes"] if lane["id"] in busy]
-    shown = lanes[:MOST]
-    rows = {lane["id"]: TOP + index * ROW for index, lane in enumerate(shown)}
+    visible = lanes[:MOST]
+    rows = {lane["id"]: TOP + index * ROW for index, lane in enumerate(visible)}
     axis = Axis(timeline["from"], timeline["now"] or timeline["to"], timeline["gaps"])
-    height = TOP + ROW * len(shown) + BOTTOM
+    height = TOP + ROW * len(visible) + BOTTOM
     picture = h(
         "svg",
         _patterns(),
         _grid(axis, height),
-        [_lane(lane, rows[lane["id"]]) for lane in shown],
+        [_lane(lane, rows[lane["id"]]) for lane in visible],
         [_band(bar, axis, height) for bar in spans if bar["task"] is None],
         [_gap(begin, end, axis, height) for begin, end in axis.gaps],
         [_bar(bar, axis, rows[bar["task"]]) for bar in spans if bar["task"] in rows],
@@ -103,7 +103,7 @@ def chart(timeline: Facts) -> Html:
         ],
         viewBox=f"0 0 {WIDTH} {height}",
         role="img",
-        aria_label=f"Timeline of {len(shown)} tasks over {span(axis.end - axis.begin)}",
+        aria_label=f"Timeline of {len(visible)} tasks over {span(axis.end - axis.begin)}",
     )
     note = f"The first {MOST} of {len(lanes)} tasks that were worked on." if len(lanes) > MOST else None
     kinds = {bar["kind"] for bar in spans}
