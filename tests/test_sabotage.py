@@ -227,8 +227,8 @@ SABOTAGES = {
     ),
     "what a worker committed beside its branch is not pinned": Sabotage(
         "engine/collecting.py",
-        "        made = self.pins.pin_found(self.name, commits_in(self.place, self.branch), apart=apart)\n",
-        "        made: list[str] = []\n",
+        "        refs = self.pins.pin_found(self.name, commits_in(self.place, self.branch), excluding=excluding)\n",
+        "        refs: list[str] = []\n",
         "engine/test_collecting.py::test_whatever_a_worker_does[reset_hard]",
     ),
     "a worker's state is collected": Sabotage(
@@ -258,8 +258,8 @@ SABOTAGES = {
     ),
     "a slot believes size and time": Sabotage(
         "engine/slot.py",
-        "    return (facts.st_ino, facts.st_ctime_ns, facts.st_size)\n",
-        "    return (facts.st_ino, facts.st_mtime_ns, facts.st_size)\n",
+        "    return (status.st_ino, status.st_ctime_ns, status.st_size)\n",
+        "    return (status.st_ino, status.st_mtime_ns, status.st_size)\n",
         "engine/test_slot.py::test_size_and_time_are_not_believed[same process]",
     ),
     "a slot keeps what an earlier list built": Sabotage(
@@ -541,8 +541,8 @@ SABOTAGES = {
     ),
     "a moved integration branch stays moved": Sabotage(
         "engine/merging.py",
-        "            if found == head:\n",
-        "            if found:\n",
+        "            if current == head:\n",
+        "            if current:\n",
         "engine/test_merging.py::test_a_foreign_commit_does_not_count[at once]",
     ),
     "a merge counts without its reviews": Sabotage(

@@ -131,7 +131,7 @@ def test_a_large_run_tells_only_of_changes():
     """Where there are more tasks than anybody replays step by step, steps without a change of status are left out."""
     told = [begin(), entry(1, "task_started", task="010"), entry(2, "step", task="010", text="thinks")]
     assert len(drawn(*told)["changes"]) == 4
-    assert len(document(told, run="r", live=False, most=1)["changes"]) == 3
+    assert len(document(told, run="r", live=False, limit=1)["changes"]) == 3
 
 
 EVENTS = (

@@ -1,4 +1,4 @@
-"""Work of a task that lies apart, in its worktree or on its branch: a run in one folder would judge without it."""
+"""Refuses a run in one folder if a task has work in its worktree or on its branch, which the run would not see."""
 
 from __future__ import annotations
 
@@ -22,42 +22,46 @@ NO_WORK = ("pending", *ENDED_STATUSES)
 SHOWN = 5
 
 
-def refuse(home: Home, tasks: Sequence[Task], again: str) -> None:
-    """Refuse a run in one folder of tasks whose work is not there; `again` is the command that goes on with it."""
+def refuse(home: Home, tasks: Sequence[Task], command: str) -> None:
+    """Refuse a run in one folder if its tasks have work elsewhere. `command` continues that work."""
     begun = [task for task in tasks if task["status"] not in NO_WORK]
     if not begun:
         return
     repository = Repository(home)
     with repository.held():
-        found = {task["id"]: task for task in begun if _is_apart(repository, task)}
-    if not found:
+        undelivered = {task["id"]: task for task in begun if _is_apart(repository, task)}
+    if not undelivered:
         return
-    one, first = len(found) == 1, next(iter(found))
-    shown = ", ".join(list(found)[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
-    said = f"task {shown} has work in its worktree" if one else f"tasks {shown} have work in their worktrees"
+    single, first = len(undelivered) == 1, next(iter(undelivered))
+    task_list = ", ".join(list(undelivered)[:SHOWN]) + (
+        f" and {len(undelivered) - SHOWN} more" if len(undelivered) > SHOWN else ""
+    )
+    subject = (
+        f"task {task_list} has work in its worktree" if single else f"tasks {task_list} have work in their worktrees"
+    )
     raise SowError(
-        f"{said}, and a run in one folder would judge without it",
-        f"go on with it where it is: {again}\n"
-        f"or bring it here: {_way_here(repository, found[first])}\n"
+        f"{subject}, and a run in one folder would judge without it",
+        f"go on with it where it is: {command}\n"
+        f"or bring it here: {_way_here(repository, undelivered[first])}\n"
         f'or give it up: sow task abandon {first} --reason "…"',
     )
 
 
 def _is_apart(repository: Repository, task: Task) -> bool:
-    """Whether a task has done anything that the user's checkout has not."""
-    here = repository.commit_of("HEAD")
-    if repository.outside(repository.only_commits(_collected(task)), [here]):
+    """Whether a task has work that the user's checkout does not have."""
+    head = repository.commit_of("HEAD")
+    if repository.outside(repository.only_commits(_collected(task)), [head]):
         return True
-    place = Place(repository, task["id"])
-    if place.is_ready and (linked.under_way(place.record) or place.dirt(furniture(place))):
+    worktree = Place(repository, task["id"])
+    if worktree.is_ready and (linked.under_way(worktree.record) or worktree.dirt(furniture(worktree))):
         return True
-    heads = [place.head()] if place.is_ready else list(_branches(repository, task["id"]).values())
-    # What others have done is where a task's work began.
-    return bool(repository.outside(heads, [here, *repository.refs(INTEGRATIONS).values()]))
+    heads = [worktree.head()] if worktree.is_ready else list(_branches(repository, task["id"]).values())
+    # A task's work starts from an integration branch, so commits of other tasks are on its branch too.
+    return bool(repository.outside(heads, [head, *repository.refs(INTEGRATIONS).values()]))
 
 
 def _collected(task: Task) -> list[str]:
-    """The commit of what this iteration has handed in, where that is anything."""
+    """Return the commit of this iteration's work, if it changed anything."""
     work = task.get("work")
     if work is None or work["iteration"] != task["iteration"] or work["commit"] == work["base"]:
         return []
@@ -65,14 +69,13 @@ def _collected(task: Task) -> list[str]:
 
 
 def _branches(repository: Repository, task: str) -> dict[str, str]:
-    """The branches that runs gave a task."""
     return repository.refs(f"{BRANCHES}/*/{task}")
 
 
 def _way_here(repository: Repository, task: Task) -> str:
-    """How a person brings a task's work into their checkout."""
-    place, branches = Place(repository, task["id"]), _branches(repository, task["id"])
-    stood = (place.branch() if place.is_ready else "") or max(branches, default="")
-    name = stood.removeprefix("refs/heads/") or "".join(_collected(task))
-    first = f"commit what is open in .sow/local/worktrees/{task['id']}, then " if place.is_ready else ""
-    return f"{first}git merge {name}"
+    """Return the command with which a person brings a task's work into their checkout."""
+    worktree, branches = Place(repository, task["id"]), _branches(repository, task["id"])
+    ref = (worktree.branch() if worktree.is_ready else "") or max(branches, default="")
+    name = ref.removeprefix("refs/heads/") or "".join(_collected(task))
+    preparation = f"commit what is open in .sow/local/worktrees/{task['id']}, then " if worktree.is_ready else ""
+    return f"{preparation}git merge {name}"

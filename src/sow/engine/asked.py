@@ -1,4 +1,4 @@
-"""What a worktree held when the run asked about its merge: what differs later, with no turn since, a person did."""
+"""Records a worktree when a run asks about its merge, to tell later whether a person changed it."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ if TYPE_CHECKING:
 
 MARK = "sow-asked"
 MERGE = "merge"
-CONFLICT = b"<<<<<<< "  # so begins a line where git left two sides
+CONFLICT = b"<<<<<<< "  # starts a line where git left a conflict
 
 
-def remember(repository: Repository, desk: Desk, task: Task) -> None:
-    """Write down how a task's worktree looks, and since which turn."""
+def remember(repository: Repository, folder: Desk, task: Task) -> None:
+    """Record the current state of a task's worktree and the number of turns so far."""
     with repository.held():
-        place = Place(repository, desk.id)
-        if place.is_ready:
-            linked.write(f"{place.record}/{MARK}", f"{_since(desk, task)} {_look(place)}\n")
+        worktree = Place(repository, folder.id)
+        if worktree.is_ready:
+            linked.write(f"{worktree.record}/{MARK}", f"{_since(folder, task)} {_look(worktree)}\n")
 
 
-def has_changed(repository: Repository, desk: Desk, task: Task) -> bool:
-    """Whether a person has changed the work since then, and nothing in it waits to be resolved."""
-    place = Place(repository, desk.id)
-    known = linked.line(f"{place.record}/{MARK}") if place.is_ready else ""
-    since = _since(desk, task) if known else ""
-    if not known.startswith(f"{since} "):
+def has_changed(repository: Repository, folder: Desk, task: Task) -> bool:
+    """Whether a person has changed the work since then and resolved all conflicts."""
+    worktree = Place(repository, folder.id)
+    mark = linked.line(f"{worktree.record}/{MARK}") if worktree.is_ready else ""
+    since = _since(folder, task) if mark else ""
+    if not mark.startswith(f"{since} "):
         return False
     with repository.held():
-        return _is_resolved(place) and known != f"{since} {_look(place)}"
+        return _is_resolved(worktree) and mark != f"{since} {_look(worktree)}"
 
 
 def conclude(repository: Repository, task: str) -> None:
-    """Commit a merge that a person has resolved and not committed: collecting would take it back."""
+    """Commit a merge that a person has resolved but not committed, because collecting would abort it."""
     with repository.held():
-        place = Place(repository, task)
-        if not linked.under_way(place.record) or not _is_resolved(place):
+        worktree = Place(repository, task)
+        if not linked.under_way(worktree.record) or not _is_resolved(worktree):
             return
-        head, other = place.head(), place.git("rev-parse", "--verify", "MERGE_HEAD").strip()
-        tree = Gathering(place, base=head, head=head).tree()
-        commit = repository.commit_tree(tree, [head, other], "Merge, resolved by a person")
-        place.git("update-ref", "-m", "sow: merge resolved", "HEAD", commit)
-        place.git("merge", "--quit")
-        place.git("read-tree", commit)
+        head, merge_head = worktree.head(), worktree.git("rev-parse", "--verify", "MERGE_HEAD").strip()
+        tree = Gathering(worktree, base=head, head=head).tree()
+        commit = repository.commit_tree(tree, [head, merge_head], "Merge, resolved by a person")
+        worktree.git("update-ref", "-m", "sow: merge resolved", "HEAD", commit)
+        worktree.git("merge", "--quit")
+        worktree.git("read-tree", commit)
 
 
-def _since(desk: Desk, task: Task) -> str:
-    """What no person changes: the work that was asked about, and the turns so far."""
-    turns = sum(len(record.session["turns"]) for record in sessions.records(desk))
+def _since(folder: Desk, task: Task) -> str:
+    """Return what no person changes: the work that was asked about and the number of turns."""
+    turns = sum(len(record.session["turns"]) for record in sessions.records(folder))
     return f"{task['work']['commit'] if 'work' in task else ''} {turns}"
 
 
-def _look(place: Place) -> str:
-    """The commit under the files, and the files."""
-    head = place.head()
-    return f"{head} {Gathering(place, base=head, head=head).tree()}" if head else ""
+def _look(worktree: Place) -> str:
+    """Return the commit under the files and the tree of the files."""
+    head = worktree.head()
+    return f"{head} {Gathering(worktree, base=head, head=head).tree()}" if head else ""
 
 
-def _is_resolved(place: Place) -> bool:
-    """Whether nothing is under way, or a merge in which no file has two sides any more."""
-    if not set(linked.under_way(place.record).values()) <= {MERGE}:
+def _is_resolved(worktree: Place) -> bool:
+    """Whether nothing is under way, or only a merge without remaining conflicts."""
+    if not set(linked.under_way(worktree.record).values()) <= {MERGE}:
         return False
-    listed = place.git("ls-files", "--unmerged", "-z").split("\0")
-    return not any(_has_two_sides(f"{place.path}/{entry.partition(chr(9))[2]}") for entry in listed if entry)
+    entries = worktree.git("ls-files", "--unmerged", "-z").split("\0")
+    return not any(_has_two_sides(f"{worktree.path}/{entry.partition(chr(9))[2]}") for entry in entries if entry)
 
 
 def _has_two_sides(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""One call of `sow run` as its journal shows it, with a clock that no change of the machine's time can turn."""
+"""Measures one process of `sow run` from its journal entries, independently of changes to the system clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def epoch(at: str) -> int | None:
-    """A time of our files in seconds since 1970."""
+    """Return a timestamp of our files in seconds since 1970, or None if it is invalid."""
     try:
         return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:
@@ -21,12 +21,12 @@ def epoch(at: str) -> int | None:
 
 
 class Call:
-    """From the first to the last entry of one process; `moment` is how many seconds into it the last entry was."""
+    """The entries of one process. `moment` is the number of seconds from its start to its last entry."""
 
     __slots__ = ("ended", "first_at", "last_at", "latest", "moment", "start_t", "t")
 
     def __init__(self) -> None:
-        self.first_at = ""  # the earliest and the latest time of its entries, whatever the clock did meanwhile
+        self.first_at = ""  # earliest and latest time of its entries, even if the clock was changed
         self.last_at = ""
         self.latest = ""
         self.start_t: float | None = None
@@ -35,12 +35,12 @@ class Call:
         self.ended = False
 
     def is_before(self, entry: Entry) -> bool:
-        """Whether the entry belongs to a later call: that one's own clock began anew."""
+        """Whether the entry belongs to a later process, whose monotonic clock started again."""
         t = entry.t
         return entry.event == "run_started" or (t is not None and self.t is not None and t < self.t)
 
     def take(self, entry: Entry) -> None:
-        """Move on to this entry's time."""
+        """Advance to the time of this entry."""
         at = entry.at if is_timestamp(entry.at) else ""
         t = entry.t
         if t is not None:

@@ -1,4 +1,4 @@
-"""Differences between two commits, for people and prompts: bounded, and without any program of the repository."""
+"""Compares two commits for people and prompts, with a size limit and without running programs of the repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from sow.engine.repository import Repository
 
-# No program of the repository's choice runs, and a file of more than ten megabytes is named and not printed.
+# No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
 PLAIN = (
     "--no-ext-diff",
     "--no-textconv",
@@ -20,33 +20,33 @@ PLAIN = (
     "--ignore-submodules=none",
 )
 OPTIONS = ("-c", "core.bigFileThreshold=10m", "-c", "diff.context=3")
-LONGEST_NAME = 1000  # bytes that are read for each file at the most
-LIST_SHARE = 4  # where all does not fit, a quarter goes to the list of what there is
+LONGEST_NAME = 1000  # bytes read per file, at most
+LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the list of files
 
 
 def changed_paths(repository: Repository, base: str, commit: str) -> list[str]:
-    """Every path that differs, old and new names alike."""
-    listed = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
-    return [path for path in listed.split("\0") if path]
+    """Return every path that differs, both old and new names."""
+    output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
+    return [path for path in output.split("\0") if path]
 
 
 def patch(repository: Repository, base: str, commit: str, limit: int) -> tuple[str, bool]:
-    """The beginning of the difference as a patch, of at most so many bytes, and whether that is all of it."""
-    words = ["diff-tree", "-p", "-r", *PLAIN, repository.commit_of(base), repository.commit_of(commit)]
-    return git.read(words, cwd=repository.home.root, options=OPTIONS, limit=limit)
+    """Return the difference as a patch of at most `limit` bytes, and whether it is complete."""
+    arguments = ["diff-tree", "-p", "-r", *PLAIN, repository.commit_of(base), repository.commit_of(commit)]
+    return git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit)
 
 
-def counts(repository: Repository, base: str, commit: str, most: int) -> tuple[list[dict[str, Any]], bool]:
-    """So many files that differ, with the lines added and removed (None for a binary file), and whether that is all."""
-    words = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
-    words += [repository.commit_of(base), repository.commit_of(commit)]
-    listed, whole = git.read(words, cwd=repository.home.root, options=OPTIONS, limit=most * LONGEST_NAME)
-    rows = [each.split("\t", 2) for each in listed.split("\0")]
-    found = [
+def counts(repository: Repository, base: str, commit: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """Return at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
+    arguments = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
+    arguments += [repository.commit_of(base), repository.commit_of(commit)]
+    output, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit * LONGEST_NAME)
+    rows = [line.split("\t", 2) for line in output.split("\0")]
+    files = [
         {"path": path, "added": _count(added), "removed": _count(removed)}
         for added, removed, path in (row for row in rows if len(row) == 3)
     ]
-    return found[:most], whole and len(found) <= most
+    return files[:limit], complete and len(files) <= limit
 
 
 def _count(text: str) -> int | None:
@@ -54,15 +54,15 @@ def _count(text: str) -> int | None:
 
 
 def diff(repository: Repository, base: str, commit: str, limit: int) -> str:
-    """The difference as a patch of at most so many bytes; what is cut off is said, and named by a list before it."""
+    """Return the difference as a patch of at most `limit` bytes. If it is cut, a list of the files comes first."""
     base, commit = repository.commit_of(base), repository.commit_of(commit)
-    text, whole = patch(repository, base, commit, limit)
-    if whole:
+    text, complete_patch = patch(repository, base, commit, limit)
+    if complete_patch:
         return text
-    words = ["diff-tree", "-r", "--numstat", "--no-renames", base, commit]
-    names, all_named = git.read(words, cwd=repository.home.root, options=OPTIONS, limit=limit // LIST_SHARE)
-    if not all_named:
-        names = names.rpartition("\n")[0] + "\n… and more\n"
-    rest = max(limit - len(names.encode()), 0)
-    begin = text.encode()[:rest].decode("utf-8", "ignore").rpartition("\n")[0]
-    return f"{names}\n{begin}\n… cut at {limit} bytes: see 'git diff {base[:12]} {commit[:12]}'\n"
+    arguments = ["diff-tree", "-r", "--numstat", "--no-renames", base, commit]
+    listing, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit // LIST_SHARE)
+    if not complete:
+        listing = listing.rpartition("\n")[0] + "\n… and more\n"
+    remaining = max(limit - len(listing.encode()), 0)
+    beginning = text.encode()[:remaining].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{listing}\n{beginning}\n… cut at {limit} bytes: see 'git diff {base[:12]} {commit[:12]}'\n"

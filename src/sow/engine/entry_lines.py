@@ -1,4 +1,4 @@
-"""One plain line for each event of a run that a person would want to read."""
+"""Writes one plain line for each event of a run that a person wants to read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_FEEDBACK = 160
 MOST_CHANGES = 3
 LONGEST_REASON = 80
 ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
-# What stays on a terminal when the live view has gone on.
+# Events whose lines stay on the terminal after the live view has moved on.
 LASTING = frozenset(
     {
         "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
@@ -35,48 +35,48 @@ LASTING = frozenset(
 
 
 def line(entry: Entry, scene: Scene, elapsed: float) -> str:
-    """The event in words, after the time since the run's start; nothing for one that only a program wants."""
-    said = told(entry, scene)
-    return f"{stopwatch(elapsed):>5}  {said}" if said else ""
+    """Return the event as text after the time since the run's start, or "" if it is only for programs."""
+    text = told(entry, scene)
+    return f"{stopwatch(elapsed):>5}  {text}" if text else ""
 
 
 def told(entry: Entry, scene: Scene) -> str:
-    """What happened, and to whom."""
-    said = sentence(entry, scene)
-    if not said:
+    """Return what happened, with the task or agent."""
+    text = sentence(entry, scene)
+    if not text:
         return ""
     noun = "agent" if is_member(entry.task) else "task"
     about = f"{noun} {scene.called(entry.task)}: " if entry.task else ""
     about = "the project: " if entry.task == "project" else about
-    return width.cut(harmless_line(about + said), LONGEST)
+    return width.cut(harmless_line(about + text), LONGEST)
 
 
 def sentence(entry: Entry, scene: Scene) -> str:
-    """What happened, without saying to whom."""
-    words = WORDS.get(entry.event)
-    return words(entry, scene) if words else ""
+    """Return what happened, without the task or agent."""
+    describe = WORDS.get(entry.event)
+    return describe(entry, scene) if describe else ""
 
 
 def _run_started(entry: Entry, scene: Scene) -> str:
     slots = entry.entry("settings").count("max_concurrency")
     at_once = f", {slots} at once" if slots else ""
-    again = ", going on from where it was" if entry.data.get("recovered") is True else ""
+    recovered = ", going on from where it was" if entry.data.get("recovered") is True else ""
     tasks = entry.entries("tasks")
-    noun = "agent" if tasks and all(is_member(each.text("id")) for each in tasks) else "task"
+    noun = "agent" if tasks and all(is_member(task.text("id")) for task in tasks) else "task"
     count = f"{len(tasks)} {noun}{'' if len(tasks) == 1 else 's'}"
-    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{again}"
+    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}"
 
 
 def _turn_started(entry: Entry, scene: Scene) -> str:
-    who = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
-    again = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
+    agent = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
+    iteration = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
     verb = {
         "resume": "goes on",
         "recovery": "goes on after a stop",
         "reminder": "is reminded to end its turn",
         "review": "review by",
     }.get(entry.text("kind"), "started")
-    return f"{verb} {who}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, who))) + again
+    return f"{verb} {agent}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, agent))) + iteration
 
 
 def _turn_ended(entry: Entry, scene: Scene) -> str:
@@ -87,8 +87,8 @@ def _turn_ended(entry: Entry, scene: Scene) -> str:
 
 
 def _refused(entry: Entry, scene: Scene) -> str:
-    why = f" ({width.cut(harmless_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
-    return f"refused: {refusals.called(entry.text('tool'), entry.text('command'))}{why}"
+    reason = f" ({width.cut(harmless_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
+    return f"refused: {refusals.called(entry.text('tool'), entry.text('command'))}{reason}"
 
 
 def _concern(entry: Entry, scene: Scene) -> str:
@@ -99,8 +99,8 @@ def _check(entry: Entry, scene: Scene) -> str:
     if entry.data.get("passed") is not False:
         return ""
     code = entry.data.get("exit")
-    how = f"exit {code}" if isinstance(code, int) else "no exit"
-    return f"check failed ({how}): {entry.text('command')}"
+    ending = f"exit {code}" if isinstance(code, int) else "no exit"
+    return f"check failed ({ending}): {entry.text('command')}"
 
 
 def _baseline(entry: Entry, scene: Scene) -> str:
@@ -144,35 +144,35 @@ def _answered(entry: Entry, scene: Scene) -> str:
 
 
 def _restored(entry: Entry, scene: Scene) -> str:
-    aside, remark = entry.text("aside"), entry.text("remark")
+    copy_path, remark = entry.text("aside"), entry.text("remark")
     if remark:
         return remark
-    if aside:
-        return f"its state was edited by hand, which does not count in a run: the edit is in {aside} (sow task set)"
+    if copy_path:
+        return f"its state was edited by hand, which does not count in a run: the edit is in {copy_path} (sow task set)"
     return "its state was gone or older, and came back from its last copy"
 
 
 def _final_check(entry: Entry, scene: Scene) -> str:
     owners = ", ".join(entry.texts("tasks")[:5])
-    said = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
-    return f"final checks of task {owners} {said}"
+    outcome = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
+    return f"final checks of task {owners} {outcome}"
 
 
 def _waived(entry: Entry, scene: Scene) -> str:
-    who = "you" if entry.text("by") == "person" else entry.text("by")
-    return f"{who} waived `{entry.text('command')}`; it is not run any more"
+    person = "you" if entry.text("by") == "person" else entry.text("by")
+    return f"{person} waived `{entry.text('command')}`; it is not run any more"
 
 
 def _branch_moved(entry: Entry, scene: Scene) -> str:
-    kept = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
-    where = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
-    return f"{where}: it is back at {entry.text('restored')[:10]}{kept}"
+    pinned = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
+    move = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
+    return f"{move}: it is back at {entry.text('restored')[:10]}{pinned}"
 
 
 def _plan_changed(entry: Entry, scene: Scene) -> str:
     if "sections" in entry.data:
-        concerned = ", ".join(entry.texts("sections")) or "nobody's part"
-        return f"{entry.text('path') or 'the plan'} has changed: {concerned}; it is verified and approved again"
+        sections = ", ".join(entry.texts("sections")) or "nobody's part"
+        return f"{entry.text('path') or 'the plan'} has changed: {sections}; it is verified and approved again"
     return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
 
 
@@ -220,8 +220,8 @@ def _stop(entry: Entry, scene: Scene) -> str:
 def _task_ended(entry: Entry, scene: Scene) -> str:
     status, result = entry.text("status"), entry.text("result")
     if entry.task in scene.questions:
-        return ""  # that it asks was said with its question
-    words = {
+        return ""  # its question was reported already
+    ending = {
         "paused": "waits for an answer",
         "asking": "waits for an answer",
         "waiting": "is put back",
@@ -230,11 +230,11 @@ def _task_ended(entry: Entry, scene: Scene) -> str:
     }.get(status, status or "ended")
     seconds = entry.number("seconds")
     after = f" after {span(seconds)}" if seconds is not None else ""
-    shown = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
+    verdict = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
     spent = scene.spend.get(entry.task)
     cost = f", {spent.words()}" if spent and spent.known else ""
     reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
-    return f"{words}{shown}{after}{cost}{reason}"
+    return f"{ending}{verdict}{after}{cost}{reason}"
 
 
 def _run_ended(entry: Entry, scene: Scene) -> str:
@@ -242,8 +242,8 @@ def _run_ended(entry: Entry, scene: Scene) -> str:
     counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
     seconds = entry.number("seconds")
     after = f" after {span(seconds)}" if seconds is not None else ""
-    how = ENDS.get(entry.text("status"), "is over")
-    return f"the run {how}{after}: {', '.join(counts) or 'no task was completed'}"
+    ending = ENDS.get(entry.text("status"), "is over")
+    return f"the run {ending}{after}: {', '.join(counts) or 'no task was completed'}"
 
 
 WORDS: dict[str, Words] = {

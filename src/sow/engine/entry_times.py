@@ -1,4 +1,4 @@
-"""When each entry of a journal was written, by the clock on the wall, to the millisecond."""
+"""Computes the wall-clock time of each journal entry to the millisecond."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ if TYPE_CHECKING:
 
 
 class EntryTimes:
-    """Told of every entry of a journal in its order.
+    """Takes every entry of a journal in order and returns its time.
 
-    A call's entries count from its start to the millisecond, and know the wall's clock to the second only. An entry's
-    whole second is never later than the entry, so the latest start that any of them allows is the nearest one.
+    The entries of a process have milliseconds since its start, but only whole seconds of wall-clock time. An entry's
+    whole second is never later than the entry, so the latest start that any entry allows is the most exact one.
     """
 
     __slots__ = ("_at", "_epoch", "begun", "moment", "t")
 
     def __init__(self) -> None:
-        self.begun: float | None = None  # when the present call began
+        self.begun: float | None = None  # start of the current process
         self.moment = 0.0  # of the last entry
         self.t = 0.0
-        self._at = ""  # the last text of a second, and what it stands for: many entries share one
+        self._at = ""  # the last timestamp and its value, because many entries share one
         self._epoch: int | None = None
 
     def is_new_call(self, entry: Entry) -> bool:
-        """Whether the entry belongs to a later call: that one's own clock began anew."""
+        """Whether the entry belongs to a later process, whose monotonic clock started again."""
         t = entry.t
         return entry.event == "run_started" or (t is not None and t < self.t)
 
     def of(self, entry: Entry) -> float:
-        """The seconds since 1970 of an entry; never before those of an earlier one."""
+        """Return the seconds since 1970 of an entry, never less than those of an earlier one."""
         if self.is_new_call(entry):
             self.begun, self.t = None, 0.0
-        given = entry.t
-        t, at = given if given is not None else self.t, self._second(entry.at)
+        monotonic = entry.t
+        t, at = monotonic if monotonic is not None else self.t, self._second(entry.at)
         self.t = t
         if at is not None and at >= 0:
             self.begun = at - t if self.begun is None else max(self.begun, at - t)

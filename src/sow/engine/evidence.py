@@ -1,4 +1,4 @@
-"""Signs of work in a folder: two looks tell whether a turn changed something, if nobody else was at work there."""
+"""Compares a folder before and after a turn, to tell whether the turn changed something."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sow.store.home import Home
 
-# State files are no work, nor are the notes that aider keeps beside the code. Git does not look into submodules: it
-# would use their own settings, which a worker can write.
+# State files and aider's notes are no work. Git does not look into submodules, because it would use their settings,
+# which a worker can write.
 LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--"]
 LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
 
 
 def look(folder: str) -> str:
-    """The commit, every path that differs from it, and when each of those was last written."""
+    """Return the commit and every path that differs from it, with the time it was last written."""
     head = git.run(["rev-parse", "HEAD"], cwd=folder, check=False).strip()
     return "\n".join([head, *(f"{path} {facts}" for path, facts in files(folder).items())])
 
 
 def files(folder: str) -> dict[str, str]:
-    """Every path that differs from the commit: how, and when it was last written."""
+    """Return every path that differs from the commit: how it differs, and when it was last written."""
     entries = git.run(LOOK, cwd=folder, check=False).split("\0")
     return {entry[3:]: f"{entry[:2]} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry}
 
@@ -38,7 +38,7 @@ def _stamp(path: str) -> str:
 
 
 class Watch:
-    """A working folder from the start of a turn on: what changed in it, and whether that can only be this turn's."""
+    """Watches a working folder from the start of a turn: whether it changed, and who else may have changed it."""
 
     __slots__ = ("before", "folder", "held", "home", "task", "traces")
 
@@ -51,16 +51,16 @@ class Watch:
         self.before = look(folder)
 
     def changed(self) -> bool:
-        """Whether the folder looks different now."""
+        """Whether the folder has changed."""
         return look(self.folder) != self.before
 
     def others(self) -> list[str]:
-        """The other tasks on which somebody worked in this folder meanwhile: what changed may be theirs."""
+        """List the other tasks that were worked on in this folder meanwhile. The changes may be theirs."""
         if self.folder != self.home.root:
             return []  # a task's own worktree
-        now = traces(self.home.claims)
-        touched = {task for task, when in now.items() if when != self.traces.get(task)}
-        return sorted((touched | self.held | self._held(now)) - {self.task})
+        current = traces(self.home.claims)
+        touched = {task for task, when in current.items() if when != self.traces.get(task)}
+        return sorted((touched | self.held | self._held(current)) - {self.task})
 
     def _held(self, tasks: dict[str, int]) -> set[str]:
         return {task for task in tasks if task != self.task and self.home.holder(task)}

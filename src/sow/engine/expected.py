@@ -1,4 +1,4 @@
-"""How long each task of a run should take, by its estimate and by history."""
+"""Estimates how long each task of a run takes, from its own estimate and from finished tasks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def minutes(folder: RunFolder) -> dict[str, float]:
-    """Minutes by task; a mere guess would only look like knowledge, and of what cannot be read nothing is said."""
+    """Return minutes by task. Mere guesses and tasks that cannot be read are left out."""
     home = folder.home
     try:
         tasks = desks.load_some(home, projects.load(home), folder.run["tasks"])
     except SowError:
         return {}
     forecast = Forecast(past.finished(home))
-    found = {each["id"]: forecast.expected(each["assigned_agent"], each.get("estimated_minutes")) for each in tasks}
-    return {ident: each.minutes for ident, each in found.items() if each.origin != GUESSED}
+    forecasts = {task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")) for task in tasks}
+    return {task_id: expectation.minutes for task_id, expectation in forecasts.items() if expectation.origin != GUESSED}

@@ -1,4 +1,4 @@
-"""Finishing: the user's own checkout moves forward to what a run has integrated, and loses nothing on the way."""
+"""Fast-forwards the user's checkout to what a run has integrated, without losing any of the user's files."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MERGE = [
     "--no-verify-signatures",
 ]
 STATUS = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=no"]
-STATUS += ["--ignore-submodules=dirty"]  # git would use the settings of the submodules, which a worker can write
+STATUS += ["--ignore-submodules=dirty"]  # git would use the submodules' settings, which a worker can write
 UNTRACKED = "??"
 
 
 class Finished:
-    """The user's branch stands on this commit now, and these paths came with it."""
+    """The commit on which the user's branch is now, and the paths that changed."""
 
     __slots__ = ("commit", "paths")
 
@@ -43,9 +43,9 @@ class Finished:
 
 
 def fast_forward(repository: Repository, branch: str, target: str, *, rehearse: bool = False) -> Finished | Refused:
-    """Move the home's checkout of a branch forward to the target; or say why not, with nothing changed.
+    """Fast-forward the home's checkout of a branch to the target, or return the reason why not and change nothing.
 
-    A rehearsal only looks whether it would be possible.
+    With `rehearse`, only test whether it would work.
     """
     refused = _refuse_elsewhere(repository, branch)
     if refused:
@@ -63,12 +63,14 @@ def fast_forward(repository: Repository, branch: str, target: str, *, rehearse: 
 
 
 def _refuse_elsewhere(repository: Repository, branch: str) -> Refused | None:
-    """Refuse where the branch is not checked out, or somebody is in the middle of something."""
+    """Refuse if the branch is not checked out or another git operation is under way."""
     checkout = repository.home.checkout
     current = checkout.branch()
     if current != branch:
-        where = f"on {current}" if current else "on no branch"
-        return Refused(f"{checkout.root} is {where}, and the run belongs to {branch}", f"git switch {branch}, {AGAIN}")
+        position = f"on {current}" if current else "on no branch"
+        return Refused(
+            f"{checkout.root} is {position}, and the run belongs to {branch}", f"git switch {branch}, {AGAIN}"
+        )
     for command in linked.under_way(checkout.git).values():
         hint = f"end it (git {command} --continue, or --abort), {AGAIN}"
         return Refused(f"a {command} is under way in {checkout.root}", hint)
@@ -78,60 +80,60 @@ def _refuse_elsewhere(repository: Repository, branch: str) -> Refused | None:
 
 
 def _refuse_dirty(repository: Repository, old: str, paths: Sequence[str]) -> Refused | None:
-    """Refuse where a file that would change is changed, staged, or in the way: nothing of the user's is overwritten."""
+    """Refuse if a file that would change is modified, staged or untracked, so that no user file is overwritten."""
     entries = [entry for entry in repository.git(*STATUS).split("\0") if entry and not is_below(entry[3:], STATE)]
     dirty = {entry[3:].rstrip("/"): entry[:2] for entry in entries}
     touched = list(dict.fromkeys(_meeting(list(dirty), paths) + _in_the_way(repository, old, paths)))
     if not touched:
         return None
-    shown = ", ".join(touched[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
+    examples = ", ".join(touched[:4]) + (f" and {len(touched) - 4} more" if len(touched) > 4 else "")
     untracked = {path for path, code in dirty.items() if code == UNTRACKED}
     return Refused(
-        f"the run changes files that you have changed or not committed: {shown}",
+        f"the run changes files that you have changed or not committed: {examples}",
         put_away.advice(touched, changed=dirty.keys() - untracked, untracked=untracked),
     )
 
 
 def _meeting(paths: Sequence[str], changed: Sequence[str]) -> list[str]:
-    """Those of some paths that are changed, or lie above or below one that is."""
+    """Return the paths that are changed, or lie above or below a changed one."""
     exact = set(changed)
-    above = {folder for each in changed for folder in _folders(each)}
+    above = {folder for path in changed for folder in _folders(path)}
     return [path for path in paths if path in exact or path in above or exact & set(_folders(path))]
 
 
 def _folders(path: str) -> list[str]:
-    """Every folder above a path, the outermost first."""
+    """List every folder above a path, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _in_the_way(repository: Repository, old: str, paths: Sequence[str]) -> list[str]:
-    """What lies, perhaps ignored, where the branch has no file yet: git would overwrite what is ignored."""
+    """List files, even ignored ones, at paths where the branch has no file yet. Git would overwrite ignored files."""
     root = repository.home.root
-    known = {path_of(entry) for entry in repository.entries(old)}
-    found = []
+    committed = {path_of(entry) for entry in repository.entries(old)}
+    obstacles = []
     for path in paths:
         for part in (*_folders(path), path):
-            place = f"{root}/{part}"
-            is_folder = os.path.isdir(place) and not os.path.islink(place)
-            if part in known or not os.path.lexists(place) or (is_folder and part != path):
+            absolute = f"{root}/{part}"
+            is_folder = os.path.isdir(absolute) and not os.path.islink(absolute)
+            if part in committed or not os.path.lexists(absolute) or (is_folder and part != path):
                 continue
-            if not is_folder or _has_others(place, root, known):
-                found.append(part)
+            if not is_folder or _has_others(absolute, root, committed):
+                obstacles.append(part)
             break
-    return found
+    return obstacles
 
 
-def _has_others(folder: str, root: str, known: set[str]) -> bool:
+def _has_others(folder: str, root: str, committed: set[str]) -> bool:
     """Whether a folder has a file that is not committed."""
-    for place, _, names in os.walk(folder):
-        if any(f"{place}/{name}".removeprefix(f"{root}/") not in known for name in names):
+    for directory, _, names in os.walk(folder):
+        if any(f"{directory}/{name}".removeprefix(f"{root}/") not in committed for name in names):
             return True
     return False
 
 
 def _rehearse(repository: Repository, old: str, target: str) -> Refused | None:
-    """Try it with a copy of the user's index, without writing a file."""
+    """Try the move with a copy of the user's index, without writing a file."""
     index = repository.scratch("rehearsal")
     source = f"{repository.home.checkout.git}/index"
     if os.path.exists(source):
@@ -143,40 +145,40 @@ def _rehearse(repository: Repository, old: str, target: str) -> Refused | None:
 
 
 def _put_state(repository: Repository, target: str, index: str = "") -> None:
-    """Let the state's entries of an index be those of the target, so that git leaves their files alone."""
+    """Give an index the target's state entries, so that git leaves the state files alone."""
     entries = repository.entries(target, *STATE)
     repository.put_entries(entries, index=index, where=lambda path: is_below(path, STATE))
 
 
 def _move(repository: Repository, branch: str, old: str, target: str, paths: list[str]) -> Finished | Refused:
-    """Fast-forward; where git gives up in the middle, every file goes back to what it was."""
-    before = [entry for entry in repository.git("ls-files", "-s", "-z", "--", *STATE).split("\0") if entry]
+    """Fast-forward. If git fails in the middle, restore every file."""
+    state_entries = [entry for entry in repository.git("ls-files", "-s", "-z", "--", *STATE).split("\0") if entry]
     _put_state(repository, target)
-    # A branch may ask for --squash or --no-ff in the user's settings: not here.
+    # The user's settings may ask for --squash or --no-ff on this branch. That must not apply here.
     options = [] if "=" in branch else ["-c", f"branch.{branch}.mergeoptions="]
     done = repository.attempt([*MERGE, target], options=[*options, "-c", "merge.autoStash=false"])
     if not done.code and repository.find("HEAD") == target:
         _show_state(repository)
         return Finished(target, paths)
-    repository.put_entries(before, index="", where=lambda path: is_below(path, STATE))
+    repository.put_entries(state_entries, index="", where=lambda path: is_below(path, STATE))
     _put_back(repository, old, paths)
     return Refused(f"git did not do it: {done.words}", f"mend that, {AGAIN}")
 
 
 def _show_state(repository: Repository) -> None:
-    """Write the state's files again. If the user's sparse checkout leaves them out, the merge has removed them."""
-    listed = repository.git("ls-files", "-t", "-z", "--", *STATE).split("\0")
-    hidden = "".join(f"{entry[2:]}\0" for entry in listed if entry.startswith("S "))
+    """Write the state files again. If the user's sparse checkout leaves them out, the merge has removed them."""
+    entries = repository.git("ls-files", "-t", "-z", "--", *STATE).split("\0")
+    hidden = "".join(f"{entry[2:]}\0" for entry in entries if entry.startswith("S "))
     if hidden:
         repository.git("update-index", "-z", "--no-skip-worktree", "--stdin", input=hidden)
         repository.attempt(["checkout-index", "--index", "--quiet", "-z", "--stdin"], input=hidden)
 
 
 def _put_back(repository: Repository, old: str, paths: Sequence[str]) -> None:
-    """Write the changed paths as the branch has them: they were clean before."""
-    known = {path_of(entry) for entry in repository.entries(old)}
+    """Restore the changed paths from the branch. They were clean before."""
+    committed = {path_of(entry) for entry in repository.entries(old)}
     for path in paths:
-        if path not in known:
+        if path not in committed:
             remove_file(repository.home.root, path)
-    listed = "".join(f"{path}\0" for path in paths if path in known)
-    repository.attempt(["checkout-index", "--force", "--index", "--quiet", "-z", "--stdin"], input=listed)
+    existing = "".join(f"{path}\0" for path in paths if path in committed)
+    repository.attempt(["checkout-index", "--force", "--index", "--quiet", "-z", "--stdin"], input=existing)

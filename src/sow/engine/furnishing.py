@@ -1,7 +1,7 @@
-"""Furnishing a worktree: links and copies of files that git ignores, and the commands that set it up.
+"""Links and copies ignored files into a worktree, and tells which set-up commands must still run there.
 
-A worktree has only what is committed, but tests want node_modules, .env and the like. What cannot be furnished is an
-EnvironmentProblem: no worker can mend it.
+A worktree has only committed files, but tests need node_modules, .env and the like. If that fails, it is an
+EnvironmentProblem, because no worker can fix it.
 """
 
 from __future__ import annotations
@@ -25,52 +25,52 @@ OURS = (".git", ".sow", "orchestration")
 MEND = "mend 'worktree' in your settings (sow config edit), or put the file there"
 
 
-def furniture(place: Place) -> list[str]:
-    """The paths that we linked or copied into a worktree, or that its setup made: they are no work."""
+def furniture(worktree: Place) -> list[str]:
+    """List the paths that we linked or copied into a worktree or that its setup made. They are not part of the work."""
     try:
-        with open(f"{place.record}/{LIST}", encoding="utf-8", errors="surrogateescape") as file:
+        with open(f"{worktree.record}/{LIST}", encoding="utf-8", errors="surrogateescape") as file:
             return [path for path in file.read().split("\0") if path]
     except FileNotFoundError:
         return []
 
 
-def furnish(place: Place, settings: Mapping[str, Any]) -> list[list[str]]:
-    """Link and copy what the settings name; returns the commands that are still to be run in the worktree."""
+def furnish(worktree: Place, settings: Mapping[str, Any]) -> list[list[str]]:
+    """Link and copy what the settings name. Returns the commands that must still run in the worktree."""
     links, copies = list(settings.get("link") or ()), list(settings.get("copy") or ())
     for path in (*links, *copies):
-        _check(place, path)
-    made = settings.get("outputs") or ()
-    listed = dict.fromkeys([*furniture(place), *map(os.path.normpath, (*links, *copies, *made))])
-    linked.write(f"{place.record}/{LIST}", "".join(f"{path}\0" for path in listed))
+        _check(worktree, path)
+    outputs = settings.get("outputs") or ()
+    paths = dict.fromkeys([*furniture(worktree), *map(os.path.normpath, (*links, *copies, *outputs))])
+    linked.write(f"{worktree.record}/{LIST}", "".join(f"{path}\0" for path in paths))
     for path in links:
-        link_in(place.repository.home.root, place.path, path)
+        link_in(worktree.repository.home.root, worktree.path, path)
     for path in copies:
-        copy_in(place.repository.home.root, place.path, path)
-    if _read(f"{place.record}/{SET_UP}") == _digest(settings):
+        copy_in(worktree.repository.home.root, worktree.path, path)
+    if _read(f"{worktree.record}/{SET_UP}") == _digest(settings):
         return []
     return [list(command) for command in settings.get("setup") or ()]
 
 
-def furnished(place: Place, settings: Mapping[str, Any]) -> None:
-    """Remember that the commands of these settings were run here."""
-    linked.write(f"{place.record}/{SET_UP}", _digest(settings))
+def furnished(worktree: Place, settings: Mapping[str, Any]) -> None:
+    """Record that the commands of these settings have run here."""
+    linked.write(f"{worktree.record}/{SET_UP}", _digest(settings))
 
 
-def clear(place: Place) -> None:
-    """Take our links and copies out of a worktree; what they are links to stays."""
-    for path in furniture(place):
-        if os.path.islink(f"{place.path}/{path}") or not os.path.isdir(f"{place.path}/{path}"):
-            remove_file(place.path, path)
+def clear(worktree: Place) -> None:
+    """Remove our links and copies from a worktree. The targets of the links stay."""
+    for path in furniture(worktree):
+        if os.path.islink(f"{worktree.path}/{path}") or not os.path.isdir(f"{worktree.path}/{path}"):
+            remove_file(worktree.path, path)
             continue
-        for folder, _, names in os.walk(f"{place.path}/{path}"):
+        for folder, _, names in os.walk(f"{worktree.path}/{path}"):
             for name in names:
-                remove_file(place.path, f"{folder}/{name}".removeprefix(f"{place.path}/"))
+                remove_file(worktree.path, f"{folder}/{name}".removeprefix(f"{worktree.path}/"))
 
 
-def _check(place: Place, path: object) -> None:
-    """Refuse a path that leads out of the home or the worktree, or to what is ours or is committed."""
-    clean = inner_path(place.repository.home.root, place.path, path)
-    if place.git("ls-files", "-z", "--", f":(literal){clean}", index=place.index):
+def _check(worktree: Place, path: object) -> None:
+    """Refuse a path that leads out of the home or the worktree, belongs to sow or is committed."""
+    clean = inner_path(worktree.repository.home.root, worktree.path, path)
+    if worktree.git("ls-files", "-z", "--", f":(literal){clean}", index=worktree.index):
         raise is_committed(path)
 
 
@@ -79,7 +79,7 @@ def is_committed(path: object) -> EnvironmentProblem:
 
 
 def inner_path(root: str, folder: str, path: object) -> str:
-    """The normal form of a path to link or copy; refuses one that leads out of the home or the worktree."""
+    """Return the normal form of a path to link or copy. Refuses one that leads out of the home or the worktree."""
     if not isinstance(path, str) or not path or "\0" in path or os.path.isabs(path):
         raise EnvironmentProblem(f"worktree: {path!r} is not a path inside the repository", MEND)
     clean = os.path.normpath(path)
@@ -95,9 +95,9 @@ def inner_path(root: str, folder: str, path: object) -> str:
 
 
 def link_in(root: str, folder: str, path: str) -> None:
-    """Link a path of the home into a folder, unless something is there."""
+    """Link a path of the home into a folder, unless something exists there."""
     target = f"{folder}/{os.path.normpath(path)}"
-    if os.path.lexists(target):  # ours from before, or the worker's own: an install of its own is not undone
+    if os.path.lexists(target):  # our earlier link, or the worker's own install, which stays
         return
     boundary.cross()
     try:
@@ -108,22 +108,22 @@ def link_in(root: str, folder: str, path: str) -> None:
 
 
 def copy_in(root: str, folder: str, path: str) -> None:
-    """Copy a file or a folder of the home into a folder, unless something is there; it appears whole or not at all."""
-    target, aside = f"{folder}/{os.path.normpath(path)}", f"{folder}.copy"
+    """Copy a file or folder of the home into a folder, unless something exists there. A partial copy never appears."""
+    target, temporary = f"{folder}/{os.path.normpath(path)}", f"{folder}.copy"
     if os.path.lexists(target):
         return
     boundary.cross()
     try:
-        _remove_all(aside)
+        _remove_all(temporary)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        _copy(f"{root}/{os.path.normpath(path)}", aside)
-        os.replace(aside, target)
+        _copy(f"{root}/{os.path.normpath(path)}", temporary)
+        os.replace(temporary, target)
     except OSError as error:
         raise _problem("copy", path, error) from None
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy one file, link or folder; links stay links, and what is neither is left out."""
+    """Copy one file, link or folder. Links stay links, and other kinds of files are left out."""
     mode = os.lstat(source).st_mode
     boundary.cross(f"copy to {target}")
     if stat.S_ISLNK(mode):
@@ -141,7 +141,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _remove_all(path: str) -> None:
-    """Remove what a killed copy left."""
+    """Remove the remains of an interrupted copy."""
     boundary.cross(f"remove {path}")
     if os.path.isdir(path) and not os.path.islink(path):
         for name in os.listdir(path):

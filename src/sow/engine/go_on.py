@@ -1,4 +1,4 @@
-"""The command that goes on with a run as its user had asked for it, for the folder in which it will be typed."""
+"""Builds the command that continues a run with the user's options, for the folder in which it will be typed."""
 
 from __future__ import annotations
 
@@ -22,55 +22,56 @@ if TYPE_CHECKING:
     from sow.store.desk import Desk
     from sow.store.runs import RunFolder
 
-# What a workflow's run has no option for is fixed there.
+# The only options of a workflow's run.
 OF_A_CREW = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
 FLAGS = ("update_plan", "yes")
 # Settings with the same name in the config.
 SAME = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
-BUDGET = "the budget of "  # so begins why nothing starts any more, where it is that
+BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
 UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
 def command(folder: RunFolder, standpoint: Standpoint, history: History | None = None) -> str:
-    """What to type; options are named that the run was called with, or that the config now has another value for."""
+    """Return the command, with the options that the run was started with or that now differ from the config."""
     run, root = folder.run, folder.home.root
-    plans = [each["path"] for each in run["plans"]]
+    plans = [plan["path"] for plan in run["plans"]]
     config = standpoint.config()
-    asked = _asked(folder, history)
-    options = _options(run["settings"], config, asked) | _raised(folder, config, history)
-    options |= {name: "" for name in FLAGS if name in asked}
+    used = _asked(folder, history)
+    options = _options(run["settings"], config, used) | _raised(folder, config, history)
+    options |= {name: "" for name in FLAGS if name in used}
     if report_crew.is_crew(plans):
-        words = ["workflow", "run"]
+        arguments = ["workflow", "run"]
         options = {name: value for name, value in options.items() if name in OF_A_CREW}
     else:
-        words = ["run", *(standpoint.path(root, each) for each in plans or ["PLAN"])]
-        words += [word for task in _chosen(folder) for word in ("--task", task)]
-    return shlex.join([*standpoint.sow(root), *words, *typed(options)])
+        arguments = ["run", *(standpoint.path(root, path) for path in plans or ["PLAN"])]
+        arguments += [argument for task in _chosen(folder) for argument in ("--task", task)]
+    return shlex.join([*standpoint.sow(root), *arguments, *typed(options)])
 
 
 def typed(options: Mapping[str, str]) -> list[str]:
-    """Options as the words of a command; a flag has no value."""
-    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value) if word]
+    """Return options as arguments of a command. A flag has no value."""
+    return [
+        argument for name, value in options.items() for argument in (f"--{name.replace('_', '-')}", value) if argument
+    ]
 
 
 def _asked(folder: RunFolder, history: History | None) -> list[Any]:
-    """The names of the options that the last call of a run had, as its journal tells."""
+    """Return the names of the options that the run was last started with, from its journal."""
     try:
         return (history or History(folder.journal("run_started"))).asked
-    except SowError:  # of a journal that cannot be read; a hint is no place for complaints
+    except SowError:  # if the journal cannot be read, the hint goes without these options
         return []
 
 
-def _options(settings: RunSettings, config: Config, asked: list[Any]) -> dict[str, str]:
-    """Each option's value, by its name in the settings; one that was asked for goes over what the plan says."""
-    usual: dict[str, Any] = {name: config.setting("run", name) for name in SAME}
-    usual["review"] = "on" if config.setting("review", "enabled") else "off"
-    usual["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
-    return {name: _word(name, value) for name, value in settings.items() if name in asked or value != usual.get(name)}
+def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str, str]:
+    """Return each option's value by its name in the settings. Used options override the plan."""
+    defaults: dict[str, Any] = {name: config.setting("run", name) for name in SAME}
+    defaults["review"] = "on" if config.setting("review", "enabled") else "off"
+    defaults["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
+    return {name: _word(name, value) for name, value in settings.items() if name in used or value != defaults.get(name)}
 
 
 def _word(name: str, value: object) -> str:
-    """A setting as the command line takes it."""
     if name not in ("timeout", "max_wait") or not isinstance(value, int | float):
         return str(value).removesuffix(".0")
     if value % 1:
@@ -80,44 +81,44 @@ def _word(name: str, value: object) -> str:
 
 
 def before(folder: RunFolder, standpoint: Standpoint, history: History) -> str:
-    """What has to be done for a run that spent its budget; the command above raises one of money by itself."""
+    """Return what must happen first if a run has spent its budget. `command` raises a money budget by itself."""
     if _spent(folder, standpoint.config(), history):
         return f"{history.spent or 'its budget is spent'}: raise it"
     return f"{history.spent}: raise it (sow config edit)" if history.spent.startswith(BUDGET) else ""
 
 
 def _spent(folder: RunFolder, config: Config, history: History | None) -> tuple[float, float] | None:
-    """The budget of a run and what it has cost, where nothing is left of it."""
+    """Return a run's budget and cost if the budget is spent."""
     limit = folder.run["settings"].get("max_cost", config.setting("budgets", "run_usd"))
     if limit is None:
         return None
-    told = history or History(folder.journal("run_started", "turn_ended"))
-    cost = sum(turn.cost or 0.0 for turn in told.turns)
+    known_history = history or History(folder.journal("run_started", "turn_ended"))
+    cost = sum(turn.cost or 0.0 for turn in known_history.turns)
     return (float(limit), cost) if cost >= limit else None
 
 
 def _raised(folder: RunFolder, config: Config, history: History | None) -> dict[str, str]:
-    """A budget that is spent, raised by as much again: with the old one nothing would start."""
-    found = _spent(folder, config, history)
-    if found is None:
+    """Return a raised budget if the old one is spent, because otherwise nothing would start."""
+    spent = _spent(folder, config, history)
+    if spent is None:
         return {}
-    cents = -int(-sum(found) * 100 // 1)
+    cents = -int(-sum(spent) * 100 // 1)
     return {"max_cost": f"{cents / 100 or 1:.2f}"}
 
 
 def _chosen(folder: RunFolder) -> list[str]:
-    """The tasks of a run that is not about all tasks of its plans."""
+    """List the tasks of a run that does not include all tasks of its plans."""
     home, run = folder.home, folder.run
     try:
         project = projects.load(home)
-        others = {desk.id for desk in desks.desks(home, project)} - set(run["tasks"])
-        if not others or project["project_id"] != run["project_id"]:
+        other_tasks = {desk.id for desk in desks.desks(home, project)} - set(run["tasks"])
+        if not other_tasks or project["project_id"] != run["project_id"]:
             return []
-        plans = {each["path"] for each in run["plans"]}
-        left_out = [task for _, task in desks.load_all(home, project)[0] if task["id"] in others]
-    except SowError:  # nobody knows any more what there was besides
+        plans = {plan["path"] for plan in run["plans"]}
+        omitted = [task for _, task in desks.load_all(home, project)[0] if task["id"] in other_tasks]
+    except SowError:  # the other tasks are not known any more
         return []
-    return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in left_out) else []
+    return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in omitted) else []
 
 
 def door(desk: Desk, task: Task) -> str:

@@ -1,4 +1,4 @@
-"""What a run did, told from its journal: calls, tasks, turns, waits. A torn or missing line costs only what it said."""
+"""Rebuilds what a run did from its journal: processes, tasks, turns and waits. Unreadable lines are skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """One turn of an agent; what is unknown about it is None."""
+    """One turn of an agent. Unknown values are None."""
 
     __slots__ = (
         "at", "begun", "cost", "ended", "executor", "input_tokens", "iteration", "kind", "outcome", "output_tokens",
@@ -27,7 +27,7 @@ class Turn:
         self.kind = entry.text("kind")
         self.iteration = entry.count("iteration")
         self.at = entry.at
-        self.begun = begun  # its call's moment
+        self.begun = begun  # seconds since the start of its process
         self.ended = False
         self.outcome = ""
         self.seconds: float | None = None
@@ -36,7 +36,7 @@ class Turn:
         self.output_tokens: float | None = None
 
     def end(self, entry: Entry, moment: float) -> None:
-        """Take what was measured."""
+        """Record the measurements at the end of the turn."""
         self.ended = True
         self.executor = entry.text("executor") or self.executor
         self.outcome = entry.text("outcome")
@@ -47,12 +47,12 @@ class Turn:
         self.output_tokens = entry.number("output_tokens")
 
     def cut(self, moment: float) -> None:
-        """Its end is not in the journal: it lasted at least until then."""
+        """Record a turn whose end is not in the journal. It lasted at least until `moment`."""
         self.seconds = max(moment - self.begun, 0.0) if self.begun is not None else None
 
 
 class TaskHistory:
-    """What the journal tells of one task."""
+    """The journal's data about one task."""
 
     __slots__ = (
         "active", "begun", "checks", "conflicts", "ended_at", "iteration", "merges", "plan", "result", "retries",
@@ -60,7 +60,7 @@ class TaskHistory:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.plan = Entry({})  # the line of run_started that tells of it
+        self.plan = Entry({})  # the task's part of run_started
         self.begun: float | None = None
         self.active = 0.0
         self.started_at = ""
@@ -77,24 +77,24 @@ class TaskHistory:
         self.why = ""
 
     def stop(self, moment: float) -> None:
-        """Its time goes on no further."""
+        """Stop counting the task's active time."""
         if self.begun is not None:
             self.active += max(moment - self.begun, 0.0)
             self.begun = None
 
 
 def _number(entry: Entry) -> int | str | None:
-    """A question's number: 3 in a project, w1 in a workflow."""
+    """Return a question's number: 3 in a project, w1 in a workflow."""
     return entry.count("number") or entry.text("number") or None
 
 
 def _is_worker(text: str) -> bool:
-    """Whether this is whom an entry can be about: a task, or an agent of a workflow."""
+    """Whether the text names a task or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 
 class History:
-    """The whole of a journal."""
+    """The whole journal of a run."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self.calls: list[Call] = []
@@ -103,11 +103,11 @@ class History:
         self.questions: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
         self.stops: list[str] = []
-        self.git_changes: list[str] = []  # to the settings, hooks and lists in the git folder
-        self.remarks: list[str] = []  # what somebody did that the run undid or was told to leave out
-        self.spent = ""  # why the last call could start nothing more
+        self.git_changes: list[str] = []  # to settings, hooks and lists in the git folder
+        self.remarks: list[str] = []  # foreign changes that the run undid or ignored
+        self.spent = ""  # the reason why the last process could start nothing more
         self.recovered = 0
-        self.asked: list[Any] = []  # the names of the options that the last call had
+        self.asked: list[Any] = []  # names of the options of the last process
         self.check_seconds = 0.0
         self.final_checks = {"passed": 0, "failed": 0}  # check lists that ran on the final tree
         self.waited = {"people": 0.0, "limits": 0.0}
@@ -115,12 +115,12 @@ class History:
         self._open: list[Turn] = []
         for data in entries:
             self._take(Entry(data))
-        self.unfinished = {task for task, each in self.tasks.items() if each.begun is not None}
+        self.unfinished = {task for task, history in self.tasks.items() if history.begun is not None}
         self._cut_off()
 
     @property
     def wall(self) -> float:
-        """Seconds in which a call of the run was alive, as far as the journal reaches."""
+        """Seconds in which a process of the run was alive, according to the journal."""
         return sum(call.moment for call in self.calls)
 
     @property
@@ -128,7 +128,7 @@ class History:
         return self.calls[-1].moment
 
     def task(self, ident: str) -> TaskHistory:
-        """The history of one task, empty at first."""
+        """Return the history of one task, creating it if needed."""
         return self.tasks.setdefault(ident, TaskHistory())
 
     def _take(self, entry: Entry) -> None:
@@ -142,15 +142,15 @@ class History:
             handle(self, entry)
 
     def _cut_off(self) -> None:
-        """The call before ended here, whether it could say so or not."""
+        """End everything that is open, because the previous process has ended."""
         for turn in self._open:
             turn.cut(self.now)
         self._open, self._waits = [], None
-        for each in self.tasks.values():
-            each.stop(self.now if self.calls else 0.0)
+        for task in self.tasks.values():
+            task.stop(self.now if self.calls else 0.0)
 
     def _end_wait(self, entry: Entry) -> None:
-        """All stood still from the last `waiting` to the first entry of another kind."""
+        """End a wait at the first entry that is not `waiting`."""
         if self._waits and entry.event != "waiting":
             kind, begun = self._waits
             self.waited[kind] += self.now - begun
@@ -166,11 +166,11 @@ class History:
     def _run_started(self, entry: Entry) -> None:
         self.spent = ""
         self.recovered += entry.data.get("recovered") is True
-        asked = entry.data.get("asked")
-        self.asked = asked if isinstance(asked, list) else []
-        for each in entry.entries("tasks"):
-            if _is_worker(each.text("id")):
-                self.task(each.text("id")).plan = each
+        options = entry.data.get("asked")
+        self.asked = options if isinstance(options, list) else []
+        for task in entry.entries("tasks"):
+            if _is_worker(task.text("id")):
+                self.task(task.text("id")).plan = task
 
     def _task_started(self, entry: Entry) -> None:
         task = self._touch(entry)
@@ -197,10 +197,10 @@ class History:
 
     def _turn_started(self, entry: Entry) -> None:
         self._touch(entry)
-        lost = self._find(entry, exactly=True)
-        if lost:
-            lost.cut(self.now)
-            self._open.remove(lost)
+        open_turn = self._find(entry, exactly=True)
+        if open_turn:
+            open_turn.cut(self.now)
+            self._open.remove(open_turn)
         turn = Turn(entry, self.now)
         self.turns.append(turn)
         self._open.append(turn)
@@ -218,10 +218,10 @@ class History:
             task.why = f"{turn.role or 'its agent'} ended with: {turn.outcome}"
 
     def _find(self, entry: Entry, *, exactly: bool = False) -> Turn | None:
-        """The open turn that is meant; one that another executor took over ends under that one's name."""
-        of_role = [each for each in self._open if (each.task, each.role) == (entry.task, entry.text("role"))]
-        same = [each for each in of_role if each.executor == entry.text("executor")]
-        return next(iter(same if exactly else same + of_role), None)
+        """Find the open turn of an entry. If another executor took over, the turn ends under that executor's name."""
+        candidates = [turn for turn in self._open if (turn.task, turn.role) == (entry.task, entry.text("role"))]
+        exact = [turn for turn in candidates if turn.executor == entry.text("executor")]
+        return next(iter(exact if exactly else exact + candidates), None)
 
     def _check(self, entry: Entry) -> None:
         task = self._touch(entry)
@@ -251,7 +251,7 @@ class History:
     def _sent_back(self, entry: Entry) -> None:
         task = self._touch(entry)
         task.sent_back += 1
-        task.result = ""  # if it was completed before, that result is out of date
+        task.result = ""  # a result from before is out of date
         task.why = entry.text("reason") or task.why
 
     def _merged(self, entry: Entry) -> None:
@@ -280,16 +280,16 @@ class History:
     def _answered(self, entry: Entry) -> None:
         self._touch(entry)
         number = _number(entry)
-        for each in self.questions:
-            if each["task"] == entry.task and each["number"] == number and each["answered_at"] is None:
-                each |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
-                call, moment = each["moment"]
-                apart = max((epoch(entry.at) or 0) - (epoch(each["asked_at"]) or 0), 0)
-                each["waited_seconds"] = self.now - moment if call == len(self.calls) else apart
+        for question in self.questions:
+            if question["task"] == entry.task and question["number"] == number and question["answered_at"] is None:
+                question |= {"answered_at": entry.at, "origin": entry.text("origin") or None}
+                call, moment = question["moment"]
+                difference = max((epoch(entry.at) or 0) - (epoch(question["asked_at"]) or 0), 0)
+                question["waited_seconds"] = self.now - moment if call == len(self.calls) else difference
 
     def _branch_moved(self, entry: Entry) -> None:
-        where = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
-        self.remarks.append(f"{where}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else where)
+        remark = f"{entry.text('branch')} was moved to {entry.text('found')[:12]} by somebody else and set back"
+        self.remarks.append(f"{remark}; that commit is kept as {entry.text('pin')}" if entry.text("pin") else remark)
 
     def _limit(self, entry: Entry) -> None:
         until = entry.number("until")

@@ -1,4 +1,4 @@
-"""A look at the home from outside: two looks tell what somebody changed there while a worker should not have."""
+"""Takes snapshots of the user's checkout and compares them, to detect changes while a worker ran."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 8
 
 
 class HomeLook:
-    """The user's checkout, branches, tags and stash at one moment; store/git_watch.py compares the git folder."""
+    """The user's checkout, branches, tags and stash at one moment. store/git_watch.py compares the git folder."""
 
     __slots__ = ("branch", "files", "head", "refs")
 
@@ -24,22 +24,24 @@ class HomeLook:
         refs = repository.refs("refs/heads/", "refs/tags/", "refs/stash")
         self.refs = {name: oid for name, oid in refs.items() if not name.startswith("refs/heads/sow/")}
 
-    def changes_since(self, before: HomeLook) -> list[str]:
-        """What is different from before: by a worker that left its worktree, or by the user."""
-        found = []
-        if self.branch != before.branch:
-            found.append(f"the home checkout is on {self.branch or 'no branch'} and was on {before.branch or 'none'}")
-        if self.head != before.head:
-            found.append(f"the home checkout is at {self.head[:12]} and was at {before.head[:12]}")
-        if paths := _different(self.files, before.files):
-            found.append(f"files of the home checkout changed: {_some(paths)}")
-        if names := _different(self.refs, before.refs):
-            found.append(f"branches, tags or the stash changed: {_some(names)}")
-        return found
+    def changes_since(self, earlier: HomeLook) -> list[str]:
+        """List what changed since the earlier snapshot, by the user or by a worker that left its worktree."""
+        changes = []
+        if self.branch != earlier.branch:
+            changes.append(
+                f"the home checkout is on {self.branch or 'no branch'} and was on {earlier.branch or 'none'}"
+            )
+        if self.head != earlier.head:
+            changes.append(f"the home checkout is at {self.head[:12]} and was at {earlier.head[:12]}")
+        if paths := _different(self.files, earlier.files):
+            changes.append(f"files of the home checkout changed: {_some(paths)}")
+        if names := _different(self.refs, earlier.refs):
+            changes.append(f"branches, tags or the stash changed: {_some(names)}")
+        return changes
 
 
-def _different(now: dict[str, str], before: dict[str, str]) -> list[str]:
-    return sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+def _different(current: dict[str, str], earlier: dict[str, str]) -> list[str]:
+    return sorted(name for name in current.keys() | earlier.keys() if current.get(name) != earlier.get(name))
 
 
 def _some(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""HTML by construction: a text is always a text, and no tag or attribute comes from one."""
+"""Builds HTML in which every text is escaped and no tag or attribute comes from a text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TAGS = frozenset(
         "small", "figure", "figcaption", "svg", "g", "rect", "line", "path", "text", "defs", "pattern",
     }
 )  # fmt: skip
-# What could run something or fetch something is not among them.
+# Attributes that could run or fetch something are left out.
 ATTRIBUTES = frozenset(
     {
         "lang", "charset", "name", "content", "http-equiv", "class", "scope", "role", "aria-label", "aria-hidden",
@@ -25,26 +25,26 @@ VOID = frozenset({"meta"})
 
 
 class Html(str):
-    """Finished HTML; every other text is escaped."""
+    """Finished HTML. Every other text is escaped."""
 
     __slots__ = ()
 
 
 def h(tag: str, /, *children: object, **attributes: object) -> Html:
-    """An element; `class_` is written class, and `aria_label` aria-label; an attribute that is None is left out."""
+    """Return an element. `class_` becomes class, `aria_label` becomes aria-label, and None leaves an attribute out."""
     if tag not in TAGS:
         raise ValueError(f"{tag} is no tag of ours")
-    given = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
-    words = "".join(f' {key}="{_value(key, value)}"' for key, value in given if value is not None)
-    return Html(f"<{tag}{words}>" if tag in VOID else f"<{tag}{words}>{joined(children)}</{tag}>")
+    pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    text = "".join(f' {key}="{_value(key, value)}"' for key, value in pairs if value is not None)
+    return Html(f"<{tag}{text}>" if tag in VOID else f"<{tag}{text}>{joined(children)}</{tag}>")
 
 
 def joined(children: object) -> Html:
-    """Elements and texts one after the other; None and empty texts are left out."""
+    """Join elements and texts. None and empty texts are left out."""
     if isinstance(children, Html):
         return children
     if isinstance(children, (list, tuple)):
-        return Html("".join(joined(each) for each in children))
+        return Html("".join(joined(child) for child in children))
     return Html("" if children is None else escape(harmless(str(children))))
 
 

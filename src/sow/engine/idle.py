@@ -1,6 +1,6 @@
-"""Tasks that nobody goes on with, as after a crash, a limit, Ctrl-C or an approval; each with the door to go on by.
+"""Finds tasks that nobody continues, for example after a crash, a limit, Ctrl-C or an approval.
 
-After a crash the agent itself may live on: that is no door yet, but a turn to be ended first.
+Each comes with the command that continues it. After a crash the agent may still run, and its turn must end first.
 """
 
 from __future__ import annotations
@@ -19,47 +19,51 @@ if TYPE_CHECKING:
 
 
 def look(tasks: Iterable[tuple[Desk, Task]], standpoint: Standpoint) -> tuple[list[str], dict[str, str]]:
-    """The tasks of which an earlier turn still runs on its own, and the command for each of the others.
+    """Return the idle tasks whose earlier turn still runs, and the command for each of the others.
 
-    One without a session was started by hand, and is somebody's own work.
+    A task without a session was started by hand and is left to the user.
     """
-    idle = [(desk, task) for desk, task in tasks if _is_idle(desk, task)]
+    idle = [(folder, task) for folder, task in tasks if _is_idle(folder, task)]
     if not idle:
         return [], {}
     home = idle[0][0].home
-    again, own, live = _run(home, standpoint)
-    if live:  # it is between two turns of these
-        idle = [(desk, task) for desk, task in idle if task["id"] not in own]
-    left = _left(idle)
-    rest = [(desk, task) for desk, task in idle if task["id"] not in left]
-    return left, {task["id"]: again if task["id"] in own else _door(desk, task, standpoint) for desk, task in rest}
+    command, in_run, live = _run(home, standpoint)
+    if live:  # the run is between two turns of its tasks
+        idle = [(folder, task) for folder, task in idle if task["id"] not in in_run]
+    running = _left(idle)
+    stopped = [(folder, task) for folder, task in idle if task["id"] not in running]
+    return running, {
+        task["id"]: command if task["id"] in in_run else _door(folder, task, standpoint) for folder, task in stopped
+    }
 
 
 def _left(idle: Iterable[tuple[Desk, Task]]) -> list[str]:
-    """Those of some tasks whose last turn never ended, and has processes that live."""
-    marks = {task["id"]: mark for desk, task in idle if task["status"] == "in_progress" and (mark := _mark(desk, task))}
+    """List the tasks whose last turn never ended and still has processes."""
+    marks = {
+        task["id"]: mark for folder, task in idle if task["status"] == "in_progress" and (mark := _mark(folder, task))
+    }
     if not marks:
         return []
-    from sow.system import tree  # after a crash only
+    from sow.system import tree  # needed only after a crash
 
     living = tree.living(marks.values())
     return [ident for ident, mark in marks.items() if mark in living]
 
 
-def _mark(desk: Desk, task: Task) -> str:
-    """The mark of a session whose last turn has no end; a record that cannot be read is no reason to show nothing."""
-    from sow.store import sessions  # the same
+def _mark(folder: Desk, task: Task) -> str:
+    """Return the mark of a session whose last turn has no end, or "" if there is none or it cannot be read."""
+    from sow.store import sessions  # needed only after a crash
 
     try:
-        record = sessions.current(desk, task["session_id"])
+        record = sessions.current(folder, task["session_id"])
     except SowError:
         return ""
     return record.session["mark"] if record is not None and record.has_begun else ""
 
 
 def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:
-    """The command that goes on with the run that was not ended, its tasks, and whether it is live; or nothing."""
-    from sow.engine import go_on  # here, because it is seldom needed
+    """Return the command that continues the unfinished run, its tasks, and whether it is live."""
+    from sow.engine import go_on  # seldom needed
     from sow.store import project as projects
     from sow.store import runs
 
@@ -69,17 +73,17 @@ def _run(home: Home, standpoint: Standpoint) -> tuple[str, list[str], bool]:
     return go_on.command(run, standpoint), run.run["tasks"], runs.is_live(run)
 
 
-def _is_idle(desk: Desk, task: Task) -> bool:
+def _is_idle(folder: Desk, task: Task) -> bool:
     begun = task["status"] == "in_progress" or (task["status"] == "needs_review" and is_approved(task))
-    return begun and "session_id" in task and not desk.home.holder(task["id"])
+    return begun and "session_id" in task and not folder.home.holder(task["id"])
 
 
-def _door(desk: Desk, task: Task, standpoint: Standpoint) -> str:
-    if is_approved(task) and "source" in task:  # its run has ended: another one merges it
+def _door(folder: Desk, task: Task, standpoint: Standpoint) -> str:
+    if is_approved(task) and "source" in task:  # its run has ended, so another run must merge it
         import shlex
 
-        root = desk.home.root
+        root = folder.home.root
         return shlex.join([*standpoint.sow(root), "run", standpoint.path(root, task["source"]["plan"])])
-    from sow.engine.go_on import door  # the same
+    from sow.engine.go_on import door  # seldom needed
 
-    return door(desk, task)
+    return door(folder, task)

@@ -1,7 +1,7 @@
-"""The integration branch of a run: finished work is merged there, one task at a time, after its checks passed.
+"""Merges finished tasks into the integration branch of a run, one task at a time, after their checks passed.
 
-The run's own record (`run.head` and `run.merges` in its state) says what is merged. The branch shows it to people and
-workers. A branch that somebody moved is set back to the record, and commit messages are never read.
+The run's record (`run.head` and `run.merges` in its state) says what is merged. The branch shows that to people and
+workers. If somebody moves the branch, it is set back to the record. Commit messages are never read.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sow.store.runs import RunFolder
 
 TRAILER = "Sow-Task"
-FOREIGN = "foreign"  # the name of pins of commits that somebody else put on the branch
+FOREIGN = "foreign"  # the name of pins for commits that somebody else put on the branch
 
 
 class Merge:
-    """One attempt: the merged commit, or the paths that conflict and git's messages about them."""
+    """The result of one merge: the commit, or the conflicting paths with git's messages."""
 
     __slots__ = ("commit", "conflicts", "messages", "parent", "tree")
 
@@ -48,13 +48,13 @@ class Merge:
     ) -> None:
         self.commit = commit
         self.tree = tree
-        self.parent = parent  # the head that it was made on
+        self.parent = parent  # the head on which the merge was made
         self.conflicts = conflicts
         self.messages = messages
 
 
 class Integration:
-    """The branch sow/int/<run> with its worktree, and the record of what was merged."""
+    """The branch sow/int/<run> with its worktree, and the record of its merges."""
 
     __slots__ = ("branch", "moved", "pins", "record", "ref", "repository", "run")
 
@@ -63,11 +63,11 @@ class Integration:
     ) -> None:
         self.run = run_name(run)
         self.repository = repository or Repository(home)
-        self.record = record  # without it, the worktree can only be removed
+        self.record = record  # without a record, the worktree can only be removed
         self.branch = f"sow/int/{run}"
         self.ref = f"refs/heads/{self.branch}"
         self.pins = Pins(self.repository, run, "integration")
-        self.moved: list[dict[str, str]] = []  # moves of the branch by somebody else that were undone, not yet told
+        self.moved: list[dict[str, str]] = []  # moves by somebody else that were undone and not yet reported
 
     def _place(self) -> Place:
         return Place(self.repository, f"integration-{self.run}")
@@ -79,28 +79,28 @@ class Integration:
 
     @property
     def path(self) -> str:
-        """The folder in which checks run."""
+        """The folder of the integration worktree."""
         return f"{self.repository.home.sow}/local/worktrees/integration-{self.run}"
 
     @property
     def base(self) -> str:
-        """The commit from which the run began."""
-        found = self.pins.get("base")
-        if not found:
+        """The commit at which the run started."""
+        commit = self.pins.get("base")
+        if not commit:
             raise SowError(f"run {self.run} has no integration branch yet", "begin it with the run's first commit")
-        return found
+        return commit
 
     @property
     def head(self) -> str:
-        """The last commit that passed its checks, as the run recorded it."""
-        found = self._record().run.get("head", "")
-        if not found:
+        """The last commit that passed its checks, as recorded by the run."""
+        commit = self._record().run.get("head", "")
+        if not commit:
             raise EnvironmentProblem(f"the branch {self.branch} is gone", "'sow run' makes it again")
-        return found
+        return commit
 
     @property
     def merges(self) -> list[RunMerge]:
-        """What the run merged, oldest first."""
+        """The run's merges, oldest first."""
         return self._record().run.get("merges", [])
 
     @property
@@ -119,34 +119,36 @@ class Integration:
                 record.save()
             self.guard(after_crash=True)
             self.pins.replace("head", self.head)
-            place = self._place()
-            stand(place, "", self.head)
-            if not place.is_ready:
-                self._show(place, self.head)
-        return place.path
+            worktree = self._place()
+            stand(worktree, "", self.head)
+            if not worktree.is_ready:
+                self._show(worktree, self.head)
+        return worktree.path
 
     def guard(self, *, after_crash: bool = False) -> None:
-        """Set the branch back to the recorded head if it is elsewhere; foreign commits are pinned and listed.
+        """Set the branch back to the recorded head if it is elsewhere. Foreign commits are pinned and listed.
 
-        The record is written before the branch moves, and the pin of the head after that. After a crash in between,
-        the branch stands where the pin does: that is no foreign move. Neither is a branch that is missing.
+        The record is written before the branch moves, and the head is pinned after that. After a crash in between, the
+        branch is where the pin is, which is no foreign move. A missing branch is no foreign move either.
         """
         with self.repository.held():
-            head, found = self.head, self.repository.find(self.ref)
-            if found == head:
+            head, current = self.head, self.repository.find(self.ref)
+            if current == head:
                 return
-            own = not found or (after_crash and found in (self.pins.get("head"), *self.repository.parents(head)[:1]))
-            if not own:
-                pin = "" if self.repository.is_ancestor(found, head) else self.pins.pin_beside(FOREIGN, found)
-                self.moved.append({"branch": self.branch, "found": found, "restored": head, "pin": pin})
-            self.repository.set_ref(self.ref, head, found, why="as recorded")
+            expected_move = not current or (
+                after_crash and current in (self.pins.get("head"), *self.repository.parents(head)[:1])
+            )
+            if not expected_move:
+                pin = "" if self.repository.is_ancestor(current, head) else self.pins.pin_beside(FOREIGN, current)
+                self.moved.append({"branch": self.branch, "found": current, "restored": head, "pin": pin})
+            self.repository.set_ref(self.ref, head, current, why="as recorded")
 
     def merged(self) -> dict[tuple[str, int], str]:
-        """Task and iteration of every recorded merge, and the commit that was merged."""
-        return {(each["task"], each["iteration"]): each["work"] for each in self.merges}
+        """Return the merged commit of every recorded merge, by task and iteration."""
+        return {(merge["task"], merge["iteration"]): merge["work"] for merge in self.merges}
 
     def try_merge(self, task: str, iteration: int, commit: str, message: str) -> Merge:
-        """Merge a task's commit into the head on no branch, or list the conflicts."""
+        """Merge a task's commit into the head without moving a branch, or list the conflicts."""
         text = f"{message.strip() or f'Merge task {task}'}\n\n{TRAILER}: {task}/{iteration}"
         with self.repository.held():
             head, commit = self.head, self.repository.commit_of(commit)
@@ -159,7 +161,7 @@ class Integration:
             return Merge(commit=self.repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
     def bring_in(self, commit: str) -> Merge:
-        """Merge the user's new commits into the head in the same way; the user's state files win."""
+        """Merge the user's new commits into the head in the same way. The user's state files win."""
         with self.repository.held():
             head, commit = self.head, self.repository.commit_of(commit)
             if self.repository.is_ancestor(commit, head):
@@ -171,65 +173,69 @@ class Integration:
             return Merge(commit=self.repository.commit_tree(tree, [head, commit], message), tree=tree, parent=head)
 
     def _known(self, task: str) -> str:
-        """The head, as a commit that also has the task's earlier work in its ancestry.
+        """Return a commit like the head that also has the task's earlier work as an ancestor.
 
-        A squashed merge does not contain the worker's commits. Without this, the next iteration on top of them would
-        conflict with its own earlier changes. For the same reason it has merges that were taken out: work that was
-        begun on top of them does not bring them back.
+        A squashed merge does not contain the worker's commits. Without them, the next iteration would conflict with its
+        own earlier changes. Dropped merges are ancestors too, so that work based on them does not bring them back.
         """
         head = self.head
-        works = list(dict.fromkeys(each["work"] for each in self.merges if each["task"] == task))
+        works = list(dict.fromkeys(merge["work"] for merge in self.merges if merge["task"] == task))
         works += self._dropped_for(task)
-        known = self.repository.only_commits(works) if works else []
-        free = [each for each in known if not self.repository.is_ancestor(each, head)]
-        return self.repository.commit_tree(self.repository.tree_of(head), [head, *free], "Merged") if free else head
+        existing = self.repository.only_commits(works) if works else []
+        missing = [commit for commit in existing if not self.repository.is_ancestor(commit, head)]
+        return (
+            self.repository.commit_tree(self.repository.tree_of(head), [head, *missing], "Merged") if missing else head
+        )
 
     def _dropped_for(self, task: str) -> list[str]:
-        """Heads with merges that were taken out; for a task of which one was, the commit before that merge."""
+        """List heads that contained dropped merges. If a merge of this task was dropped, list its parent instead."""
         dropped = self._record().run.get("dropped", [])
-        found = {each["head"]: each["head"] for each in dropped}
-        found.update({each["head"]: each["parent"] for each in dropped if each["task"] == task})
-        return list(found.values())
+        commits = {merge["head"]: merge["head"] for merge in dropped}
+        commits.update({merge["head"]: merge["parent"] for merge in dropped if merge["task"] == task})
+        return list(commits.values())
 
     def drop(self, tasks: Collection[str], delivered: str) -> dict[str, tuple[str, ...]]:
-        """Take the merges of some tasks out: make the later ones again, on the head before the first of them.
+        """Drop the merges of some tasks, and make all later merges again on the head before the first of them.
 
-        Merges that are on the user's branch stay. A later merge that conflicts now is taken out too; returns the
-        tasks of such merges, with the paths. Commits of the user that came in are brought in again later.
+        Merges that are on the user's branch stay. A later merge that conflicts now is dropped too. Returns the tasks of
+        those merges with the conflicting paths. The user's commits that were merged are brought in again later.
         """
         with self.repository.held():
             old, merges = self.head, self.merges
-            gone = [each["task"] in tasks and not self._has(delivered, each) for each in merges]
-            if True not in gone:
+            is_dropped = [merge["task"] in tasks and not self._has(delivered, merge) for merge in merges]
+            if True not in is_dropped:
                 return {}
-            first = gone.index(True)
-            head, kept = merges[first]["parent"], merges[:first]
-            out: dict[str, DroppedMerge] = {}
+            first = is_dropped.index(True)
+            head, kept_merges = merges[first]["parent"], merges[:first]
+            dropped: dict[str, DroppedMerge] = {}
             conflicts: dict[str, tuple[str, ...]] = {}
-            for each in merges[first:]:
-                task = each["task"]
-                made = None if task in out or task in tasks else self._merge_again(each, head)
-                if made is not None and not made.conflicts:
-                    kept = [*kept, {**each, "commit": made.commit, "parent": head, "tree": made.tree}]
-                    head = made.commit
+            for merge in merges[first:]:
+                task = merge["task"]
+                new_merge = None if task in dropped or task in tasks else self._merge_again(merge, head)
+                if new_merge is not None and not new_merge.conflicts:
+                    kept_merges = [
+                        *kept_merges,
+                        {**merge, "commit": new_merge.commit, "parent": head, "tree": new_merge.tree},
+                    ]
+                    head = new_merge.commit
                     continue
-                out.setdefault(task, {"task": task, "head": old, "parent": each["parent"], "at": clock.now()})
-                if made is not None:
-                    conflicts[task] = made.conflicts
+                dropped.setdefault(task, {"task": task, "head": old, "parent": merge["parent"], "at": clock.now()})
+                if new_merge is not None:
+                    conflicts[task] = new_merge.conflicts
             record = self._record().run
-            record["dropped"] = [*record.get("dropped", []), *out.values()]
-            self._advance(head, old, kept)
+            record["dropped"] = [*record.get("dropped", []), *dropped.values()]
+            self._advance(head, old, kept_merges)
         return conflicts
 
     def _has(self, branch: str, merge: RunMerge) -> bool:
         return bool(branch) and self.repository.is_ancestor(merge["commit"], branch)
 
     def _merge_again(self, merge: RunMerge, head: str) -> Merge:
-        """Make the change of a recorded merge on another head."""
+        """Make the change of a recorded merge again on another head."""
         repository = self.repository
-        before = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
-        ours = repository.commit_tree(repository.tree_of(head), [before], "Ours")
-        theirs = repository.commit_tree(merge["tree"], [before], "Theirs")
+        base = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
+        ours = repository.commit_tree(repository.tree_of(head), [base], "Ours")
+        theirs = repository.commit_tree(merge["tree"], [base], "Theirs")
         tree, conflicts = self._merged_tree(ours, theirs, f"task {merge['task']}")
         if conflicts is not None:
             return conflicts
@@ -240,48 +246,48 @@ class Integration:
         return Merge(commit=repository.commit_tree(tree, parents, text), tree=tree, parent=head)
 
     def base_of(self, task: str, branch: str) -> str:
-        """The commit from which a task's branch differs: its last common commit with what is merged."""
+        """Return the commit from which a task's branch differs: its last common commit with the merged work."""
         with self.repository.held():
             return self.repository.git("merge-base", branch, self._known(task)).strip()
 
     def _merged_tree(self, ours: str, theirs: str, name: str) -> tuple[str, Merge | None]:
-        """The tree of both commits, or the conflicts between them."""
-        place = self._place()
-        stand(place, "", self.head)
-        done = place.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
+        """Return the merged tree of two commits, or their conflicts."""
+        worktree = self._place()
+        stand(worktree, "", self.head)
+        done = worktree.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
         if done.code not in (0, 1):
             raise git.failure(["merge-tree"], done)
         tree, conflicts, messages = _told(done.out)
         if not done.code:
             return tree, None
-        named = tuple(each.replace(ours, "the integration branch").replace(theirs, name) for each in messages)
-        return "", Merge(conflicts=conflicts, messages=named)
+        texts = tuple(message.replace(ours, "the integration branch").replace(theirs, name) for message in messages)
+        return "", Merge(conflicts=conflicts, messages=texts)
 
     def _with_state(self, commit: str, source: str) -> str:
-        """The commit, or one on top of it, with the state files of another one: state is saved, never merged."""
+        """Return the commit, or a new one on top with the state files of `source`: state is saved, never merged."""
         index = self.repository.scratch("merge")
         self.repository.git("read-tree", commit, index=index)
         entries = self.repository.entries(source, *STATE)
         if not self.repository.put_entries(entries, index=index, where=lambda path: is_below(path, STATE)):
             return commit
-        found = self.repository.git("write-tree", index=index).strip()
-        return self.repository.commit_tree(found, [commit], "With the state of the run")
+        tree_id = self.repository.git("write-tree", index=index).strip()
+        return self.repository.commit_tree(tree_id, [commit], "With the state of the run")
 
     def show(self, commit: str) -> str:
-        """Check a commit out in the integration worktree, so that checks can run there; returns the folder."""
+        """Check out a commit in the integration worktree, so that checks can run there. Returns the folder."""
         with self.repository.held():
             commit = self.repository.commit_of(commit)
-            place = self._place()
-            stand(place, "", commit)
-            self._show(place, commit)
-        return place.path
+            worktree = self._place()
+            stand(worktree, "", commit)
+            self._show(worktree, commit)
+        return worktree.path
 
-    def _show(self, place: Place, commit: str) -> None:
-        """Let the worktree stand on a commit, without what earlier checks left there; ignored files stay."""
-        place.unlock()
-        place.git("update-ref", "--no-deref", "HEAD", commit)
-        place.fill(commit)
-        place.clean(spare=furnishing.furniture(place))
+    def _show(self, worktree: Place, commit: str) -> None:
+        """Move the worktree to a commit, and remove what earlier checks left there. Ignored files stay."""
+        worktree.unlock()
+        worktree.git("update-ref", "--no-deref", "HEAD", commit)
+        worktree.fill(commit)
+        worktree.clean(spare=furnishing.furniture(worktree))
 
     def take(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
         """Record the merge of a task, and move the branch to it."""
@@ -301,7 +307,7 @@ class Integration:
         self._advance(commit, expected_old, self.merges)
 
     def _advance(self, commit: str, expected_old: str, merges: list[RunMerge]) -> None:
-        """Write the record first, then the branch: after a crash in between, `begin` moves the branch."""
+        """Write the record first, then move the branch. After a crash in between, `begin` moves the branch."""
         with self.repository.held():
             self._refuse_checked_out()
             if self.head != expected_old:
@@ -316,80 +322,80 @@ class Integration:
                 self.pins.replace("head", commit)
 
     def _refuse_checked_out(self) -> None:
-        """A branch that moves under a checkout of the user would make its files look changed."""
-        where = self.repository.git("for-each-ref", "--format=%(worktreepath)", self.ref).strip()
-        if where:
+        """Refuse if the user has the branch checked out: moving it would make the files there look changed."""
+        checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", self.ref).strip()
+        if checkout:
             raise EnvironmentProblem(
-                f"{self.branch} is checked out in {where}", "switch that checkout to another branch, and run again"
+                f"{self.branch} is checked out in {checkout}", "switch that checkout to another branch, and run again"
             )
 
     def save_state(self, message: str) -> str:
-        """Commit the home's state files on the integration branch; returns the head, new or old.
+        """Commit the home's state files on the integration branch. Returns the head, new or old.
 
-        A state commit at the head that the user's branch does not have yet is replaced: a run makes one at most.
-        The commit is made with an index of our own, so what the user has staged is not part of it.
+        If the head only saved state and the user's branch does not have it yet, it is replaced, so a run makes at most
+        one such commit. The commit uses our own index, so it does not include what the user has staged.
         """
         with self.repository.held(), self.repository.home.lock():
             head = self.head
             index = self.repository.scratch("state")
             self.repository.git("read-tree", head, index=index)
-            there = [path for path in STATE if self._can_save(path, head)]
-            if there:
-                self.repository.git("add", "--all", "--sparse", "--", *there, index=index)
-            found = self.repository.git("write-tree", index=index).strip()
-        if found == self.repository.tree_of(head):
+            folders = [path for path in STATE if self._can_save(path, head)]
+            if folders:
+                self.repository.git("add", "--all", "--sparse", "--", *folders, index=index)
+            tree_id = self.repository.git("write-tree", index=index).strip()
+        if tree_id == self.repository.tree_of(head):
             return head
-        commit = self.repository.commit_tree(found, [self._before_state(head)], message.strip())
+        commit = self.repository.commit_tree(tree_id, [self._before_state(head)], message.strip())
         self.advance(commit, head)
         return commit
 
     def _before_state(self, head: str) -> str:
-        """The head, or its parent if the head only saved state and is on no branch of the user's."""
+        """Return the head, or its parent if the head only saved state and is on no branch of the user."""
         parents = self.repository.parents(head)
-        merges = {each["commit"] for each in self.merges}
+        merges = {merge["commit"] for merge in self.merges}
         if len(parents) != 1 or head in merges or head == self.base:
             return head
         if not all(is_below(path, STATE) for path in changed_paths(self.repository, parents[0], head)):
             return head
-        delivered = self.repository.refs("refs/heads/")
-        others = [commit for ref, commit in delivered.items() if not ref.startswith("refs/heads/sow/int/")]
+        branches = self.repository.refs("refs/heads/")
+        others = [commit for ref, commit in branches.items() if not ref.startswith("refs/heads/sow/int/")]
         return head if head not in self.repository.outside([head], others) else parents[0]
 
     def _can_save(self, path: str, head: str) -> bool:
-        """Whether a folder of the state is there, or was saved before, and the user has not told git to ignore it."""
-        there = os.path.lexists(f"{self.repository.home.root}/{path}") or bool(self.repository.entries(head, path))
-        return there and bool(self.repository.attempt(["check-ignore", "--quiet", "--", path]).code)
+        """Whether a state folder exists or was saved before, and git does not ignore it."""
+        exists = os.path.lexists(f"{self.repository.home.root}/{path}") or bool(self.repository.entries(head, path))
+        return exists and bool(self.repository.attempt(["check-ignore", "--quiet", "--", path]).code)
 
     def finish(self, branch: str) -> Finished | Refused:
-        """Fast-forward the user's checkout of a branch to the head; or say why not, with nothing changed."""
+        """Fast-forward the user's checkout of a branch to the head, or return the reason why not and change nothing."""
         with self.repository.held():
             return fast_forward(self.repository, branch, self.head)
 
     def remove(self, *, busy: Callable[[str], Mapping[int, str]] = tree.working_in) -> Refused | None:
-        """Remove the integration worktree, in which nobody works and nothing is anybody's; the branch stays."""
+        """Remove the integration worktree, unless a process uses it. The branch stays."""
         with self.repository.held():
-            place = self._place()
-            for pid, name in busy(place.path).items():
-                return Refused(f"process {pid} ({name}) works in {place.path}", "end it, and try again")
-            if place.record or os.path.lexists(place.path):
-                stand(place, "", self.repository.commit_of("HEAD"))
-                furnishing.clear(place)
-                self.repository.git("worktree", "remove", "--force", "--force", "--", place.path)
+            worktree = self._place()
+            for pid, name in busy(worktree.path).items():
+                return Refused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
+            if worktree.record or os.path.lexists(worktree.path):
+                stand(worktree, "", self.repository.commit_of("HEAD"))
+                furnishing.clear(worktree)
+                self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
         return None
 
 
 def _told(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """What `git merge-tree -z` says: the tree, the paths that conflict, and messages about them."""
+    """Parse the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
     tree, _, rest = text.partition("\0")
-    listed, _, told = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])
-    conflicts = dict.fromkeys(entry.partition("\t")[2] for entry in listed.split("\0") if entry)
-    words, messages = iter(told.split("\0")), []
-    for count in words:
+    paths, _, log = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])
+    conflicts = dict.fromkeys(entry.partition("\t")[2] for entry in paths.split("\0") if entry)
+    fields, messages = iter(log.split("\0")), []
+    for count in fields:
         if not count.isdigit():
             break
-        for _ in range(int(count) + 1):  # the paths, and the kind
-            next(words, "")
-        message = next(words, "").strip()
+        for _ in range(int(count) + 1):  # the paths and the kind of the message
+            next(fields, "")
+        message = next(fields, "").strip()
         if message.startswith("CONFLICT"):
             messages.append(message)
     return tree, tuple(conflicts), tuple(messages)

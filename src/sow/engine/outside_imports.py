@@ -1,6 +1,6 @@
 """Finds code of this repository that checks would import from the user's checkout instead of their own.
 
-It reads records of editable installs, .pth files and links in node_modules, and starts nothing.
+It reads records of editable installs, .pth files and links in node_modules, and starts no program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sow.store.desk import Desk
 
 ACCEPTED = "outside_imports"
-# Programs that start others: Python is used if the repository has Python code.
+# Programs that start other programs. If the repository has Python code, they may start Python.
 RUNNERS = frozenset({"make", "gmake", "just", "task", "invoke", "sh", "bash", "dash", "zsh", "env", "nice", "timeout"})
 NOT_NODE = frozenset({"pytest", "py.test", "ruff", "mypy", "cargo", "go", "pip"})
 MAKES_PYTHON = ("venv", "virtualenv", "uv ", "poetry ", "pdm ", "hatch ", "conda ", "pipenv ")
@@ -37,62 +37,62 @@ WHY = (
 
 
 class Outside:
-    """One way in which code of this repository is imported from elsewhere."""
+    """One way in which code of this repository is imported from outside the checkout."""
 
     __slots__ = ("by", "file", "is_copy", "target")
 
     def __init__(self, file: str, target: str, *, by: str, is_copy: bool = False) -> None:
         self.file = file
         self.target = target
-        self.by = by  # the command, or its program
+        self.by = by  # the command or its program
         self.is_copy = is_copy
 
     def __str__(self) -> str:
-        what = "a copy made when it was installed from" if self.is_copy else "code in"
-        return f"`{self.by}` would import {what} {self.target} (see {self.file})"
+        origin = "a copy made when it was installed from" if self.is_copy else "code in"
+        return f"`{self.by}` would import {origin} {self.target} (see {self.file})"
 
 
 def find(setups: Setups, setup: Setup, commands: Iterable[str], *, folder: str = "") -> list[Outside]:
-    """The outside imports of some commands; with `folder`, a checkout in which the setup was done already."""
-    asked = list(dict.fromkeys(commands))
-    found = {each.target: each for each in _of_python(setups, setup, asked, folder)}
-    for each in _of_node(setups, setup, asked, folder):
-        found.setdefault(each.target, each)
-    return list(found.values())
+    """Find the outside imports of some commands. `folder` is a checkout in which the setup has run already."""
+    unique = list(dict.fromkeys(commands))
+    by_target = {item.target: item for item in _of_python(setups, setup, unique, folder)}
+    for item in _of_node(setups, setup, unique, folder):
+        by_target.setdefault(item.target, item)
+    return list(by_target.values())
 
 
 def _of_python(setups: Setups, setup: Setup, commands: list[str], folder: str) -> Iterator[Outside]:
     root = setups.home.root
-    own = bool(own_venv(folder)) if folder else _makes(setup, MAKES_PYTHON)
+    has_own = bool(own_venv(folder)) if folder else _makes(setup, MAKES_PYTHON)
     for command in commands:
-        for program in _programs(setups, setup, command, own=own):
+        for program in _programs(setups, setup, command, has_own=has_own):
             python = interpreter_of(program, setups.environment, root)
             for site in site_folders(python, setups.environment) if python else []:
                 for record in setups.around.records_in(site):
                     yield Outside(record.file, record.target, by=command, is_copy=record.is_copy)
 
 
-def _makes(setup: Setup, words: tuple[str, ...]) -> bool:
-    """Whether setup commands make an environment of their own."""
-    return any(word in f"{text} " for text in setup.texts for word in words)
+def _makes(setup: Setup, patterns: tuple[str, ...]) -> bool:
+    """Whether the setup commands make their own environment."""
+    return any(pattern in f"{text} " for text in setup.texts for pattern in patterns)
 
 
-def _programs(setups: Setups, setup: Setup, command: str, *, own: bool) -> Iterator[str]:
-    """The programs of a command that come from outside of the checkout that it runs in."""
+def _programs(setups: Setups, setup: Setup, command: str, *, has_own: bool) -> Iterator[str]:
+    """Yield the programs of a command that come from outside the checkout in which it runs."""
     for number, word in enumerate(_words(command)):
         name = os.path.basename(word)
         if os.path.isabs(word):
             yield from [word] if os.access(word, os.X_OK) and os.path.isfile(word) else []
         elif "/" in word:
-            linked = any(below(os.path.normpath(word), each) is not None for each in setup.links)
+            linked = any(below(os.path.normpath(word), link) is not None for link in setup.links)
             yield from [f"{setups.home.root}/{word}"] if linked else []
-        elif not own and (number == 0 or name.startswith("python") or name in ("pytest", "py.test")):
+        elif not has_own and (number == 0 or name.startswith("python") or name in ("pytest", "py.test")):
             names = ["python3", "python"] if name in RUNNERS else [name]
-            yield from filter(None, (find_program(each, setups.environment) for each in names))
+            yield from filter(None, (find_program(program, setups.environment) for program in names))
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command, also of one for a shell."""
+    """Split a command into words, even a shell command."""
     try:
         return shlex.split(command.replace(";", " ; ").replace("&&", " && "))
     except ValueError:
@@ -100,21 +100,21 @@ def _words(command: str) -> list[str]:
 
 
 def _of_node(setups: Setups, setup: Setup, commands: list[str], folder: str) -> Iterator[Outside]:
-    """Links from node_modules of the user's checkout: Node looks there if the checkout of a check has none."""
-    own = os.path.isdir(f"{folder}/{NODE_MODULES}") if folder else _makes(setup, MAKES_NODE)
-    asking = [each for each in commands if os.path.basename((_words(each) or [""])[0]) not in NOT_NODE]
-    if (own and NODE_MODULES not in setup.links) or not asking:
+    """Yield links in node_modules of the user's checkout. Node looks there if the checkout of a check has none."""
+    has_own = os.path.isdir(f"{folder}/{NODE_MODULES}") if folder else _makes(setup, MAKES_NODE)
+    node_commands = [command for command in commands if os.path.basename((_words(command) or [""])[0]) not in NOT_NODE]
+    if (has_own and NODE_MODULES not in setup.links) or not node_commands:
         return
     root = setups.home.root
     for link in _links(f"{root}/{NODE_MODULES}"):
         target = os.path.realpath(link)
         part = below(target, root)
         if part is not None and NODE_MODULES not in part.split("/"):
-            yield Outside(link, target, by=asking[0])
+            yield Outside(link, target, by=node_commands[0])
 
 
 def _links(folder: str) -> Iterator[str]:
-    """The packages in node_modules that are links."""
+    """Yield the packages in node_modules that are links."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         path = f"{folder}/{name}"
         if os.path.islink(path):
@@ -123,27 +123,27 @@ def _links(folder: str) -> Iterator[str]:
             yield from _links(path)
 
 
-def shown(found: list[Outside]) -> list[str]:
-    """The first of them as lines, and how many more there are."""
-    lines = [str(each) for each in found[:MOST_SHOWN]]
-    return lines + ([f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else [])
+def shown(imports: list[Outside]) -> list[str]:
+    """Return the first imports as lines, and the number of further ones."""
+    lines = [str(item) for item in imports[:MOST_SHOWN]]
+    return lines + ([f"and {len(imports) - MOST_SHOWN} more"] if len(imports) > MOST_SHOWN else [])
 
 
 def require_none(ship: Ship, setup: Setup, commands: Iterable[str], folder: str) -> None:
-    """Refuse to go on in a checkout whose checks would import code from outside, unless the user accepted that."""
+    """Refuse to continue in a checkout whose checks would import outside code, unless the user accepted that."""
     if ACCEPTED in ship.setups.accepted:
         return
-    found = find(ship.setups, setup, commands, folder=folder)
-    if found:
+    imports = find(ship.setups, setup, commands, folder=folder)
+    if imports:
         raise EnvironmentProblem(
-            f"checks would import this repository's code from outside of their checkout: {found[0]}",
+            f"checks would import this repository's code from outside of their checkout: {imports[0]}",
             "set up each checkout (sow config edit: worktree.setup), "
             "or accept results that are YELLOW at best: add --accept outside-imports to 'sow run'",
         )
 
 
-def note(ship: Ship, desk: Desk, project: ProjectState) -> None:
-    """Record on a task that was checked that its checks may have imported the user's checkout, if that was accepted."""
+def note(ship: Ship, folder: Desk, project: ProjectState) -> None:
+    """Record a concern on a checked task whose checks may have imported the user's checkout, if that was accepted."""
     if ACCEPTED in ship.setups.accepted:
         text = "its checks may have imported this repository's code from your checkout, which you accepted for this run"
-        run_acts.add_concern(desk, project, "environment", text)
+        run_acts.add_concern(folder, project, "environment", text)

@@ -1,4 +1,4 @@
-"""Permissions of files in folders that are ours: a worker or a test may have taken them away."""
+"""Gives us back the permissions of files that a worker or a test has changed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sow.system import boundary
 
 
 def loosen(folder: str) -> None:
-    """Let us read everything below a folder that is ours, and enter every folder; no link is followed."""
-    for place, folders, names in os.walk(folder, onerror=None):
+    """Make everything below our folder readable and every folder enterable. Links are not followed."""
+    for parent, folders, names in os.walk(folder, onerror=None):
         for name in folders:
-            _permit(f"{place}/{name}", 0o700)
+            _permit(f"{parent}/{name}", 0o700)
         for name in names:
-            _permit(f"{place}/{name}", 0o600)
+            _permit(f"{parent}/{name}", 0o600)
 
 
 def _permit(path: str, needed: int) -> None:

@@ -1,7 +1,7 @@
-"""One worktree of ours: a folder below .sow/local/worktrees, and what git keeps about it.
+"""Makes, fills and checks one git worktree below .sow/local/worktrees.
 
-Its files come from an index of our own (`sow-index` beside git's), which says three things: that the folder was filled
-to the end, what every file looked like to us, and nothing that a worker did to its own index.
+The files come from our own index (`sow-index` beside git's). Its presence shows that the folder was filled completely.
+It records how every file looked to us, and it ignores what a worker did to its own index.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from sow.system.git import Done
 
 INDEX = "sow-index"
-SET_UP = "sow-set-up"  # written when the worktree's commands were run
+SET_UP = "sow-set-up"  # written when the set-up commands have run
 NOT_PERMITTED = "Permission denied"
 LOCKS = ("index.lock", "HEAD.lock")
-# Our worktrees are whole: the user's own sparse checkout is for the user's checkout.
+# A worktree holds all files. The user's sparse checkout applies to the user's checkout only.
 OPTIONS = ("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false", "-c", "checkout.workers=0")
 
 
 class EnvironmentProblem(Failed):
-    """A worktree cannot be had, for a reason that no worker can mend: a question for a person, and never RED."""
+    """A worktree cannot be made for a reason that no worker can fix. A person is asked; the task does not turn RED."""
 
 
 class Place:
@@ -40,25 +40,25 @@ class Place:
 
     def __init__(self, repository: Repository, name: str) -> None:
         self.repository = repository
-        self.settings: list[str] = []  # that git needs here besides, as options of its command line
+        self.settings: list[str] = []  # further options for git's command line here
         self.name = name
         self.path = f"{repository.home.folder('local', 'worktrees')}/{name}"
         self.record = linked.record_of(repository.home.checkout.common, self.path)
 
     @property
     def index(self) -> str:
-        """Our own index of the folder."""
+        """Path of our own index of the folder."""
         return f"{self.record}/{INDEX}"
 
     @property
     def is_ready(self) -> bool:
-        """Whether the folder was filled to the end, and is there."""
+        """Whether the folder exists and was filled completely."""
         return bool(self.record) and os.path.exists(self.index) and os.path.isdir(self.path)
 
     def attempt(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> Done:
-        """One git command in this worktree.
+        """Run one git command in this worktree.
 
-        The worktree is named, and never looked for: without its pointer git would find the home around it.
+        The worktree is named explicitly. Without its pointer file, git would find the repository around it.
         """
         options = [*OPTIONS, *self.settings, f"--git-dir={self.record}", f"--work-tree={within or self.path}"]
         return self.repository.attempt(
@@ -71,53 +71,53 @@ class Place:
         )
 
     def git(self, *arguments: str, index: str = "", input: str = "", within: str = "") -> str:
-        """The output of one git command in this worktree that must not fail."""
+        """Return the output of one git command in this worktree that must not fail."""
         done = self.attempt(arguments, index=index, input=input, within=within)
         if done.code:
             raise git.failure(arguments, done)
         return done.out
 
     def head(self) -> str:
-        """The commit that is checked out; empty on a branch that is not there."""
+        """Return the commit that is checked out, or "" if the branch of HEAD does not exist."""
         if not self.record:
             return ""
         return self.attempt(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
 
     def branch(self) -> str:
-        """The ref that HEAD stands for; empty when it is detached."""
+        """Return the ref that HEAD points to, or "" if HEAD is detached."""
         return self.attempt(["symbolic-ref", "--quiet", "HEAD"]).out.strip() if self.record else ""
 
     def found(self) -> list[str]:
-        """The repositories that were moved out of this folder."""
+        """List the repositories that were moved out of this folder."""
         folder, name = os.path.split(self.path)
-        return sorted(f"{folder}/{each}" for each in os.listdir(folder) if each.startswith(f"{name}.found-"))
+        return sorted(f"{folder}/{entry}" for entry in os.listdir(folder) if entry.startswith(f"{name}.found-"))
 
     def unlock(self) -> list[str]:
-        """Remove the locks of a git that died in this worktree; one that lives keeps them."""
+        """Remove the locks that a killed git left in this worktree. A git that still runs keeps them."""
         if any(name.startswith("git") for name in tree.working_in(self.path).values()):
             return []
-        gone = [name for name in LOCKS if linked.remove(f"{self.record}/{name}")]
-        return [f"a git that died had left {name}: it was removed" for name in gone]
+        removed = [name for name in LOCKS if linked.remove(f"{self.record}/{name}")]
+        return [f"a git that died had left {name}: it was removed" for name in removed]
 
     def fill(self, commit: str) -> None:
-        """Let the folder have the files of a commit, without the state's.
+        """Write the files of a commit to the folder, except the state files.
 
-        What is right already is not written again; files of ours that the commit does not have are removed.
+        Files that are already right are not written again. Files of ours that the commit does not have are removed.
         """
         linked.remove(f"{self.record}/info/sparse-checkout")
         index = self.begin(commit)
         self._remove_surplus(index)
-        words = ["checkout-index", "--all", "--force", "--index", "--quiet"]
-        done = self.attempt(words, index=index)
+        arguments = ["checkout-index", "--all", "--force", "--index", "--quiet"]
+        done = self.attempt(arguments, index=index)
         if done.code and NOT_PERMITTED in done.err:
             loosen(self.path)
-            done = self.attempt(words, index=index)
+            done = self.attempt(arguments, index=index)
         if done.code:
             raise EnvironmentProblem(f"cannot fill the worktree {self.name}: {done.words}", advice(done.words))
         self.seal(index)
 
     def begin(self, commit: str) -> str:
-        """An index of the commit's files that knows of the folder what we knew before."""
+        """Make an index of the commit's files that keeps what our index knows about the folder."""
         index = f"{self.record}/{INDEX}.part"
         linked.remove(f"{index}.lock")
         if os.path.exists(self.index):
@@ -131,7 +131,7 @@ class Place:
         return index
 
     def seal(self, index: str) -> None:
-        """Make this index the worktree's own, and ours; from here on the folder is filled."""
+        """Make this index both the worktree's index and ours. From now on the folder counts as filled."""
         linked.copy(index, f"{self.record}/index")
         boundary.cross()
         try:
@@ -140,57 +140,59 @@ class Place:
             raise failure("write", self.index, error) from None
 
     def hide_state(self, index: str) -> None:
-        """Mark the files of the state as not wanted in this folder."""
-        listed = self.git("ls-files", "-z", "--", *STATE, index=index)
-        if listed:
-            self.git("update-index", "-z", "--skip-worktree", "--stdin", index=index, input=listed)
+        """Mark the state files as not wanted in this folder."""
+        paths = self.git("ls-files", "-z", "--", *STATE, index=index)
+        if paths:
+            self.git("update-index", "-z", "--skip-worktree", "--stdin", index=index, input=paths)
 
     def _remove_surplus(self, index: str) -> None:
-        """Remove the files that we put there before, and that the new index does not have."""
+        """Remove the files that we wrote before and that the new index does not have."""
         if not os.path.exists(self.index):
             return
-        before, now = (self.git("ls-files", "-z", index=each).split("\0") for each in (self.index, index))
-        for path in sorted(set(before) - set(now), reverse=True):
-            if not path.startswith(tuple(f"{each}/" for each in STATE)):
+        old_paths, new_paths = (
+            self.git("ls-files", "-z", index=index_file).split("\0") for index_file in (self.index, index)
+        )
+        for path in sorted(set(old_paths) - set(new_paths), reverse=True):
+            if not path.startswith(tuple(f"{folder}/" for folder in STATE)):
                 remove_file(self.path, path)
 
     def submodules(self) -> list[str]:
-        """The paths of submodules in the worktree's index."""
-        listed = self.git("ls-files", "-s", "-z").split("\0")
-        return [entry.partition("\t")[2] for entry in listed if entry.startswith("160000")]
+        """List the paths of submodules in the worktree's index."""
+        entries = self.git("ls-files", "-s", "-z").split("\0")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
 
     def repositories(self) -> list[str]:
-        """The folders of the worktree that are repositories of their own: what is committed there is nowhere else."""
+        """List the folders of the worktree that are repositories themselves: their commits exist nowhere else."""
         folders = {os.path.dirname(path) for path in self.git("ls-files", "-z").split("\0")} | set(self.submodules())
-        return sorted(each for each in folders if each and os.path.lexists(f"{self.path}/{each}/.git"))
+        return sorted(folder for folder in folders if folder and os.path.lexists(f"{self.path}/{folder}/.git"))
 
     def dirt(self, spare: Sequence[str]) -> list[str]:
-        """What is in the folder and not in its commit, but for ignored files and some paths."""
+        """List what is in the folder and not in its commit, except ignored files and the paths to spare."""
         head = self.head()
         if not head or not os.path.exists(self.index):
             return ["what it was made from is not known"]
         index = self.begin(head)
-        words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"]
-        entries = self.git(*words, index=index).split("\0")
+        args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"]
+        entries = self.git(*args, index=index).split("\0")
         return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
 
     def clean(self, *, spare: Sequence[str], ignored: bool = False) -> None:
-        """Remove what is not in the worktree's index, but for some paths and for repositories of their own."""
-        words = ["clean", "-fd", "--quiet", *(["-x"] if ignored else [])]
-        words += [word for path in spare for word in ("-e", f"/{_escaped(path)}")]
-        if self.attempt(words).code:
+        """Remove what is not in the worktree's index, except the paths to spare and nested repositories."""
+        arguments = ["clean", "-fd", "--quiet", *(["-x"] if ignored else [])]
+        arguments += [argument for path in spare for argument in ("-e", f"/{_escaped(path)}")]
+        if self.attempt(arguments).code:
             loosen(self.path)
-            self.git(*words)
+            self.git(*arguments)
 
 
 def is_behind_link(root: str, path: str) -> bool:
-    """Whether a folder on the way to a path below a root is a link."""
+    """Whether a folder on the way from the root to the path is a link."""
     parts = path.split("/")
     return any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(1, len(parts)))
 
 
 def remove_file(root: str, path: str) -> None:
-    """Remove one file below a folder, and the folders that are empty then; nothing behind a link is touched."""
+    """Remove one file below a folder, and the folders that become empty. Nothing behind a link is touched."""
     if is_behind_link(root, path):
         return
     parts = path.split("/")
@@ -201,7 +203,7 @@ def remove_file(root: str, path: str) -> None:
         os.unlink(f"{root}/{path}")
         for depth in range(len(parts) - 1, 0, -1):
             os.rmdir(os.path.join(root, *parts[:depth]))
-    except OSError:  # not there any more, or a folder that has other files
+    except OSError:  # the file does not exist any more, or the folder has other files
         return
 
 
@@ -209,12 +211,12 @@ def _escaped(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]\\!# " else letter for letter in path)
 
 
-def advice(words: str) -> str:
-    """What a person can do about git's refusal."""
-    if "already checked out" in words or "already used by worktree" in words:
+def advice(message: str) -> str:
+    """Return what a person can do about an error of git."""
+    if "already checked out" in message or "already used by worktree" in message:
         return "switch that checkout to another branch, and run again"
-    if "filter" in words:
+    if "filter" in message:
         return "install the filter that the repository needs (git-lfs?), and run again"
-    if "No space" in words:
+    if "No space" in message:
         return "make room on the disk, and run again"
     return "see 'git worktree list' and 'sow doctor', mend it, and run again"

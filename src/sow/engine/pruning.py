@@ -1,4 +1,4 @@
-"""Pruning: what runs left is let go, where it is old and contained elsewhere, and never by itself."""
+"""Removes what runs left, if it is old and contained elsewhere. A person starts it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from sow.store.home import Home
 
-UNKNOWN_RUN = "unknown"  # of a worktree that stands on no branch of ours: only its pins would carry this name
+UNKNOWN_RUN = "unknown"  # for a worktree on none of sow's branches: only its pins would have this name
 
 
 class Pruned:
-    """What a pruning let go, and what it kept, with the reason."""
+    """The result of a pruning: removed names, and kept names with the reason."""
 
     __slots__ = ("dropped", "kept")
 
@@ -50,10 +50,10 @@ class Pruned:
 def prune(
     home: Home, older_than: float, *, ended: Collection[str], unmerged: bool = False, dry_run: bool = False
 ) -> Pruned:
-    """Let go of what is older than so many seconds and is contained in a branch or tag of the user's.
+    """Remove what is older than `older_than` seconds and contained in a branch or tag of the user.
 
-    Worktrees and branches of ended tasks go as well, where their work stays kept. What is contained nowhere else goes
-    only with `unmerged`. A dry run lets nothing go, and says what would.
+    Worktrees and branches of ended tasks are removed too if their work is kept. What is contained nowhere else is
+    removed only with `unmerged`. A dry run removes nothing and reports what would be removed.
     """
     repository = Repository(home)
     with repository.held():
@@ -68,7 +68,7 @@ def prune(
 
 
 def sweep(home: Home, ended: Collection[str]) -> Pruned:
-    """Remove the worktrees of ended tasks that a killed run left, where they are clean and their work is pinned."""
+    """Remove the worktrees of ended tasks that a killed run left, if they are clean and their work is pinned."""
     repository = Repository(home)
     with repository.held():
         pruning = _Pruning(repository, 0, frozenset(ended), unmerged=False, dry_run=False)
@@ -77,7 +77,7 @@ def sweep(home: Home, ended: Collection[str]) -> Pruned:
 
 
 def leftovers(home: Home, ended: Collection[str]) -> list[str]:
-    """The worktrees of ended tasks and of their judges that are still there."""
+    """List the existing worktrees of ended tasks and of their judges."""
     return [name for name in list_folder(f"{home.sow}/local/worktrees") if name.removesuffix(JUDGE) in ended]
 
 
@@ -97,27 +97,27 @@ class _Pruning:
         self.done = Pruned()
 
     def run_worktrees(self) -> None:
-        """Remove the integration worktrees of runs whose branch is gone."""
+        """Remove the integration worktrees of runs whose branch does not exist."""
         for name in list_folder(f"{self.repository.home.sow}/local/worktrees"):
             run = name.removeprefix(INTEGRATION)
             ref = f"{INTEGRATIONS}{run}"
-            gone = ref.removeprefix(HEADS) in self.done.dropped or not self.repository.find(ref)
-            if run != name and gone:
+            is_gone = ref.removeprefix(HEADS) in self.done.dropped or not self.repository.find(ref)
+            if run != name and is_gone:
                 integration = Integration(self.repository.home, run, repository=self.repository)
                 self._tell(name, None if self.dry_run else integration.remove())
 
     def slots(self) -> None:
-        """Remove the checkouts in which checks ran, unless a process uses them."""
-        gone, held = remove_free(self.repository, dry_run=self.dry_run)
-        self.done.dropped += gone
-        self.done.kept |= dict.fromkeys(held, "a check runs there")
+        """Remove the slots, unless a process uses them."""
+        removed, busy = remove_free(self.repository, dry_run=self.dry_run)
+        self.done.dropped += removed
+        self.done.kept |= dict.fromkeys(busy, "a check runs there")
 
     def task_worktrees(self) -> None:
         """Remove the worktrees of ended tasks and of their judges."""
         for name in leftovers(self.repository.home, self.ended):
             task = name.removesuffix(JUDGE)
-            place = Place(self.repository, task)
-            run = parts_of(place.branch())[0] or UNKNOWN_RUN
+            worktree = Place(self.repository, task)
+            run = parts_of(worktree.branch())[0] or UNKNOWN_RUN
             worktrees = Worktrees(self.repository.home, run, repository=self.repository)
             if name.endswith(JUDGE) and not self.dry_run:
                 worktrees.remove_judge(task)
@@ -130,47 +130,47 @@ class _Pruning:
             self.done.dropped.append(name)
 
     def pins(self) -> None:
-        """Drop the pins that are old, and not needed any more."""
-        pins = [each for each in kept_refs(self.repository) if each.kind == PIN]
-        free = self.repository.outside({each.commit for each in pins}, self._elsewhere())
-        for each in pins:
-            self._drop(each, self._young(each) or self._lonely(each, free))
+        """Remove the pins that are old and not needed any more."""
+        pins = [pin for pin in kept_refs(self.repository) if pin.kind == PIN]
+        not_contained = self.repository.outside({pin.commit for pin in pins}, self._elsewhere())
+        for pin in pins:
+            self._drop(pin, self._young(pin) or self._lonely(pin, not_contained))
 
     def branches(self) -> None:
-        """Drop the branches of ended tasks, and of runs that are merged, where their commits stay reachable."""
-        kept = self.repository.refs(KEEP)
-        found = [each for each in kept_refs(self.repository) if each.kind == BRANCH]
-        commits = {each.commit for each in found}
-        merged, safe = (self.repository.outside(commits, [*self._elsewhere(), *more]) for more in ((), kept))
-        for each in found:
-            if each.task:
-                open_task = "" if each.task in self.ended else f"task {each.task} has not ended"
-                why = open_task or self._lonely(each, safe)
+        """Remove the branches of ended tasks and of merged runs, if their commits stay reachable."""
+        pins = self.repository.refs(KEEP)
+        branches = [branch for branch in kept_refs(self.repository) if branch.kind == BRANCH]
+        commits = {branch.commit for branch in branches}
+        not_merged, not_kept = (self.repository.outside(commits, [*self._elsewhere(), *extra]) for extra in ((), pins))
+        for branch in branches:
+            if branch.task:
+                open_task = "" if branch.task in self.ended else f"task {branch.task} has not ended"
+                reason = open_task or self._lonely(branch, not_kept)
             else:
-                why = self._lonely(each, merged)
-            self._drop(each, self._young(each) or why or self._checked_out(each))
+                reason = self._lonely(branch, not_merged)
+            self._drop(branch, self._young(branch) or reason or self._checked_out(branch))
 
     def _elsewhere(self) -> list[str]:
-        """The user's own refs, and the commits of workers that are merged there."""
+        """Return the user's own refs, and the commits of workers that are merged there."""
         refs = self.repository.refs(HEADS, "refs/tags/", "refs/remotes/")
-        own = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
-        return [*own, *works_in(self.repository, squashed(self.repository), own)]
+        user_refs = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
+        return [*user_refs, *works_in(self.repository, squashed(self.repository), user_refs)]
 
-    def _young(self, each: Kept) -> str:
-        return "not old enough" if each.date > self.limit else ""
+    def _young(self, ref: Kept) -> str:
+        return "not old enough" if ref.date > self.limit else ""
 
-    def _lonely(self, each: Kept, free: set[str]) -> str:
-        return "contained nowhere else" if each.commit in free and not self.unmerged else ""
+    def _lonely(self, ref: Kept, not_contained: set[str]) -> str:
+        return "contained nowhere else" if ref.commit in not_contained and not self.unmerged else ""
 
-    def _checked_out(self, each: Kept) -> str:
-        where = self.repository.git("for-each-ref", "--format=%(worktreepath)", each.ref).strip()
-        goes = self.dry_run and os.path.basename(where) in self.done.dropped
-        return f"checked out in {where}" if where and not goes else ""
+    def _checked_out(self, ref: Kept) -> str:
+        checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref.ref).strip()
+        is_removed = self.dry_run and os.path.basename(checkout) in self.done.dropped
+        return f"checked out in {checkout}" if checkout and not is_removed else ""
 
-    def _drop(self, each: Kept, why_not: str) -> None:
-        if why_not:
-            self.done.kept[each.short] = why_not
+    def _drop(self, ref: Kept, reason: str) -> None:
+        if reason:
+            self.done.kept[ref.short] = reason
         else:
             if not self.dry_run:
-                self.repository.drop_ref(each.ref, each.commit)
-            self.done.dropped.append(each.short)
+                self.repository.drop_ref(ref.ref, ref.commit)
+            self.done.dropped.append(ref.short)

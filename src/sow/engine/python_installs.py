@@ -1,6 +1,6 @@
-"""Reads Python installations from their files: which interpreter a program uses, and where its packages come from.
+"""Reads from the files of Python installations which interpreter a program uses and where packages come from.
 
-No interpreter is started, so that nothing of the repository or of an installed package is run.
+No interpreter is started, so that no code of the repository or of an installed package runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST = 1 << 20
 HEAD = 512
-ELSEWHERE = ("site-packages", "dist-packages", "node_modules")  # folders of installed code, also below a checkout
+ELSEWHERE = ("site-packages", "dist-packages", "node_modules")  # folders of installed code, also inside a checkout
 OURS = ".sow/local"
 NOT_MIRRORED = frozenset({"pip", "setuptools", "wheel", "distribute", "uv"})
 
@@ -28,12 +28,12 @@ class Record:
     def __init__(self, file: str, target: str, *, source: str = "", is_copy: bool = False) -> None:
         self.file = file
         self.target = target
-        self.source = source  # the folder of the checkout from which Python imports, relative to it
-        self.is_copy = is_copy  # the code was copied when it was installed
+        self.source = source  # folder from which Python imports, relative to the checkout
+        self.is_copy = is_copy  # whether the code was copied when it was installed
 
 
 def read_head(path: str, most: int = MOST) -> str:
-    """The beginning of a text file; empty if it cannot be read."""
+    """Return the beginning of a text file, or "" if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(most)
@@ -42,7 +42,7 @@ def read_head(path: str, most: int = MOST) -> str:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """The path of a program that PATH has; empty if there is none."""
+    """Return the path of a program on PATH, or ""."""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         path = f"{folder}/{name}"
         if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
@@ -51,20 +51,20 @@ def find_program(name: str, environment: Mapping[str, str]) -> str:
 
 
 def interpreter_of(path: str, environment: Mapping[str, str], checkout: str) -> str:
-    """The Python that runs a program: the program itself, or the one in its first line; empty for other programs."""
+    """Return the Python that runs a program: itself, or the one in its first line. Returns "" for other programs."""
     path = _behind_shim(path, environment, checkout)
     if _is_python(path):
         return path
     lines = read_head(path, HEAD).split("\n")
     if not lines[0].startswith("#!"):
         return ""
-    words = lines[0][2:].split()
-    if words and os.path.basename(words[0]) == "env":
-        names = [each for each in words[1:] if not each.startswith("-") and "=" not in each]
-        words = [_behind_shim(find_program(names[0], environment), environment, checkout)] if names else []
-    elif words and os.path.basename(words[0]) == "sh" and len(lines) > 1 and lines[1].startswith("'''exec'"):
-        words = [lines[1].split()[1].strip("\"'")]  # pip writes this if the path is too long for a first line
-    return words[0] if words and _is_python(words[0]) else ""
+    command = lines[0][2:].split()
+    if command and os.path.basename(command[0]) == "env":
+        names = [argument for argument in command[1:] if not argument.startswith("-") and "=" not in argument]
+        command = [_behind_shim(find_program(names[0], environment), environment, checkout)] if names else []
+    elif command and os.path.basename(command[0]) == "sh" and len(lines) > 1 and lines[1].startswith("'''exec'"):
+        command = [lines[1].split()[1].strip("\"'")]  # pip writes this if the path is too long for a first line
+    return command[0] if command and _is_python(command[0]) else ""
 
 
 def _is_python(path: str) -> bool:
@@ -72,29 +72,29 @@ def _is_python(path: str) -> bool:
 
 
 def _behind_shim(path: str, environment: Mapping[str, str], checkout: str) -> str:
-    """The program for which a shim of pyenv stands; other paths as they are."""
+    """Return the program that a pyenv shim starts. Other paths are returned unchanged."""
     folder, name = os.path.split(path)
     if os.path.basename(folder) != "shims" or not os.path.isdir(f"{folder}/../versions"):
         return path
     root = os.path.dirname(folder)
-    named = environment.get("PYENV_VERSION", "") or read_head(f"{checkout}/.python-version")
-    for version in (named or read_head(f"{root}/version")).replace(":", " ").split():
-        found = f"{root}/versions/{version}/bin/{name}"
-        if os.path.isfile(found):
-            return found
+    versions = environment.get("PYENV_VERSION", "") or read_head(f"{checkout}/.python-version")
+    for version in (versions or read_head(f"{root}/version")).replace(":", " ").split():
+        program = f"{root}/versions/{version}/bin/{name}"
+        if os.path.isfile(program):
+            return program
     return path
 
 
 def site_folders(python: str, environment: Mapping[str, str]) -> list[str]:
-    """The folders from which an interpreter imports installed packages."""
+    """List the folders from which an interpreter imports installed packages."""
     prefix = os.path.dirname(os.path.dirname(python))
     settings = venv_settings(prefix)
     if settings is not None:
-        found = _library_folders([prefix], "")
+        folders = _library_folders([prefix], "")
         if settings.get("include-system-site-packages", "") != "true":
-            return found
+            return folders
         base = base_python(prefix)
-        return [*found, *(site_folders(base, environment) if base else [])]
+        return [*folders, *(site_folders(base, environment) if base else [])]
     real = os.path.realpath(python)
     version = os.path.basename(real).removeprefix("python")
     prefixes = [prefix, os.path.dirname(os.path.dirname(real))]
@@ -104,8 +104,8 @@ def site_folders(python: str, environment: Mapping[str, str]) -> list[str]:
 
 
 def _library_folders(prefixes: list[str], version: str) -> list[str]:
-    """The package folders below some prefixes, of one version of Python or of all."""
-    found: dict[str, None] = {}
+    """List the package folders below some prefixes, for one version of Python or for all."""
+    folders: dict[str, None] = {}
     for library in (f"{prefix}/{name}" for prefix in prefixes for name in ("lib", "lib64")):
         names = sorted(os.listdir(library)) if os.path.isdir(library) else []
         for name in names:
@@ -113,12 +113,12 @@ def _library_folders(prefixes: list[str], version: str) -> list[str]:
                 for kind in ("site-packages", "dist-packages"):
                     folder = os.path.realpath(f"{library}/{name}/{kind}")
                     if os.path.isdir(folder):
-                        found[folder] = None
-    return list(found)
+                        folders[folder] = None
+    return list(folders)
 
 
 def venv_settings(folder: str) -> dict[str, str] | None:
-    """The settings of a virtual environment; None if the folder is none."""
+    """Return the settings of a virtual environment, or None if the folder is not one."""
     if not os.path.isfile(f"{folder}/pyvenv.cfg"):
         return None
     pairs = (line.partition("=") for line in read_head(f"{folder}/pyvenv.cfg").splitlines())
@@ -126,17 +126,17 @@ def venv_settings(folder: str) -> dict[str, str] | None:
 
 
 def base_python(venv: str) -> str:
-    """The interpreter from which a virtual environment was made; empty if it is gone."""
+    """Return the interpreter that made a virtual environment, or "" if it does not exist any more."""
     settings = venv_settings(venv) or {}
     version = ".".join((settings.get("version") or settings.get("version_info", "")).split(".")[:2])
     home = settings.get("home", "")
-    named = [settings.get("executable", ""), f"{home}/python{version}", f"{home}/python3"]
-    usable = [each for each in named if os.path.isabs(each) and os.access(each, os.X_OK)]
-    return next((each for each in usable if below(each, venv) is None), "")
+    candidates = [settings.get("executable", ""), f"{home}/python{version}", f"{home}/python3"]
+    usable = [path for path in candidates if os.path.isabs(path) and os.access(path, os.X_OK)]
+    return next((path for path in usable if below(path, venv) is None), "")
 
 
 def records(site: str, checkout: str) -> Iterator[Record]:
-    """The files of one package folder that lead to code of a checkout."""
+    """Yield the files of one package folder that lead to code of a checkout."""
     for name in sorted(os.listdir(site)) if os.path.isdir(site) else []:
         path = f"{site}/{name}"
         if name.endswith((".pth", ".egg-link")):
@@ -152,13 +152,13 @@ def records(site: str, checkout: str) -> Iterator[Record]:
 
 
 def _own(file: str, target: str, checkout: str, source: str) -> Iterator[Record]:
-    part, start = below(target, checkout), below(source, checkout)
-    if part is not None and not set(part.split("/")) & set(ELSEWHERE) and below(part, OURS) is None:
-        yield Record(file, target, source=start or "")
+    path, source_path = below(target, checkout), below(source, checkout)
+    if path is not None and not set(path.split("/")) & set(ELSEWHERE) and below(path, OURS) is None:
+        yield Record(file, target, source=source_path or "")
 
 
 def _mapping(text: str) -> list[str]:
-    """The folders in the MAPPING of an editable install by setuptools."""
+    """Return the folders in the MAPPING of a setuptools editable install."""
     import ast
 
     try:
@@ -169,14 +169,14 @@ def _mapping(text: str) -> list[str]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Dict):
             continue
         names = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(isinstance(each, ast.Name) and each.id == "MAPPING" for each in names):
-            found = [each.value for each in node.value.values if isinstance(each, ast.Constant)]
-            return [each for each in found if isinstance(each, str)]
+        if any(isinstance(target, ast.Name) and target.id == "MAPPING" for target in names):
+            values = [value.value for value in node.value.values if isinstance(value, ast.Constant)]
+            return [value for value in values if isinstance(value, str)]
     return []
 
 
 def _direct(file: str, checkout: str) -> Iterator[Record]:
-    """The record of a package that was installed from the checkout."""
+    """Yield the record of a package that was installed from the checkout."""
     folder, is_editable = _installed_from(file)
     if folder and below(folder, checkout) is not None:
         for record in _own(file, folder, checkout, folder):
@@ -186,13 +186,13 @@ def _direct(file: str, checkout: str) -> Iterator[Record]:
 
 
 def _installed_from(file: str) -> tuple[str, bool]:
-    """The local folder from which a package was installed, and whether it is used in place."""
+    """Return the local folder from which a package was installed, and whether it is used in place."""
     import json
     from urllib.parse import unquote, urlsplit
 
     try:
-        told = json.loads(read_head(file) or "{}")
-        url, details = urlsplit(told.get("url", "")), told.get("dir_info")
+        document = json.loads(read_head(file) or "{}")
+        url, details = urlsplit(document.get("url", "")), document.get("dir_info")
     except (ValueError, AttributeError):
         return "", False
     if url.scheme != "file" or not isinstance(details, dict):
@@ -201,26 +201,26 @@ def _installed_from(file: str) -> tuple[str, bool]:
 
 
 def installed(site: str) -> set[str]:
-    """The normal names of the packages in a package folder."""
+    """Return the normal names of the packages in a package folder."""
     names = os.listdir(site) if os.path.isdir(site) else []
-    return {normal_name(each.split("-")[0]) for each in names if each.endswith((".dist-info", ".egg-info"))}
+    return {normal_name(name.split("-")[0]) for name in names if name.endswith((".dist-info", ".egg-info"))}
 
 
 def normal_name(requirement: str) -> str:
-    """The normal name of the package that a requirement asks for; empty for an option or a comment."""
+    """Return the normal name of the package in a requirement, or "" for an option or a comment."""
     text = requirement.strip()
-    end = next((at for at, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text))
+    end = next((index for index, letter in enumerate(text) if not (letter.isalnum() or letter in "._-")), len(text))
     return "" if text.startswith("-") else text[:end].lower().replace("_", "-").replace(".", "-")
 
 
 def requested(site: str) -> list[str]:
-    """The packages that a person asked for by name, with their versions; those of other places are left out."""
-    found = []
+    """List the packages that a person installed by name, with versions, except packages from a URL or a folder."""
+    requirements = []
     for name in sorted(os.listdir(site)) if os.path.isdir(site) else []:
         package, _, version = name.removesuffix(".dist-info").rpartition("-")
         if not name.endswith(".dist-info") or not package or package.lower() in NOT_MIRRORED:
             continue
         folder = f"{site}/{name}"
         if os.path.isfile(f"{folder}/REQUESTED") and not os.path.exists(f"{folder}/direct_url.json"):
-            found.append(f"{package.replace('_', '-')}=={version}")
-    return found
+            requirements.append(f"{package.replace('_', '-')}=={version}")
+    return requirements

@@ -1,4 +1,4 @@
-"""The turns of a run from both their sources: its journal, and the session records, which know what they cost."""
+"""Joins the turns of a run from its journal and from the session records, which have the cost."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     Window = tuple[float, float]
 
-SLACK = 2  # seconds between an entry of the journal and the record of the same moment
+SLACK = 2  # seconds between a journal entry and the record of the same moment
 
 
 def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple[list[Turn], list[str]]:
-    """All turns of the run, oldest first, and what could not be read."""
-    told = _by_task(history.turns)
+    """Return all turns of the run, oldest first, and remarks about what could not be read."""
+    journal_turns = _by_task(history.turns)
     windows = _windows(run, history)
-    found: list[Turn] = []
-    untold: list[Turn] = []
+    result: list[Turn] = []
+    unmatched: list[Turn] = []
     remarks = []
     for task in tasks:
         try:
@@ -37,42 +37,42 @@ def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple
         except SowError as error:
             remarks.append(f"the sessions of task {task} cannot be read: {error.message}")
             recorded = []
-        joined, left = _joined(told.get(task, []), recorded)
-        found += joined
-        untold += left
-    found += _without(untold, _of_neighbours(home, run, windows)) if untold else []
-    return sorted(found, key=lambda turn: turn.at), remarks
+        joined, remaining = _joined(journal_turns.get(task, []), recorded)
+        result += joined
+        unmatched += remaining
+    result += _without(unmatched, _of_neighbours(home, run, windows)) if unmatched else []
+    return sorted(result, key=lambda turn: turn.at), remarks
 
 
 def _by_task(turns: Iterable[Turn]) -> dict[str, list[Turn]]:
-    found: dict[str, list[Turn]] = {}
+    by_task: dict[str, list[Turn]] = {}
     for turn in turns:
-        found.setdefault(turn.task, []).append(turn)
-    return found
+        by_task.setdefault(turn.task, []).append(turn)
+    return by_task
 
 
 def _of_neighbours(home: Home, run: Run, windows: list[Window]) -> list[Turn]:
-    """The turns that the journals of other runs tell of, of runs that were alive in or right beside these windows."""
+    """Return the turns in the journals of other runs that were alive during or right beside these windows."""
     first, last = min(window[0] for window in windows), max(window[1] for window in windows)
-    found = []
-    for other in runs.listed(home):
-        began, ended = epoch(other.run["started_at"]) or 0, _end(other.run)
-        if other.id != run["id"] and began <= last and first <= ended + SLACK:
-            with suppress(SowError):  # a journal that cannot be read claims nothing
-                found += History(other.journal("turn_started", "turn_ended")).turns
-    return found
+    result = []
+    for folder in runs.listed(home):
+        began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
+        if folder.id != run["id"] and began <= last and first <= ended + SLACK:
+            with suppress(SowError):  # a journal that cannot be read is skipped
+                result += History(folder.journal("turn_started", "turn_ended")).turns
+    return result
 
 
 def _windows(run: Run, history: History) -> list[Window]:
-    """When the calls of the run were alive: a turn outside of these was taken by somebody else."""
+    """Return the times in which processes of the run were alive. A turn outside them does not belong to the run."""
     if not history.calls:
         return [(epoch(run["started_at"]) or 0, _end(run))]
-    found: list[Window] = [
+    windows: list[Window] = [
         ((epoch(call.first_at) or 0) - SLACK, (epoch(call.last_at) or 0) + SLACK) for call in history.calls
     ]
     if not history.calls[-1].ended:
-        found[-1] = (found[-1][0], max(found[-1][1], _end(run)))
-    return found
+        windows[-1] = (windows[-1][0], max(windows[-1][1], _end(run)))
+    return windows
 
 
 def _end(run: Run) -> float:
@@ -80,65 +80,67 @@ def _end(run: Run) -> float:
 
 
 def _recorded(home: Home, task: str, windows: list[Window]) -> list[Turn]:
-    """The turns of a task that were taken while the run was alive."""
-    found = []
+    """Return a task's recorded turns that started while the run was alive."""
+    recorded = []
     for record in sessions.records(Desk(home, "", task)):
         for turn in of_record(record):
             started = epoch(turn.at) or 0
             if any(first <= started <= last for first, last in windows):
-                found.append(turn)
-    return found
+                recorded.append(turn)
+    return recorded
 
 
 def of_record(record: Record) -> list[Turn]:
-    """The turns of one session."""
-    return [_turn(record.session, each) for each in record.session["turns"]]
+    """Return the turns of one session."""
+    return [_turn(record.session, turn) for turn in record.session["turns"]]
 
 
 def _turn(session: Session, turn: SessionTurn) -> Turn:
-    facts = {"task": session["task"], "role": session["role"], "executor": session["executor"], "kind": turn["kind"]}
-    made = Turn(Entry({**facts, "at": turn["started_at"]}), None)
-    made.ended = "ended_at" in turn
-    made.outcome = turn.get("outcome", "")
-    made.seconds = number(turn.get("seconds"))
-    made.cost = number(turn.get("cost_usd"))
-    made.input_tokens = number(turn.get("input_tokens"))
-    made.output_tokens = number(turn.get("output_tokens"))
-    return made
+    fields = {"task": session["task"], "role": session["role"], "executor": session["executor"], "kind": turn["kind"]}
+    result = Turn(Entry({**fields, "at": turn["started_at"]}), None)
+    result.ended = "ended_at" in turn
+    result.outcome = turn.get("outcome", "")
+    result.seconds = number(turn.get("seconds"))
+    result.cost = number(turn.get("cost_usd"))
+    result.input_tokens = number(turn.get("input_tokens"))
+    result.output_tokens = number(turn.get("output_tokens"))
+    return result
 
 
-def _joined(told: list[Turn], recorded: list[Turn]) -> tuple[list[Turn], list[Turn]]:
-    """Each turn once, by its record where there is one; and the records of which the journal does not tell."""
-    # What the journal has as one may have been several: a limit and who took over, a turn and its reminder.
-    left = list(recorded)
-    found = []
-    for turn in told:
-        near = _nearest(left, turn)
+def _joined(journal_turns: list[Turn], recorded: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Return each turn once, by its record if there is one, and the records without a turn in the journal."""
+    # One turn in the journal may be several records: a limit and its replacement, or a turn and its reminder.
+    remaining = list(recorded)
+    matched = []
+    for turn in journal_turns:
+        near = _nearest(remaining, turn)
         if near is not None:
-            left.remove(near)
-        found.append(turn if near is None else _with(near, turn))
-    return found, left
+            remaining.remove(near)
+        matched.append(turn if near is None else _with(near, turn))
+    return matched, remaining
 
 
-def _without(untold: list[Turn], others: list[Turn]) -> list[Turn]:
-    """The records of which no other run tells either: two runs can be alive within one second."""
-    theirs, left = _by_task(others), []
-    for task, records in _by_task(untold).items():
-        for turn in theirs.get(task, ()):
+def _without(unmatched: list[Turn], other_turns: list[Turn]) -> list[Turn]:
+    """Return the records that no other run has either, because two runs can be alive within one second."""
+    by_task, remaining = _by_task(other_turns), []
+    for task, records in _by_task(unmatched).items():
+        for turn in by_task.get(task, ()):
             near = _nearest(records, turn)
             if near is not None and _apart(near, turn) <= SLACK:
                 records.remove(near)
-        left += records
-    return left
+        remaining += records
+    return remaining
 
 
 def _nearest(records: list[Turn], turn: Turn) -> Turn | None:
-    """The record that is most likely the one of a turn."""
-    return min((each for each in records if _alike(each, turn)), key=lambda each: _apart(each, turn), default=None)
+    """Return the record that most likely belongs to a turn."""
+    return min(
+        (record for record in records if _alike(record, turn)), key=lambda record: _apart(record, turn), default=None
+    )
 
 
 def _with(record: Turn, turn: Turn) -> Turn:
-    """A record, with what only the journal knows of its turn."""
+    """Return a record, completed with what only the journal has."""
     if not record.ended and turn.ended:
         return turn
     record.iteration = turn.iteration
@@ -146,9 +148,9 @@ def _with(record: Turn, turn: Turn) -> Turn:
     return record
 
 
-def _alike(one: Turn, other: Turn) -> bool:
-    return (one.role, one.executor) == (other.role, other.executor)
+def _alike(first: Turn, second: Turn) -> bool:
+    return (first.role, first.executor) == (second.role, second.executor)
 
 
-def _apart(one: Turn, other: Turn) -> float:
-    return abs((epoch(one.at) or 0) - (epoch(other.at) or 0))
+def _apart(first: Turn, second: Turn) -> float:
+    return abs((epoch(first.at) or 0) - (epoch(second.at) or 0))

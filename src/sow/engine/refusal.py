@@ -1,10 +1,10 @@
-"""A refusal: something that was not done, because it would have cost somebody something."""
+"""Defines the result of an operation that was refused and changed nothing."""
 
 from __future__ import annotations
 
 
 class Refused:
-    """Why something was not done, and what to do about it; nothing was changed."""
+    """The reason why something was not done, and a hint."""
 
     __slots__ = ("hint", "reason")
 

@@ -1,4 +1,4 @@
-"""The report of a run: its journal, the states of its tasks and the records of its sessions as one plain document."""
+"""Builds the report of a run from its journal, the states of its tasks and its session records."""
 
 from __future__ import annotations
 
@@ -22,123 +22,122 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
-# Nothing can be done about such a run: a command would meet the workflow that is here now.
+# No next step is offered for such a run, because a command would act on the current workflow.
 GONE = (
     "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
 )
 
 
 def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Document:
-    """All that is known of a run; what cannot be read is said among its remarks, and is no obstacle."""
+    """Return all data about a run. What cannot be read is named in the remarks."""
     run = folder.run
     history, remarks = _history(folder)
-    states, more = _states(home, run)
-    remarks += more
-    remarks += [f"{each} during the run; sow ignores it" for each in history.git_changes]
+    states, problems = _states(home, run)
+    remarks += problems
+    remarks += [f"{change} during the run; sow ignores it" for change in history.git_changes]
     live = runs.is_live(folder)
     idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
-    turns, more = recorded_turns.turns(home, run, history, idents)
-    remarks += more
+    turns, problems = recorded_turns.turns(home, run, history, idents)
+    remarks += problems
     rows = report_tasks.rows(run, history, states, turns, live=live)
-    known = _run(folder, history, live=live)
+    summary = _run(folder, history, live=live)
     remarks += [*history.remarks, *_about_checks(run, states), *_final_words(run, states)]
     return {
-        "run": known,
+        "run": summary,
         "counts": counts(rows),
         "tasks": rows,
         "totals": report_totals.totals(history, rows, turns),
         "by_agent": report_totals.groups(turns, lambda turn: turn.role),
         "by_executor": report_totals.groups(turns, lambda turn: turn.executor),
-        "questions": [_question(each, states) for each in history.questions],
+        "questions": [_question(question, states) for question in history.questions],
         "limits": history.limits,
         "stops": history.stops,
-        "final": [dict(each) for each in run.get("final", ())],
+        "final": [dict(check) for check in run.get("final", ())],
         "remarks": remarks,
-        "next": _next(folder, standpoint, history, known, rows) if GONE not in remarks else [],
+        "next": _next(folder, standpoint, history, summary, rows) if GONE not in remarks else [],
     }
 
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
-    """Which check lists failed before any work was done, and whether results belong to no commit."""
-    red = [f"`{each.get('command', '')}`" for each in run.get("baselines", ()) if not each["passed"]]
-    verb = "fails" if len(red) == 1 else "fail"
-    said = [f"baseline: {', '.join(red)} {verb} before the work (expected for new work)"] if red else []
+    """Return which check lists failed before the work, and whether results belong to no commit."""
+    failed = [f"`{baseline.get('command', '')}`" for baseline in run.get("baselines", ()) if not baseline["passed"]]
+    verb = "fails" if len(failed) == 1 else "fail"
+    remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
     evidence = [
-        each for task in states.values() for each in task.get("evidence", ()) if each["at"] >= run["started_at"]
+        check for task in states.values() for check in task.get("evidence", ()) if check["at"] >= run["started_at"]
     ]
-    if any(each.get("scope") == "folder" for each in evidence):
-        said.append("checks ran in the shared folder (--isolation none): their results belong to no commit")
-    return said
+    if any(check.get("scope") == "folder" for check in evidence):
+        remarks.append("checks ran in the shared folder (--isolation none): their results belong to no commit")
+    return remarks
 
 
 def _final_words(run: Run, states: dict[str, Document]) -> list[str]:
-    """What there is to say about the final tree: lists that fail there, and checks that a person waived."""
-    found = list(run.get("final", ()))
-    last = found[-1]["tree"] if found else ""
-    off = run["settings"].get("final_checks", "on") == "off"
-    said = ["the final tree was not checked (--final-checks off)"] if off else []
-    said += [
-        f"final tree: `{each.get('command', '')}` of task {', '.join(each.get('tasks', ()))} fails"
-        + (", as it did before this run began" if each.get("cause") == "before" else "")
-        for each in found
-        if each["tree"] == last and not each["passed"] and not _is_waived(each.get("command", ""), states)
+    """Return remarks about the final tree: check lists that fail there, dropped merges and waived checks."""
+    checks = list(run.get("final", ()))
+    last_tree = checks[-1]["tree"] if checks else ""
+    is_off = run["settings"].get("final_checks", "on") == "off"
+    remarks = ["the final tree was not checked (--final-checks off)"] if is_off else []
+    remarks += [
+        f"final tree: `{check.get('command', '')}` of task {', '.join(check.get('tasks', ()))} fails"
+        + (", as it did before this run began" if check.get("cause") == "before" else "")
+        for check in checks
+        if check["tree"] == last_tree and not check["passed"] and not _is_waived(check.get("command", ""), states)
     ]
-    for ident in dict.fromkeys(each["task"] for each in run.get("dropped", ())):
-        said.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
+    for ident in dict.fromkeys(merge["task"] for merge in run.get("dropped", ())):
+        remarks.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
     for ident, state in states.items():
-        for each in state.get("waivers", ()):
-            who = "you" if each["by"] == "person" else each["by"]
-            said.append(f"task {ident}: {who} waived `{each['command']}`; it is not run")
-    return said
+        for waiver in state.get("waivers", ()):
+            person = "you" if waiver["by"] == "person" else waiver["by"]
+            remarks.append(f"task {ident}: {person} waived `{waiver['command']}`; it is not run")
+    return remarks
 
 
 def _is_waived(command: str, states: dict[str, Document]) -> bool:
-    return any(each["command"] == command for state in states.values() for each in state.get("waivers", ()))
+    return any(waiver["command"] == command for state in states.values() for waiver in state.get("waivers", ()))
 
 
-def _question(asked: Document, states: dict[str, Document]) -> Document:
-    """One question; an answer that came while no run looked is in the task's own state."""
-    found = {**{key: asked[key] for key in asked if key != "moment"}, "answer": None}
-    for each in states.get(asked["task"], {}).get("questions", ()):
-        if each["number"] != asked["number"]:
+def _question(question: Document, states: dict[str, Document]) -> Document:
+    """Return one question. If it was answered while no run was live, the answer is in the task's state."""
+    result = {**{key: question[key] for key in question if key != "moment"}, "answer": None}
+    for answer in states.get(question["task"], {}).get("questions", ()):
+        if answer["number"] != question["number"]:
             continue
-        found["answer"] = each["answer"]
-        if asked["answered_at"] is None:
-            waited = max((epoch(each["answered_at"]) or 0) - (epoch(asked["asked_at"]) or 0), 0)
-            found |= {"answered_at": each["answered_at"], "origin": each["answered_by"], "waited_seconds": waited}
-    return found
+        result["answer"] = answer["answer"]
+        if question["answered_at"] is None:
+            waited = max((epoch(answer["answered_at"]) or 0) - (epoch(question["asked_at"]) or 0), 0)
+            result |= {"answered_at": answer["answered_at"], "origin": answer["answered_by"], "waited_seconds": waited}
+    return result
 
 
 def _next(
-    folder: RunFolder, standpoint: Standpoint, history: History, known: Document, rows: list[Document]
+    folder: RunFolder, standpoint: Standpoint, history: History, summary: Document, rows: list[Document]
 ) -> list[Document]:
-    """What a person can do now."""
-    way, first = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
-    return report_next.steps(known, rows, way, first, broken=_broken_by_user(folder.run))
+    command, precondition = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
+    return report_next.steps(summary, rows, command, precondition, broken=_broken_by_user(folder.run))
 
 
 def _broken_by_user(run: Run) -> str:
-    """The check that fails on the last final tree since the user's new commits came in."""
+    """Return the check that fails on the last final tree because of the user's new commits."""
     last = run.get("final", [])[-1:]
     return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
 
 
 def counts(rows: list[Document]) -> dict[str, int]:
-    """How many tasks there are, and how many of each outcome."""
-    words = [row["outcome"] for row in rows]
-    return {"total": len(words), **{word: words.count(word) for word in (*report_tasks.OUTCOMES, "unknown")}}
+    """Count all tasks, and the tasks of each outcome."""
+    outcomes = [row["outcome"] for row in rows]
+    return {"total": len(outcomes), **{name: outcomes.count(name) for name in (*report_tasks.OUTCOMES, "unknown")}}
 
 
 def status_of(folder: RunFolder, *, live: bool) -> str:
-    """Its status as it is: who was killed could not say that it stopped."""
+    """Return the actual status: a killed run could not record that it stopped."""
     return "stopped" if folder.run["status"] == "running" and not live else folder.run["status"]
 
 
 def glance(folder: RunFolder) -> Document:
-    """One run in a list: how far it is, by its journal."""
+    """Summarize one run for a list, from its journal."""
     run = folder.run
     history, _ = _history(folder, "run_started", "task_ended")
-    ended = [report_tasks.SETTLED.get(each.status, "pending") for each in history.tasks.values()]
+    ended = [report_tasks.SETTLED.get(task.status, "pending") for task in history.tasks.values()]
     live = runs.is_live(folder)
     return {
         "id": run["id"],
@@ -150,7 +149,7 @@ def glance(folder: RunFolder) -> Document:
         "ended_at": run.get("ended_at"),
         "exit": run.get("exit"),
         "tasks": len({*run["tasks"], *history.tasks}),
-        **{word: ended.count(word) for word in ("completed", "failed", "waiting")},
+        **{outcome: ended.count(outcome) for outcome in ("completed", "failed", "waiting")},
     }
 
 
@@ -163,7 +162,7 @@ def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
 
 
 def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
-    """The present states of the tasks, or of the crew; none where the project is gone, or another is there."""
+    """Return the current states of the tasks or the crew, or none if the project or workflow is not here."""
     project_id = run["project_id"]
     try:
         if report_crew.is_gone(home, run):
@@ -181,18 +180,18 @@ def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
         return {}, [f"its tasks are told by the journal alone: {error.message}"]
 
 
-def _tasks(found: list[desks.Desk]) -> tuple[dict[str, Document], list[str]]:
-    """What a report needs of each task, and what is wrong with those that cannot be read."""
-    known: dict[str, Document] = {}
+def _tasks(folders: list[desks.Desk]) -> tuple[dict[str, Document], list[str]]:
+    """Return the needed parts of each task's state, and the errors of those that cannot be read."""
+    states: dict[str, Document] = {}
     broken: list[str] = []
-    for desk in found:
+    for folder in folders:
         try:
-            task: Any = desk.task()
+            task: Any = folder.task()
         except SowError as error:
             broken.append(error.message)
-        else:  # ten thousand whole states would take more than all the rest
-            known[desk.id] = {key: task[key] for key in report_tasks.OF_STATE if key in task}
-    return known, broken
+        else:  # whole states of ten thousand tasks would need too much memory
+            states[folder.id] = {key: task[key] for key in report_tasks.OF_STATE if key in task}
+    return states, broken
 
 
 def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
@@ -208,7 +207,7 @@ def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
         "started_at": run["started_at"],
         "ended_at": run.get("ended_at"),
         "exit": run.get("exit"),
-        "plans": [each["path"] for each in run["plans"]],
+        "plans": [plan["path"] for plan in run["plans"]],
         "settings": dict(run["settings"]),
         "calls": len(history.calls),
         "recovered": history.recovered,
@@ -216,31 +215,31 @@ def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
 
 
 def render_markdown(document: Document) -> str:
-    """The report as a page."""
+    """Render the report as Markdown."""
     return report_page.page(document)
 
 
 def render_html(document: Document) -> str:
-    """The report as one file to send to somebody."""
+    """Render the report as one HTML file."""
     from sow.engine import report_html
 
     return report_html.page(document)
 
 
 def render_json(document: Document) -> str:
-    """The report for programs."""
+    """Render the report as JSON."""
     import json
 
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode()  # half a character stays one, as JSON writes it
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is escaped as in JSON
 
 
-# A new form of the report is one entry here and one file.
+# To add a format, add one entry here and one file.
 FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
 
 
 def written(home: Home, folder: RunFolder, form: str, standpoint: Standpoint = NOWHERE) -> str:
-    """The report in one of its forms; a page to look at has the timeline besides."""
+    """Render the report in a format. HTML also shows the timeline."""
     document = facts(home, folder, standpoint)
     if form == "html":
         document["timeline"] = _timeline(folder, live=document["run"]["live"])
@@ -248,7 +247,7 @@ def written(home: Home, folder: RunFolder, form: str, standpoint: Standpoint = N
 
 
 def _timeline(folder: RunFolder, *, live: bool) -> Document | None:
-    """Who worked when; None where the journal cannot be read, which is said among the remarks."""
+    """Return the timeline, or None if the journal cannot be read, which the remarks say already."""
     import time
 
     from sow.engine import timeline

@@ -1,4 +1,4 @@
-"""The timeline of a run as a picture: who worked when, what was waited for, and when no call was alive."""
+"""Draws the timeline of a run as SVG: work, waits, and the times without a live process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 WIDTH = 1000
 LEFT, RIGHT, TOP, BOTTOM = 200, 12, 30, 8
 ROW, BAR = 30, 16
-GAP = 26  # the width of a time in which no call was alive, however long it was
+GAP = 26  # the width of a time without a live process, however long it was
 LETTERS = 26  # of a name
 MOST = 150  # lanes
 MOST_TICKS = 9
-APART = 56  # between the words on the axis
+APART = 56  # minimum distance between labels on the axis
 STEPS = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
 KINDS = {
     "work": "work",
@@ -42,78 +42,78 @@ MARKS = {
 
 
 class Axis:
-    """Time from left to right; what lies between two calls is cut short."""
+    """The time axis from left to right. A gap between two processes has a fixed width."""
 
     def __init__(self, begin: float, end: float, gaps: Sequence[Facts]) -> None:
         self.begin = begin
         self.end = max(end, begin + 0.001)
-        inside = ((float(max(each["from"], begin)), float(min(each["to"], self.end))) for each in gaps)
-        self.gaps = sorted(each for each in inside if each[0] < each[1])
+        inside = ((float(max(gap["from"], begin)), float(min(gap["to"], self.end))) for gap in gaps)
+        self.gaps = sorted(gap for gap in inside if gap[0] < gap[1])
         alive = self.end - begin - sum(to - since for since, to in self.gaps)
-        room = max(WIDTH - LEFT - RIGHT - GAP * len(self.gaps), 100)
-        self.scale = room / max(alive, 0.001)
+        width = max(WIDTH - LEFT - RIGHT - GAP * len(self.gaps), 100)
+        self.scale = width / max(alive, 0.001)
 
     def x(self, moment: float) -> float:
-        """Where a moment is, in the units of the picture."""
-        at = min(max(moment, self.begin), self.end)
-        place, since = float(LEFT), self.begin
+        """Return the x coordinate of a moment."""
+        clamped = min(max(moment, self.begin), self.end)
+        x, since = float(LEFT), self.begin
         for begin, end in self.gaps:
-            if at <= begin:
+            if clamped <= begin:
                 break
-            place += (begin - since) * self.scale + GAP * min((at - begin) / (end - begin), 1)
-            since = min(at, end)
-        return round(place + (at - since) * self.scale, 2)
+            x += (begin - since) * self.scale + GAP * min((clamped - begin) / (end - begin), 1)
+            since = min(clamped, end)
+        return round(x + (clamped - since) * self.scale, 2)
 
     def ticks(self) -> list[float]:
-        """Round times since the beginning, not too many of them, and none beside the name of a gap."""
+        """Return a limited number of round times since the start, none of them beside the label of a gap."""
         alive = self.end - self.begin - sum(end - begin for begin, end in self.gaps)
-        step = next((each for each in STEPS if alive / each <= MOST_TICKS), alive / MOST_TICKS)
+        step = next((seconds for seconds in STEPS if alive / seconds <= MOST_TICKS), alive / MOST_TICKS)
         edges = [self.begin, *(moment for gap in self.gaps for moment in gap), self.end]
-        found: list[float] = []
+        moments: list[float] = []
         for begin, end in zip(edges[::2], edges[1::2], strict=True):
             first = -int(-(begin - self.begin) // step)  # rounded up
-            found += [self.begin + number * step for number in range(first, int((end - self.begin) / step) + 1)]
-        named = [self.x(begin) + GAP / 2 for begin, _ in self.gaps]
-        return [each for each in found if all(abs(self.x(each) - x) > APART for x in named)]
+            moments += [self.begin + number * step for number in range(first, int((end - self.begin) / step) + 1)]
+        gap_centers = [self.x(begin) + GAP / 2 for begin, _ in self.gaps]
+        return [moment for moment in moments if all(abs(self.x(moment) - x) > APART for x in gap_centers)]
 
 
 def chart(timeline: Facts) -> Html:
-    """The picture with its legend; nothing where nobody has worked."""
-    spans = [each for each in timeline["spans"] if each["kind"] in KINDS]
+    """Return the picture with its legend, or "" if nobody has worked."""
+    spans = [bar for bar in timeline["spans"] if bar["kind"] in KINDS]
     if not spans or timeline["to"] <= timeline["from"]:
         return Html("")
-    busy = {each["task"] for each in spans}
-    lanes = [each for each in timeline["lanes"] if each["id"] in busy]
-    shown = lanes[:MOST]
-    rows = {each["id"]: TOP + index * ROW for index, each in enumerate(shown)}
+    busy = {bar["task"] for bar in spans}
+    lanes = [lane for lane in timeline["lanes"] if lane["id"] in busy]
+    visible = lanes[:MOST]
+    rows = {lane["id"]: TOP + index * ROW for index, lane in enumerate(visible)}
     axis = Axis(timeline["from"], timeline["now"] or timeline["to"], timeline["gaps"])
-    height = TOP + ROW * len(shown) + BOTTOM
+    height = TOP + ROW * len(visible) + BOTTOM
     picture = h(
         "svg",
         _patterns(),
         _grid(axis, height),
-        [_lane(each, rows[each["id"]]) for each in shown],
-        [_band(each, axis, height) for each in spans if each["task"] is None],
+        [_lane(lane, rows[lane["id"]]) for lane in visible],
+        [_band(bar, axis, height) for bar in spans if bar["task"] is None],
         [_gap(begin, end, axis, height) for begin, end in axis.gaps],
-        [_bar(each, axis, rows[each["task"]]) for each in spans if each["task"] in rows],
+        [_bar(bar, axis, rows[bar["task"]]) for bar in spans if bar["task"] in rows],
         [
-            _mark(each, axis, rows[each["task"]])
-            for each in timeline["marks"]
-            if each["task"] in rows and each["kind"] in MARKS
+            _mark(mark, axis, rows[mark["task"]])
+            for mark in timeline["marks"]
+            if mark["task"] in rows and mark["kind"] in MARKS
         ],
         viewBox=f"0 0 {WIDTH} {height}",
         role="img",
-        aria_label=f"Timeline of {len(shown)} tasks over {span(axis.end - axis.begin)}",
+        aria_label=f"Timeline of {len(visible)} tasks over {span(axis.end - axis.begin)}",
     )
-    more = f"The first {MOST} of {len(lanes)} tasks that were worked on." if len(lanes) > MOST else None
-    kinds = {each["kind"] for each in spans}
-    marks = {each["kind"] for each in timeline["marks"] if each["task"] in rows}
-    caption = h("figcaption", _legend(kinds, marks, bool(axis.gaps)), h("p", more) if more else None)
+    note = f"The first {MOST} of {len(lanes)} tasks that were worked on." if len(lanes) > MOST else None
+    kinds = {bar["kind"] for bar in spans}
+    marks = {mark["kind"] for mark in timeline["marks"] if mark["task"] in rows}
+    caption = h("figcaption", _legend(kinds, marks, bool(axis.gaps)), h("p", note) if note else None)
     return h("figure", h("div", picture, class_="scroll"), caption, class_="chart")
 
 
 def _patterns() -> Html:
-    """Stripes for what stands still."""
+    """Return stripe patterns for waits, limits and gaps."""
     stripes = [
         h(
             "pattern",
@@ -140,8 +140,8 @@ def _grid(axis: Axis, height: int) -> Html:
 
 
 def _clock(seconds: float) -> str:
-    whole = int(seconds)
-    return f"{stopwatch(seconds)}.{int((seconds - whole) * 10)}" if seconds != whole else stopwatch(seconds)
+    full = int(seconds)
+    return f"{stopwatch(seconds)}.{int((seconds - full) * 10)}" if seconds != full else stopwatch(seconds)
 
 
 def _anchor(x: float) -> str:
@@ -149,71 +149,71 @@ def _anchor(x: float) -> str:
 
 
 def _lane(lane: Facts, y: int) -> Html:
-    called = f"{lane['plan_id'] or lane['id']}  {lane['name']}" if lane["name"] else lane["id"]
+    title = f"{lane['plan_id'] or lane['id']}  {lane['name']}" if lane["name"] else lane["id"]
     number = lane["plan_id"] or (lane["id"] if lane["name"] else "")
     name = cut(harmless_line(lane["name"] or lane["id"]), LETTERS)
     return h(
         "g",
-        h("title", harmless_line(called)),
+        h("title", harmless_line(title)),
         h("line", x1=0, y1=y + ROW, x2=WIDTH, y2=y + ROW, class_="rule"),
         h("text", cut(harmless_line(number), 6), x=24, y=y + 20, class_="number", text_anchor="end"),
         h("text", name, x=34, y=y + 20, class_="name"),
     )
 
 
-def _bar(each: Facts, axis: Axis, y: int) -> Html:
-    begin, end = axis.x(each["from"]), axis.x(axis.end if each["to"] is None else each["to"])
-    bad = " bad" if each["outcome"] in ("RED", "failed", "cut off") else ""
+def _bar(bar: Facts, axis: Axis, y: int) -> Html:
+    begin, end = axis.x(bar["from"]), axis.x(axis.end if bar["to"] is None else bar["to"])
+    bad = " bad" if bar["outcome"] in ("RED", "failed", "cut off") else ""
     return h(
         "rect",
-        h("title", _told(each, axis)),
+        h("title", _told(bar, axis)),
         x=begin,
         y=y + (ROW - BAR) // 2,
         width=round(max(end - begin, 2.0), 2),
         height=BAR,
         rx=3,
-        class_=f"bar {each['kind']}{bad}",
+        class_=f"bar {bar['kind']}{bad}",
     )
 
 
-def _band(each: Facts, axis: Axis, height: int) -> Html:
-    """What all stood still for."""
-    begin, end = axis.x(each["from"]), axis.x(axis.end if each["to"] is None else each["to"])
+def _band(bar: Facts, axis: Axis, height: int) -> Html:
+    """Return a band over all lanes for a time in which everything waited."""
+    begin, end = axis.x(bar["from"]), axis.x(axis.end if bar["to"] is None else bar["to"])
     return h(
         "rect",
-        h("title", _told(each, axis)),
+        h("title", _told(bar, axis)),
         x=begin,
         y=TOP - 4,
         width=round(max(end - begin, 2.0), 2),
         height=height - TOP - BOTTOM + 4,
-        class_=f"band {each['kind']}",
+        class_=f"band {bar['kind']}",
     )
 
 
 def _gap(begin: float, end: float, axis: Axis, height: int) -> Html:
     x = axis.x(begin)
-    words = f"no call of sow was alive for {span(end - begin)}"
-    area = h("rect", h("title", words), x=x, y=TOP - 4, width=GAP, height=height - TOP - BOTTOM + 4, class_="gap")
+    title = f"no call of sow was alive for {span(end - begin)}"
+    area = h("rect", h("title", title), x=x, y=TOP - 4, width=GAP, height=height - TOP - BOTTOM + 4, class_="gap")
     return h("g", area, h("text", span(end - begin), x=x + GAP / 2, y=TOP - 12, class_="time", text_anchor="middle"))
 
 
-def _mark(each: Facts, axis: Axis, y: int) -> Html:
-    x, middle = axis.x(each["at"]), y + ROW // 2
+def _mark(mark: Facts, axis: Axis, y: int) -> Html:
+    x, middle = axis.x(mark["at"]), y + ROW // 2
     shape = f"M{x:g} {middle - 7}L{x + 6:g} {middle}L{x:g} {middle + 7}L{x - 6:g} {middle}Z"
-    said = harmless_line(each["text"])
-    words = f"{MARKS[each['kind']]} at {stopwatch(each['at'] - axis.begin)}{': ' if said else ''}{said}"
-    return h("path", h("title", words), d=shape, class_=f"mark {each['kind']}")
+    text = harmless_line(mark["text"])
+    title = f"{MARKS[mark['kind']]} at {stopwatch(mark['at'] - axis.begin)}{': ' if text else ''}{text}"
+    return h("path", h("title", title), d=shape, class_=f"mark {mark['kind']}")
 
 
-def _told(each: Facts, axis: Axis) -> str:
-    """`review, quality-control on judge, 00:02 to 00:04 (2.1s): GREEN`."""
-    end = axis.end if each["to"] is None else each["to"]
-    who = " on ".join(harmless_line(word) for word in (each["role"], each["executor"]) if word)
-    when = (
-        f"{stopwatch(each['from'] - axis.begin)} to {stopwatch(end - axis.begin)} ({span(max(end - each['from'], 0))})"
+def _told(bar: Facts, axis: Axis) -> str:
+    """Describe a bar: `review, quality-control on judge, 00:02 to 00:04 (2.1s): GREEN`."""
+    end = axis.end if bar["to"] is None else bar["to"]
+    agent = " on ".join(harmless_line(name) for name in (bar["role"], bar["executor"]) if name)
+    period = (
+        f"{stopwatch(bar['from'] - axis.begin)} to {stopwatch(end - axis.begin)} ({span(max(end - bar['from'], 0))})"
     )
-    said = ": ".join(harmless_line(word) for word in (each["outcome"], each["text"]) if word)
-    return ", ".join(word for word in (KINDS[each["kind"]], who, when) if word) + (f": {said}" if said else "")
+    details = ": ".join(harmless_line(part) for part in (bar["outcome"], bar["text"]) if part)
+    return ", ".join(part for part in (KINDS[bar["kind"]], agent, period) if part) + (f": {details}" if details else "")
 
 
 def _legend(kinds: set[str], marks: set[str], gaps: bool) -> Html:

@@ -1,4 +1,4 @@
-"""The agents of a workflow as the rows of a report see them: each in the words of a task."""
+"""Presents the agents of a workflow as tasks, for the rows of a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import MemberState, Run, Workflow
     from sow.store.home import Home
 
-# The words of an agent's own lifecycle as a task has them; the others are the same.
+# Statuses of an agent that have another name for a task.
 STATUS = {
     "verified": "completed",
     "session_complete": "completed",
@@ -25,7 +25,7 @@ STATUS = {
 
 
 def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
-    """The present states of the crew; none where the run is not one of the workflow that is here."""
+    """Return the current states of the crew, or None if the run belongs to another workflow."""
     folder = WorkflowFolder(home)
     if not folder.exists():
         return None
@@ -36,7 +36,7 @@ def states(home: Home, workflow_id: str) -> dict[str, dict[str, Any]] | None:
 
 
 def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
-    """Every agent in the words of a task, by its name."""
+    """Return every agent as a task, by its name."""
     return {
         name: _task(member) if not is_dropped(name, workflow) else {**_task(member), "status": "abandoned"}
         for name, member in workflow["members"].items()
@@ -44,7 +44,7 @@ def tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
 
 
 def status_of(word: str) -> str:
-    """A status of an agent in the words of a task; a task's own word stays."""
+    """Return the status of an agent as a task status. A task status stays the same."""
     return STATUS.get(word, word)
 
 
@@ -65,16 +65,16 @@ def _task(member: MemberState) -> dict[str, Any]:
 
 
 def is_gone(home: Home, run: Run) -> bool:
-    """Whether a run is one of a workflow that is not here: put away, or on another branch."""
-    if not is_crew([each["path"] for each in run["plans"]]):
+    """Whether the workflow of a run is not here, because it is archived or on another branch."""
+    if not is_crew([plan["path"] for plan in run["plans"]]):
         return False
     folder = WorkflowFolder(home)
     try:
         return not folder.exists() or folder.workflow()["id"] != run["project_id"]
-    except SowError:  # it is here, and broken
+    except SowError:  # the workflow is here but broken
         return False
 
 
 def is_crew(plans: list[str]) -> bool:
-    """Whether a run is one of a workflow, by the plan that it has."""
+    """Whether a run belongs to a workflow, by its plan."""
     return any(path.endswith("orchestration/workflow_coordination_plan.md") for path in plans)

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file that needs nothing else: no script, no font, no picture, no network."""
+"""Renders the report of a run as one self-contained HTML file without scripts, fonts, pictures or network."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Facts = dict[str, Any]
 
-# Nothing runs and nothing is fetched, even if we had let something through.
+# Even if a text got through unescaped, nothing runs and nothing is fetched.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 MOST_ROWS = 2000
-LONGEST_LINE = 300  # of what holds a task up
+LONGEST_LINE = 300  # of the reason why a task is not done
 MOST_LINES = 16
 LOOKS = {
     "completed": ("good", "✓"),
@@ -39,7 +39,7 @@ HEAD = ("Task", "Outcome", "Reviews", "Evidence", "Tries", "Agent", "Time", "Cos
 
 
 def page(document: Facts) -> str:
-    """The whole file."""
+    """Return the whole file."""
     run = document["run"]
     head = h(
         "head",
@@ -79,7 +79,7 @@ def _badge(word: str, look: tuple[str, str]) -> Html:
 
 def _header(document: Facts) -> Html:
     run, counts = document["run"], document["counts"]
-    plans = ", ".join(harmless_line(each) for each in run["plans"]) or "no plan"
+    plans = ", ".join(harmless_line(plan) for plan in run["plans"]) or "no plan"
     ended = f", ended {_time(run['ended_at'])}" if run["ended_at"] else ""
     done = f"{counts['completed']} of {words.plural(counts['total'], 'task')} completed"
     return h(
@@ -97,7 +97,7 @@ def _header(document: Facts) -> Html:
 
 
 def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
-    """The run in one word."""
+    """Return the outcome of the run in one phrase."""
     run, counts = document["run"], document["counts"]
     if run["live"]:
         return "running", LOOKS["running"]
@@ -111,18 +111,20 @@ def _outcome(document: Facts) -> tuple[str, tuple[str, str]]:
 
 
 def _time(at: str) -> str:
-    """`2026-01-31 09:00:00 UTC`."""
+    """Format a timestamp as `2026-01-31 09:00:00 UTC`."""
     return f"{at[:10]} {at[11:19]} UTC" if is_timestamp(at) else at
 
 
 def _share(counts: Facts) -> Html | None:
-    """How much of the whole has which outcome, as one bar."""
+    """Return one bar with the share of each outcome."""
     parts, x = [], 0.0
-    for word in ("completed", "running", "waiting", "failed", "blocked", "pending", "abandoned", "unknown"):
-        if counts[word]:
-            wide = 100 * counts[word] / counts["total"]
-            parts.append(h("rect", h("title", f"{counts[word]} {word}"), x=x, y=0, width=wide, height=8, class_=word))
-            x += wide
+    for outcome in ("completed", "running", "waiting", "failed", "blocked", "pending", "abandoned", "unknown"):
+        if counts[outcome]:
+            width = 100 * counts[outcome] / counts["total"]
+            parts.append(
+                h("rect", h("title", f"{counts[outcome]} {outcome}"), x=x, y=0, width=width, height=8, class_=outcome)
+            )
+            x += width
     if not parts:
         return None
     label = words.outcomes(counts)
@@ -134,8 +136,8 @@ def _share(counts: Facts) -> Html | None:
 def _tiles(document: Facts) -> Html:
     total, counts = document["totals"], document["counts"]
     waits = [
-        f"{span(total[key])} for {who}"
-        for key, who in (("waited_for_people_seconds", "people"), ("waited_for_limits_seconds", "limits"))
+        f"{span(total[key])} for {cause}"
+        for key, cause in (("waited_for_people_seconds", "people"), ("waited_for_limits_seconds", "limits"))
         if total[key]
     ]
     checks = total["checks"]
@@ -153,21 +155,21 @@ def _tiles(document: Facts) -> Html:
         ("Reviews", str(sum(total["reviews"].values())), _verdicts(total["reviews"])),
         ("Questions", str(total["questions"]), _others(total)),
     ]
-    return h("dl", [_tile(*each) for each in tiles], class_="tiles")
+    return h("dl", [_tile(*tile) for tile in tiles], class_="tiles")
 
 
-def _tile(name: str, figure: str, more: str) -> Html:
-    return h("div", h("dt", name), h("dd", figure, class_="figure"), h("dd", more, class_="more"), class_="tile card")
+def _tile(name: str, figure: str, note: str) -> Html:
+    return h("div", h("dt", name), h("dd", figure, class_="figure"), h("dd", note, class_="more"), class_="tile card")
 
 
 def _cost(facts: Facts) -> str:
-    known = facts["cost_usd"]
-    return dollars(known) if known is not None else "unknown" if facts["cost_unknown_turns"] else "–"
+    cost = facts["cost_usd"]
+    return dollars(cost) if cost is not None else "unknown" if facts["cost_unknown_turns"] else "–"
 
 
 def _untold(facts: Facts) -> str:
-    untold = facts["cost_unknown_turns"]
-    return f"+ {words.plural(untold, 'turn')} unknown" if untold and facts["cost_usd"] is not None else ""
+    unknown = facts["cost_unknown_turns"]
+    return f"+ {words.plural(unknown, 'turn')} unknown" if unknown and facts["cost_usd"] is not None else ""
 
 
 def _tokens(facts: Facts) -> str:
@@ -180,24 +182,24 @@ def _tokens(facts: Facts) -> str:
     return str(count)
 
 
-def _verdicts(found: Facts) -> str:
-    return ", ".join(f"{count} {harmless_line(verdict)}" for verdict, count in sorted(found.items())) or "none"
+def _verdicts(counts: Facts) -> str:
+    return ", ".join(f"{count} {harmless_line(verdict)}" for verdict, count in sorted(counts.items())) or "none"
 
 
 def _others(total: Facts) -> str:
-    known = [
+    parts = [
         words.plural(total[key], noun)
         for key, noun in (("limits", "limit"), ("conflicts", "conflict"), ("merges", "merge"))
         if total[key]
     ]
-    return ", ".join(known) or "none asked"
+    return ", ".join(parts) or "none asked"
 
 
 def _tasks(rows: Sequence[Facts]) -> Html:
     if not rows:
         return Html("")
     numbers = ("Evidence", "Tries", "Time", "Cost")
-    head = h("tr", [h("th", each, scope="col", class_="n" if each in numbers else None) for each in HEAD])
+    head = h("tr", [h("th", name, scope="col", class_="n" if name in numbers else None) for name in HEAD])
     body = [_task(row) for row in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
         body.append(h("tr", h("td", f"and {len(rows) - MOST_ROWS:,} more: sow runs show", colspan=len(HEAD))))
@@ -206,14 +208,15 @@ def _tasks(rows: Sequence[Facts]) -> Html:
 
 
 def _task(row: Facts) -> Html:
-    why = _why(row)
+    reason = _why(row)
     checks = row["checks"]
     evidence = f"{checks['passed']} / {sum(checks.values())}" if any(checks.values()) else "–"
     name = [h("small", words.called(row)), " ", h("strong", harmless_line(row["name"]))]
     verdicts = [
-        _badge(each["verdict"] or "no verdict", VERDICTS.get(each["verdict"], ("calm", "?"))) for each in row["reviews"]
+        _badge(review["verdict"] or "no verdict", VERDICTS.get(review["verdict"], ("calm", "?")))
+        for review in row["reviews"]
     ]
-    agent = " on ".join(harmless_line(each) for each in (row["agent"], row["executor"]) if each)
+    agent = " on ".join(harmless_line(name) for name in (row["agent"], row["executor"]) if name)
     cells = (
         (h("span", name), "Task", "task"),
         (_badge(row["outcome"], LOOKS.get(row["outcome"], ("calm", "?"))), "Outcome", None),
@@ -224,45 +227,44 @@ def _task(row: Facts) -> Html:
         (words.time_of(row), "Time", "n"),
         (_cost(row), "Cost", "n"),
     )
-    notes = [h("p", text, class_="why") for text in filter(None, (why, *map(harmless_line, words.noted(row))))]
-    first, *others = [
+    notes = [h("p", text, class_="why") for text in filter(None, (reason, *map(harmless_line, words.noted(row))))]
+    first, *rest = [
         h("td", value, notes if kind == "task" else None, class_=kind, data_label=label) for value, label, kind in cells
     ]
-    return h("tr", first, others)
+    return h("tr", first, rest)
 
 
 def _why(row: Facts) -> str:
-    """What holds a task up, line by line: a question of the run has details, which stand nowhere else in the file."""
+    """Return why a task is not done, line by line. Only this part of the file shows the details of a run's question."""
     lines = [harmless_line(line)[:LONGEST_LINE] for line in _about(row).split("\n") if line.strip()]
     return "\n".join(lines[:MOST_LINES])
 
 
 def _about(row: Facts) -> str:
-    """What holds a task up."""
     if row["outcome"] in ("completed", "abandoned", "running"):
         return ""
-    about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-    about += [f"asks: {row['question']['text']}"] if row["question"] else []
-    return "; ".join(about + ([row["why"]] if row["why"] and row["outcome"] == "failed" else []))
+    reasons = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+    reasons += [f"asks: {row['question']['text']}"] if row["question"] else []
+    return "; ".join(reasons + ([row["why"]] if row["why"] and row["outcome"] == "failed" else []))
 
 
 def _questions(document: Facts) -> Html:
     names = {row["id"]: f"{words.called(row)} {row['name']}" for row in document["tasks"]}
-    items = [_question(each, names.get(each["task"], each["task"])) for each in document["questions"]]
+    items = [_question(question, names.get(question["task"], question["task"])) for question in document["questions"]]
     return h("ul", items, class_="talk card") if items else Html("")
 
 
-def _question(each: Facts, task: str) -> Html:
-    waited = f" after {span(each['waited_seconds'])}" if each["waited_seconds"] is not None else ""
-    origin = f" by {harmless_line(each['origin'])}" if each["origin"] else ""
-    number = f", question {each['number']}" if each["number"] is not None else ""
-    told = each.get("answer") or ("answered" if each["answered_at"] else "nobody has answered yet")
+def _question(question: Facts, task: str) -> Html:
+    waited = f" after {span(question['waited_seconds'])}" if question["waited_seconds"] is not None else ""
+    origin = f" by {harmless_line(question['origin'])}" if question["origin"] else ""
+    number = f", question {question['number']}" if question["number"] is not None else ""
+    answer = question.get("answer") or ("answered" if question["answered_at"] else "nobody has answered yet")
     return h(
         "li",
-        h("small", harmless_line(f"Task {task}{number}, asked {_time(each['asked_at'])}")),
-        h("p", each["text"], class_="asked"),
-        h("p", told, class_="answer" if each["answered_at"] else "answer open"),
-        h("small", f"answered{origin}{waited}") if each["answered_at"] else None,
+        h("small", harmless_line(f"Task {task}{number}, asked {_time(question['asked_at'])}")),
+        h("p", question["text"], class_="asked"),
+        h("p", answer, class_="answer" if question["answered_at"] else "answer open"),
+        h("small", f"answered{origin}{waited}") if question["answered_at"] else None,
     )
 
 
@@ -272,15 +274,15 @@ def _costs(document: Facts) -> Html:
 
 
 def _groups(noun: str, rows: Sequence[Facts]) -> Html:
-    """One table; the bar is the share of the work."""
+    """Return one table. The bar shows the share of the work."""
     if not rows:
         return Html("")
-    most = max(row["work_seconds"] for row in rows) or 1
+    longest = max(row["work_seconds"] for row in rows) or 1
     head = [(noun, None), ("Turns", "n"), ("Work", "n"), ("Tokens", "n"), ("Cost", "n")]
     body = [
         h(
             "tr",
-            h("td", h("strong", harmless_line(row["name"])), _meter(row["work_seconds"] / most)),
+            h("td", h("strong", harmless_line(row["name"])), _meter(row["work_seconds"] / longest)),
             h("td", row["turns"], class_="n"),
             h("td", span(row["work_seconds"]), class_="n"),
             h("td", _tokens(row), class_="n"),
@@ -298,16 +300,16 @@ def _meter(share: float) -> Html:
     return h("svg", ground, full, viewBox="0 0 100 6", preserveAspectRatio="none", class_="meter", aria_hidden="true")
 
 
-def _limit(each: Facts) -> str:
-    return f"{each['executor']}: {each['reason'] or 'a limit'}"
+def _limit(limit: Facts) -> str:
+    return f"{limit['executor']}: {limit['reason'] or 'a limit'}"
 
 
 def _plain(lines: Sequence[str]) -> Html:
-    return h("ul", [h("li", harmless_line(each)) for each in lines], class_="plain card") if lines else Html("")
+    return h("ul", [h("li", harmless_line(line)) for line in lines], class_="plain card") if lines else Html("")
 
 
 def _next(steps: Sequence[Facts]) -> Html:
-    items = [h("li", harmless_line(each["text"]), " ", h("code", harmless_line(each["command"]))) for each in steps]
+    items = [h("li", harmless_line(step["text"]), " ", h("code", harmless_line(step["command"]))) for step in steps]
     return h("ol", items, class_="steps card") if items else Html("")
 
 

@@ -1,4 +1,4 @@
-"""What to do next after a run, or while it goes on: each step as words and as a command."""
+"""Lists the next steps after or during a run, each as text and as a command."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     Step = dict[str, str]
 
 MOST = 8
-WAITS = 4  # the exit code of a call that could not end what it began
+WAITS = 4  # exit code of a run that still waits for something
 
 
 def steps(
     run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, *, broken: str = ""
 ) -> list[Step]:
-    """What a person can do, the most pressing first; how to go on is given, and what has to be done before that.
+    """Return what a person can do, most urgent first. `go_on` continues the run, and `first` must be done before it.
 
     `broken` is a check that fails since the user's new commits came in.
     """
-    found = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
-    return [*found, *_run(run, rows, go_on, first, broken)]
+    urgent = [*_questions(rows), *_failures(rows), *_broken(rows)][:MOST]
+    return [*urgent, *_run(run, rows, go_on, first, broken)]
 
 
 def _step(text: str, command: str) -> Step:
@@ -43,19 +43,19 @@ def _called(row: dict[str, Any]) -> str:
 def _questions(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
     for row in rows:
         if row["outcome"] == "waiting":
-            asked = row["question"] or {"number": None, "text": "it is paused"}
-            others = ' (or answer "waive" or "stop")' if asked["text"].startswith(FINAL) else ""
-            command = answer_command(str(asked["number"] or row["id"]), asked["text"])
-            yield _step(f"{_called(row)} asks: {gist(asked['text'])}{others}", command)
+            question = row["question"] or {"number": None, "text": "it is paused"}
+            alternatives = ' (or answer "waive" or "stop")' if question["text"].startswith(FINAL) else ""
+            command = answer_command(str(question["number"] or row["id"]), question["text"])
+            yield _step(f"{_called(row)} asks: {gist(question['text'])}{alternatives}", command)
 
 
 def _failures(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
     for row in rows:
         if row["outcome"] == "failed" and row["status"] in ("failed", None):
-            why = f": {row['why']}" if row["why"] else ""
-            look = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
-            yield _step(f"{_called(row)} failed{why}", look)
-            if row["status"] and not is_member(row["id"]):  # a run leaves what failed alone
+            reason = f": {row['why']}" if row["why"] else ""
+            command = "sow workflow status" if is_member(row["id"]) else f"sow task show {row['id']}"
+            yield _step(f"{_called(row)} failed{reason}", command)
+            if row["status"] and not is_member(row["id"]):  # a run does not retry failed tasks
                 yield _step(
                     f"to let {_called(row)} be tried again", f"sow task set --id {row['id']} status in_progress"
                 )
@@ -67,14 +67,13 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
 
 
 def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, broken: str) -> Iterator[Step]:
-    """What there is to do with the run as a whole."""
     ident = run["id"]
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return
     if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
-        why = _why_again(rows)
-        yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
+        step = _why_again(rows)
+        yield _step(f"{first}, and {step.removeprefix('then ')}" if first else step, go_on)
     elif not report_crew.is_crew(run["plans"]) and run["settings"]["isolation"] != "none":
         if run["exit"] == WAITS and broken:
             text = f"with your new commits `{broken}` fails: merge the run, fix it and commit, then 'sow integrate'"
@@ -83,13 +82,13 @@ def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first:
             yield _step("all is done and not yet on your branch", "sow integrate")
         elif run["status"] == "stopped":
             yield _step("all is done; to check it and bring it to your branch", "sow integrate")
-    news = any(row["turns"] or row["merges"] for row in rows)
-    if news and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
+    has_work = any(row["turns"] or row["merges"] for row in rows)
+    if has_work and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
 
 
 def _branch(run: dict[str, Any]) -> str:
-    """Where the work is: on the user's branch once it is integrated, before that on the run's own."""
+    """Return the branch of the work: the user's branch once the run is delivered, the run's own before."""
     return shlex.quote(run["branch"]) if run["status"] == "ended" else f"sow/int/{run['id']}"
 
 

@@ -1,4 +1,4 @@
-"""The report of a run as Markdown; no text of a plan or an agent can become a part of its layout."""
+"""Renders the report of a run as Markdown, and escapes all texts of plans and agents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ GROUP_HEAD = ("Tasks", "Turns", "Work", "Cost", "Tokens")
 
 
 def plain(text: object) -> str:
-    """A text that Markdown shows as it is."""
+    """Escape a text so that Markdown shows it unchanged."""
     return harmless_line(str(text)).translate(MARKS)
 
 
 def page(document: Facts) -> str:
-    """The whole report."""
+    """Return the whole report."""
     run = document["run"]
     lines = [f"# Run {plain(run['id'])}: {plain(run['name'])}", "", *_head(run), ""]
     lines += [f"- {name}: {plain(value)}" for name, value in words.figures(document)]
@@ -37,7 +37,7 @@ def page(document: Facts) -> str:
         ("Limits", _limits(document)),
         ("By agent", _groups("Agent", document["by_agent"])),
         ("By executor", _groups("Executor", document["by_executor"])),
-        ("Remarks", [f"- {plain(each)}" for each in document["remarks"]]),
+        ("Remarks", [f"- {plain(remark)}" for remark in document["remarks"]]),
         ("Next", _next(document["next"])),
     ):
         body = list(part)
@@ -48,7 +48,7 @@ def page(document: Facts) -> str:
 def _head(run: Facts) -> list[str]:
     ended = f", ended {run['ended_at']}" if run["ended_at"] else ""
     state = "is running" if run["live"] else run["status"]
-    plans = ", ".join(plain(each) for each in run["plans"]) or "no plan"
+    plans = ", ".join(plain(plan) for plan in run["plans"]) or "no plan"
     return [f"{plans} on branch {plain(run['branch'])}; {state}, started {plain(run['started_at'])}{plain(ended)}."]
 
 
@@ -62,7 +62,7 @@ def _tasks(rows: Sequence[Facts]) -> list[str]:
 
 
 def _row(row: Facts) -> tuple[object, ...]:
-    verdicts = " → ".join(each["verdict"] for each in row["reviews"])
+    verdicts = " → ".join(review["verdict"] for review in row["reviews"])
     result = f"{row['result'] or '-'}" + (f" ({verdicts})" if len(row["reviews"]) > 1 else "")
     return (
         words.called(row),
@@ -81,32 +81,32 @@ def _open(rows: Sequence[Facts]) -> Iterator[str]:
     for row in rows:
         if row["outcome"] in ("completed", "abandoned"):
             continue
-        about = [row["outcome"]]
-        about += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
-        about += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
-        about += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
-        yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain('; '.join(about))}"
+        details = [row["outcome"]]
+        details += [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+        details += [f"asks: {gist(row['question']['text'])}"] if row["question"] else []
+        details += [row["why"]] if row["why"] and row["outcome"] in ("failed", "waiting") else []
+        yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain('; '.join(details))}"
 
 
 def _noted(rows: Sequence[Facts]) -> Iterator[str]:
-    """Results without changes, refused commands and other doubts."""
+    """Yield results without changes, refused commands and other concerns."""
     for row in rows:
-        for each in words.noted(row):
-            yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain(each)}"
+        for note in words.noted(row):
+            yield f"- {plain(words.called(row))} {plain(row['name'])}: {plain(note)}"
 
 
-def _questions(asked: Sequence[Facts]) -> Iterator[str]:
-    for each in asked:
-        waited = f" after {span(each['waited_seconds'])}" if each["waited_seconds"] is not None else ""
-        origin = f" by {each['origin']}" if each["origin"] else ""
-        ending = f"answered{origin}{waited}" if each["answered_at"] else "open"
-        number = f"{each['number']}. " if each["number"] else ""
-        yield f"- {plain(number + each['text'])} (task {plain(each['task'])}; {plain(ending)})"
+def _questions(questions: Sequence[Facts]) -> Iterator[str]:
+    for question in questions:
+        waited = f" after {span(question['waited_seconds'])}" if question["waited_seconds"] is not None else ""
+        origin = f" by {question['origin']}" if question["origin"] else ""
+        ending = f"answered{origin}{waited}" if question["answered_at"] else "open"
+        number = f"{question['number']}. " if question["number"] else ""
+        yield f"- {plain(number + question['text'])} (task {plain(question['task'])}; {plain(ending)})"
 
 
 def _limits(document: Facts) -> Iterator[str]:
-    for each in document["limits"]:
-        yield f"- {plain(each['executor'])} at {plain(each['at'])}: {plain(each['reason'])}"
+    for limit in document["limits"]:
+        yield f"- {plain(limit['executor'])} at {plain(limit['at'])}: {plain(limit['reason'])}"
     for stop in document["stops"]:
         yield f"- {plain(stop)}"
 

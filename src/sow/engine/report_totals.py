@@ -1,4 +1,4 @@
-"""The sums of a run's report. What an agent CLI did not tell is counted as untold, and never as zero."""
+"""Adds up the totals of a run's report. Values that an agent CLI did not report count as unknown, never as zero."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 
 
 def seconds_of(turns: Iterable[Turn]) -> float:
-    """How long agents worked, one turn after the other."""
+    """Return the total duration of some turns."""
     return round(sum(turn.seconds or 0.0 for turn in turns), 3)
 
 
 def money_of(turns: Sequence[Turn]) -> dict[str, Any]:
-    """Cost and tokens as far as they are known, and of how many turns they are not."""
+    """Return the known cost and tokens, and the number of turns for which they are unknown."""
     costs = [turn.cost for turn in turns if turn.cost is not None]
-    fully = [turn for turn in turns if turn.input_tokens is not None and turn.output_tokens is not None]
+    complete = [turn for turn in turns if turn.input_tokens is not None and turn.output_tokens is not None]
     counts = [(int(turn.input_tokens or 0), int(turn.output_tokens or 0)) for turn in turns]
-    told = [turn for turn in turns if turn.input_tokens is not None or turn.output_tokens is not None]
+    reported = [turn for turn in turns if turn.input_tokens is not None or turn.output_tokens is not None]
     return {
         "cost_usd": round(sum(costs), 6) if costs else None,
         "cost_unknown_turns": len(turns) - len(costs),
-        "input_tokens": sum(each for each, _ in counts) if told else None,
-        "output_tokens": sum(each for _, each in counts) if told else None,
-        "tokens_unknown_turns": len(turns) - len(fully),
+        "input_tokens": sum(count for count, _ in counts) if reported else None,
+        "output_tokens": sum(count for _, count in counts) if reported else None,
+        "tokens_unknown_turns": len(turns) - len(complete),
     }
 
 
 def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[Turn]) -> dict[str, Any]:
-    """The run as a whole."""
+    """Return the totals of the whole run."""
     wall = history.wall
-    waited = {kind: min(each, wall) for kind, each in history.waited.items()}
+    waited = {kind: min(seconds, wall) for kind, seconds in history.waited.items()}
     busy = max(wall - sum(waited.values()), 0.0)
     work = seconds_of(turns)
     return {
@@ -53,7 +53,7 @@ def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[Tur
         "merges": sum(row["merges"] for row in rows),
         "conflicts": sum(row["conflicts"] for row in rows),
         "checks": {
-            word: sum(row["checks"][word] for row in rows) + count for word, count in history.final_checks.items()
+            result: sum(row["checks"][result] for row in rows) + count for result, count in history.final_checks.items()
         },
         "reviews": _verdicts(rows),
         **money_of(turns),
@@ -61,12 +61,12 @@ def totals(history: History, rows: Sequence[dict[str, Any]], turns: Sequence[Tur
 
 
 def _estimate(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How long the tasks took that were completed and had an estimate, against that."""
-    judged = [row for row in rows if row["against_estimate"] is not None]
-    minutes = sum(row["estimated_minutes"] for row in judged)
-    active = sum(row["active_seconds"] for row in judged) / 60
+    """Compare the completed tasks that had an estimate with their estimates."""
+    estimated = [row for row in rows if row["against_estimate"] is not None]
+    minutes = sum(row["estimated_minutes"] for row in estimated)
+    active = sum(row["active_seconds"] for row in estimated) / 60
     return {
-        "tasks": len(judged),
+        "tasks": len(estimated),
         "estimated_minutes": round(minutes, 2),
         "active_minutes": round(active, 2),
         "factor": round(active / minutes, 2) if minutes else None,
@@ -74,26 +74,26 @@ def _estimate(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _verdicts(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for row in rows:
-        for each in row["reviews"]:
-            found[each["verdict"]] = found.get(each["verdict"], 0) + 1
-    return found
+        for review in row["reviews"]:
+            counts[review["verdict"]] = counts.get(review["verdict"], 0) + 1
+    return counts
 
 
 def groups(turns: Sequence[Turn], name_of: Callable[[Turn], str]) -> list[dict[str, Any]]:
-    """The same sums for each agent or executor, the one that worked longest first."""
-    found: dict[str, list[Turn]] = {}
+    """Return the same totals for each agent or executor, longest work first."""
+    turns_by_name: dict[str, list[Turn]] = {}
     for turn in turns:
-        found.setdefault(name_of(turn) or "unknown", []).append(turn)
+        turns_by_name.setdefault(name_of(turn) or "unknown", []).append(turn)
     rows = [
         {
             "name": name,
-            "tasks": len({turn.task for turn in own}),
-            "turns": len(own),
-            "work_seconds": seconds_of(own),
-            **money_of(own),
+            "tasks": len({turn.task for turn in group}),
+            "turns": len(group),
+            "work_seconds": seconds_of(group),
+            **money_of(group),
         }
-        for name, own in found.items()
+        for name, group in turns_by_name.items()
     ]
     return sorted(rows, key=lambda row: (-float(str(row["work_seconds"])), str(row["name"])))

@@ -1,4 +1,4 @@
-"""The words of a run's report, the same on a page and on a terminal."""
+"""Formats the parts of a run's report that the page and the terminal share."""
 
 from __future__ import annotations
 
@@ -17,58 +17,58 @@ SHORT = 5  # seconds
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 turn`, `3 turns`."""
+    """Format a count with its noun: `1 turn`, `3 turns`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def money(facts: Facts) -> str:
-    """A cost as far as it is known."""
-    untold = facts["cost_unknown_turns"]
+    """Format a cost, as far as it is known."""
+    unknown = facts["cost_unknown_turns"]
     if facts["cost_usd"] is None:
-        return "unknown" if untold else "-"
-    return dollars(facts["cost_usd"]) + (f" and {plural(untold, 'turn')} of unknown cost" if untold else "")
+        return "unknown" if unknown else "-"
+    return dollars(facts["cost_usd"]) + (f" and {plural(unknown, 'turn')} of unknown cost" if unknown else "")
 
 
 def tokens(facts: Facts) -> str:
-    """Tokens as far as they are known."""
-    untold = facts["tokens_unknown_turns"]
+    """Format token counts, as far as they are known."""
+    unknown = facts["tokens_unknown_turns"]
     if facts["input_tokens"] is None:
-        return "unknown" if untold else "-"
-    more = f" and {plural(untold, 'turn')} untold" if untold else ""
-    return f"{facts['input_tokens']:,} in, {facts['output_tokens']:,} out{more}"
+        return "unknown" if unknown else "-"
+    suffix = f" and {plural(unknown, 'turn')} untold" if unknown else ""
+    return f"{facts['input_tokens']:,} in, {facts['output_tokens']:,} out{suffix}"
 
 
 def called(row: Facts) -> str:
-    """A task by both of its numbers."""
+    """Return a task's plan number and id."""
     return f"{row['plan_id']} ({row['id']})" if row["plan_id"] else str(row["id"])
 
 
 def waits_for(row: Facts) -> str:
-    """`2 (020), failed; 3 (030), waiting`."""
-    return "; ".join(f"{called(each)}, {each['outcome']}" for each in row["waits_for"])
+    """Format a task's open dependencies: `2 (020), failed; 3 (030), waiting`."""
+    return "; ".join(f"{called(need)}, {need['outcome']}" for need in row["waits_for"])
 
 
 def time_of(row: Facts) -> str:
-    """How long a task was worked on, against its estimate."""
+    """Format how long a task was worked on, with its estimate."""
     estimated = f" of {duration(row['estimated_minutes'])}" if row["estimated_minutes"] else ""
     return f"{span(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
 
 
 def noted(row: Facts) -> list[str]:
-    """What a person should know of a task's result: its concerns, and what its agent CLI refused in this run."""
-    found = [each["text"] for each in row["concerns"] if each["kind"] != refusals.KIND]
+    """List what a person should know about a task's result: its concerns and the refusals of this run."""
+    notes = [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
     refused = row["refusals"]
-    return [*found, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else found
+    return [*notes, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else notes
 
 
 def outcomes(counts: Facts) -> str:
-    """`6 completed, 1 failed`."""
-    words = [f"{count} {word}" for word, count in counts.items() if count and word != "total"]
-    return ", ".join(words) or "no tasks"
+    """Format counts of outcomes: `6 completed, 1 failed`."""
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count and outcome != "total"]
+    return ", ".join(parts) or "no tasks"
 
 
 def figures(document: Facts) -> list[tuple[str, str]]:
-    """The sums of a run, each with its name."""
+    """Return the totals of a run, each with its name."""
     total = document["totals"]
     rows = [
         ("tasks", outcomes(document["counts"])),
@@ -87,8 +87,8 @@ def figures(document: Facts) -> list[tuple[str, str]]:
 
 def _wall(total: Facts) -> str:
     waits = [
-        f"{span(total[key])} {words}"
-        for key, words in (
+        f"{span(total[key])} {cause}"
+        for key, cause in (
             ("waited_for_people_seconds", "waiting for people"),
             ("waited_for_limits_seconds", "waiting for limits"),
         )
@@ -99,12 +99,12 @@ def _wall(total: Facts) -> str:
 
 def _work(total: Facts) -> str:
     pace = f": {speed(total)}" if speed(total) else ""
-    untold = f", {plural(total['work_unknown_turns'], 'turn')} untold" if total["work_unknown_turns"] else ""
-    return f"{span(total['work_seconds'])} of agents{untold}{pace}"
+    unknown = f", {plural(total['work_unknown_turns'], 'turn')} untold" if total["work_unknown_turns"] else ""
+    return f"{span(total['work_seconds'])} of agents{unknown}{pace}"
 
 
 def speed(total: Facts) -> str:
-    """How the run compares with its turns one after the other; of a few seconds nothing can be said."""
+    """Compare the run with its turns one after the other. Returns "" if it took only a few seconds."""
     factor = total["speed_up"]
     if not factor or total["busy_seconds"] < SHORT:
         return ""
@@ -116,16 +116,16 @@ def speed(total: Facts) -> str:
 def _estimate(estimate: Facts) -> str:
     if not estimate["tasks"]:
         return ""
-    took, thought = duration(estimate["active_minutes"]), duration(estimate["estimated_minutes"])
+    actual, expected = duration(estimate["active_minutes"]), duration(estimate["estimated_minutes"])
     factor = f"× {estimate['factor']}" if estimate["factor"] else "less than × 0.01"
-    return f"{plural(estimate['tasks'], 'task')} took {took}, thought to take {thought} ({factor})"
+    return f"{plural(estimate['tasks'], 'task')} took {actual}, thought to take {expected} ({factor})"
 
 
 def _turns(total: Facts) -> str:
-    words = [plural(total["turns"], "turn")]
+    parts = [plural(total["turns"], "turn")]
     retries = plural(total["retries"], "retry").replace("retrys", "retries")
-    words += [retries] if total["retries"] else []
-    words += [
+    parts += [retries] if total["retries"] else []
+    parts += [
         plural(total[key], noun)
         for key, noun in (
             ("questions", "question"),
@@ -135,7 +135,7 @@ def _turns(total: Facts) -> str:
         )
         if total[key]
     ]
-    return ", ".join(words)
+    return ", ".join(parts)
 
 
 def _checks(checks: Facts) -> str:

@@ -1,4 +1,4 @@
-"""The git repository behind a home: its commits and refs, and the lock under which one sow at a time changes them."""
+"""Runs git in a home: reads commits, moves refs, and locks the repository for one sow process at a time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from sow.store.home import Home
     from sow.system.git import Done
 
-# Calls of `git worktree` side by side fail now and then, and a checkout may take minutes: others wait that long.
+# Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
 PATIENCE = 1800.0
 OURS = ("refs/sow/", "refs/heads/sow/")
 NO_REPOSITORY = "not a git repository"
 NOBODY = {"NAME": "sow", "EMAIL": "sow@localhost"}
-# What lives once, in the home, and is never a task's work: .sow/project and the desks of a workflow.
+# State exists once, in the home, and is never part of a task's work.
 STATE = (".sow/project", "orchestration")
 
 
 class Repository:
-    """Git in one home. Whoever changes something holds it: `with repository.held():`."""
+    """The git repository of one home. Change it only below `with repository.held():`."""
 
     __slots__ = ("depth", "folder", "home", "known_identity", "lock")
 
@@ -40,7 +40,10 @@ class Repository:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Only this process changes worktrees and refs of ours; a git of ours that outlived its sow is waited for."""
+        """Lock the repository, so that only this process changes sow's worktrees and refs.
+
+        If a git of a killed sow still runs, this waits for it.
+        """
         if not self.depth:
             self.folder = self.home.kept("git")
             self.lock = Lock(self.folder, patience=PATIENCE)
@@ -56,12 +59,12 @@ class Repository:
                 self.lock = None
 
     def _sweep(self) -> None:
-        """Remove what a killed one left: nobody else has the lock."""
+        """Remove temporary files of a killed process. No other process can use them, because we hold the lock."""
         for name in os.listdir(self.folder):
             remove_quietly(f"{self.folder}/{name}")
 
     def scratch(self, name: str) -> str:
-        """A file for one act, such as an index that is nobody's; it goes with the lock's next holder."""
+        """Return the path of a temporary file, such as an index. The next holder of the lock removes it."""
         path = f"{self.folder}/{name}"
         remove_quietly(path)
         remove_quietly(f"{path}.lock")
@@ -78,7 +81,7 @@ class Repository:
         variables: Mapping[str, str] | None = None,
         timeout: float = git.LONG,
     ) -> Done:
-        """One git command in the home, or elsewhere; while we hold the repository, git holds it as well."""
+        """Run one git command in the home or in `cwd`. While we hold the lock, git holds it too."""
         return git.attempt(
             arguments,
             cwd=cwd or self.home.root,
@@ -99,17 +102,17 @@ class Repository:
         index: str = "",
         variables: Mapping[str, str] | None = None,
     ) -> str:
-        """The output of one git command that must not fail."""
+        """Return the output of one git command that must not fail."""
         done = self.attempt(arguments, cwd=cwd, options=options, input=input, index=index, variables=variables)
         if done.code:
             raise git.failure(arguments, done)
         return done.out
 
     def commit_of(self, name: str) -> str:
-        """The full id of a commit that somebody names."""
-        found = self.find(name)
-        if found:
-            return found
+        """Return the full id of a named commit, or raise an error."""
+        commit = self.find(name)
+        if commit:
+            return commit
         if not self.find("HEAD"):
             raise SowError(
                 f"{self.home.root} has no commit yet", "make the first one: git commit --allow-empty -m start"
@@ -117,71 +120,71 @@ class Repository:
         raise SowError(f"there is no commit {name!r} in {self.home.root}", "see 'git log --all' for what there is")
 
     def find(self, name: str) -> str:
-        """The id of a commit, or nothing."""
-        words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-        done = self.attempt(words)
+        """Return the id of a commit, or "" if there is none."""
+        arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        done = self.attempt(arguments)
         if NO_REPOSITORY in done.err:
-            raise git.failure(words, done)
+            raise git.failure(arguments, done)
         return done.out.strip()
 
     def tree_of(self, commit: str) -> str:
-        """The id of a commit's tree."""
+        """Return the id of a commit's tree."""
         return self.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
 
     def parents(self, commit: str) -> list[str]:
-        """The ids of a commit's parents, the first one first."""
+        """Return the ids of a commit's parents, first parent first."""
         return self.git("rev-list", "--no-walk", "--parents", "--end-of-options", commit).split()[1:]
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Whether the newer commit contains the older one."""
         return older == newer or self.attempt(["merge-base", "--is-ancestor", older, newer]).code == 0
 
-    def are_related(self, one: str, other: str) -> bool:
-        """Whether two commits have an ancestor in common."""
-        return self.attempt(["merge-base", one, other]).code == 0
+    def are_related(self, first: str, second: str) -> bool:
+        """Whether two commits have a common ancestor."""
+        return self.attempt(["merge-base", first, second]).code == 0
 
     def only_commits(self, objects: Iterable[str]) -> list[str]:
-        """Those of some objects that are there and are commits."""
-        asked = "".join(f"{each}\n" for each in objects)
-        lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=asked).splitlines()
+        """Return the objects that exist and are commits."""
+        requested = "".join(f"{name}\n" for name in objects)
+        lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=requested).splitlines()
         return [line.split()[0] for line in lines if line.endswith(" commit")]
 
-    def heads_of(self, commits: Iterable[str], *, apart: Iterable[str]) -> list[str]:
-        """Those of some commits that none of the others contains, nor any of those apart."""
-        asked = "".join(f"{each}\n" for each in commits)
-        if not asked:
+    def heads_of(self, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
+        """Return the commits that no other of them contains, nor any commit in `excluding`."""
+        revisions = "".join(f"{commit}\n" for commit in commits)
+        if not revisions:
             return []
-        asked += "".join(f"^{each}\n" for each in apart)
-        lines = [line.split() for line in self.git("rev-list", "--parents", "--stdin", input=asked).splitlines()]
+        revisions += "".join(f"^{commit}\n" for commit in excluding)
+        lines = [line.split() for line in self.git("rev-list", "--parents", "--stdin", input=revisions).splitlines()]
         inner = {parent for _, *parents in lines for parent in parents}
         return [commit for commit, *_ in lines if commit not in inner]
 
     def outside(self, commits: Iterable[str], refs: Iterable[str]) -> set[str]:
-        """Those of some commits that none of these refs contains."""
-        asked = set(commits)
-        text = "".join(f"{each}\n" for each in asked) + "".join(f"^{each}\n" for each in refs)
-        return asked & set(self.git("rev-list", "--stdin", input=text).split()) if asked else set()
+        """Return the commits that none of the refs contains."""
+        wanted = set(commits)
+        revisions = "".join(f"{commit}\n" for commit in wanted) + "".join(f"^{commit}\n" for commit in refs)
+        return wanted & set(self.git("rev-list", "--stdin", input=revisions).split()) if wanted else set()
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Every ref below these names, and its object."""
+        """Return every ref below these prefixes with its object."""
         lines = self.git("for-each-ref", "--format=%(refname)%00%(objectname)", *prefixes).splitlines()
         return dict(line.split("\0") for line in lines)
 
     def set_ref(self, name: str, new: str, old: str | None = None, *, why: str) -> None:
-        """Move a ref of ours, or make it; with `old`, only if it is still there ('' is: not there at all)."""
+        """Create or move one of sow's refs. With `old`, only if it still has that value ('' means: does not exist)."""
         if not name.startswith(OURS):
             raise AssertionError(f"{name} is not ours")
         expected = [] if old is None else [old or "0" * len(new)]
-        words = ["update-ref", "-m", f"sow: {why}", name, new, *expected]
-        done = self.attempt(words)
+        arguments = ["update-ref", "-m", f"sow: {why}", name, new, *expected]
+        done = self.attempt(arguments)
         if done.code and self._remove_stale_lock(name):
-            done = self.attempt(words)
+            done = self.attempt(arguments)
         if done.code:
             self._refuse_branch_above(name)
             raise Failed(f"cannot move {name}: {done.words}", "look at it with 'git show-ref', and run again")
 
     def _refuse_branch_above(self, name: str) -> None:
-        """Git cannot make the branch a/b while there is a branch a."""
+        """Refuse if a user's branch blocks the name: git cannot make the branch a/b while there is a branch a."""
         parts = name.split("/")
         for depth in range(3, len(parts)):
             above = "/".join(parts[:depth])
@@ -189,43 +192,43 @@ class Repository:
                 raise branch_above(above.removeprefix("refs/heads/"))
 
     def drop_ref(self, name: str, old: str) -> None:
-        """Remove a ref of ours that still has this value."""
+        """Remove one of sow's refs if it still has this value."""
         if not name.startswith(OURS):
             raise AssertionError(f"{name} is not ours")
         self.git("update-ref", "-d", name, old)
 
     def _remove_stale_lock(self, name: str) -> bool:
-        """Remove the lock of a ref that only holders of this repository move: its git was killed in the middle."""
+        """Remove the lock file of one of sow's refs. Only holders of our lock move it, so its git was killed."""
         path = f"{self.home.checkout.common}/{name}.lock"
-        there = os.path.lexists(path)
+        existed = os.path.lexists(path)
         remove_quietly(path)
-        return there and bool(self.lock)
+        return existed and bool(self.lock)
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
-        """A new commit, on no branch yet."""
-        words = [word for parent in parents for word in ("-p", parent)]
+        """Make a commit that is on no branch yet, and return its id."""
+        options = [option for parent in parents for option in ("-p", parent)]
         text = message.replace("\0", "").strip() + "\n"
-        return self.git("commit-tree", tree, *words, "-F", "-", input=text, variables=self.identity()).strip()
+        return self.git("commit-tree", tree, *options, "-F", "-", input=text, variables=self.identity()).strip()
 
     def identity(self) -> dict[str, str]:
-        """Variables with a name of our own for a user who has told git none."""
+        """Return variables that name sow as author, if the user has not configured a name in git."""
         if self.known_identity is None:
             self.known_identity = {}
-            for who in ("AUTHOR", "COMMITTER"):
-                known = self.attempt(["var", f"GIT_{who}_IDENT"], options=["-c", "user.useConfigOnly=true"])
-                if known.code:
-                    self.known_identity |= {f"GIT_{who}_{field}": value for field, value in NOBODY.items()}
+            for person in ("AUTHOR", "COMMITTER"):
+                ident = self.attempt(["var", f"GIT_{person}_IDENT"], options=["-c", "user.useConfigOnly=true"])
+                if ident.code:
+                    self.known_identity |= {f"GIT_{person}_{field}": value for field, value in NOBODY.items()}
         return self.known_identity
 
     def entries(self, commit: str, *paths: str) -> list[str]:
-        """What a commit has at some paths, or everywhere, as `git update-index --index-info` takes it."""
-        listed = self.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths)
-        return [entry for entry in listed.split("\0") if entry]
+        """List a commit's entries at some paths, or all of them, in the format of `git update-index --index-info`."""
+        output = self.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths)
+        return [entry for entry in output.split("\0") if entry]
 
     def put_entries(self, entries: Sequence[str], *, index: str, where: Callable[[str], bool]) -> list[str]:
-        """Let an index have exactly these entries at the paths of which `where` says so; the paths that changed."""
-        listed = self.git("ls-files", "-s", "-z", index=index).split("\0")
-        present = {path_of(entry): _kind(entry) for entry in listed if entry and where(path_of(entry))}
+        """Make an index have exactly these entries at the paths that `where` selects. Returns the changed paths."""
+        index_entries = self.git("ls-files", "-s", "-z", index=index).split("\0")
+        present = {path_of(entry): _kind(entry) for entry in index_entries if entry and where(path_of(entry))}
         wanted = {path_of(entry): _kind(entry) for entry in entries}
         lines = {path: f"0 {'0' * len(oid)}\t{path}" for path, (_, oid) in present.items() if path not in wanted}
         for path, (mode, oid) in wanted.items():
@@ -233,13 +236,13 @@ class Repository:
                 lines[path] = f"{mode} {oid}\t{path}"
         if lines:
             self.git(
-                "update-index", "-z", "--index-info", input="".join(f"{each}\0" for each in lines.values()), index=index
+                "update-index", "-z", "--index-info", input="".join(f"{line}\0" for line in lines.values()), index=index
             )
         return list(lines)
 
 
 def branch_above(name: str) -> SowError:
-    """The error for a branch of the user in whose place sow needs a folder of branches."""
+    """Return the error for a user's branch where sow needs a folder of branches."""
     return SowError(
         f"your branch {name} is in the way: git cannot make a branch {name}/… beside it",
         f"rename it: git branch -m {name} {name}-old",
@@ -247,16 +250,16 @@ def branch_above(name: str) -> SowError:
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of these, or lies in one of them."""
-    return any(path == each or path.startswith(f"{each}/") for each in folders)
+    """Whether a path is one of the folders or lies in one of them."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def path_of(entry: str) -> str:
-    """The path in a line of ls-tree or ls-files."""
+    """Return the path in a line of ls-tree or ls-files."""
     return entry.partition("\t")[2]
 
 
 def _kind(entry: str) -> tuple[str, str]:
-    """Mode and object of a line of ls-tree (mode type object) or of ls-files (mode object stage)."""
-    words = entry.partition("\t")[0].split()
-    return (words[0], words[2] if words[1] in ("blob", "commit") else words[1])
+    """Return mode and object of a line of ls-tree (mode type object) or of ls-files (mode object stage)."""
+    fields = entry.partition("\t")[0].split()
+    return (fields[0], fields[2] if fields[1] in ("blob", "commit") else fields[1])

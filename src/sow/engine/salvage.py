@@ -1,4 +1,4 @@
-"""Salvage: everything that runs ever produced, to look at, to bring back, and at last to let go."""
+"""Lists everything that runs left in git, and makes a branch of any of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADS = "refs/heads/"
 TASKS = f"{HEADS}sow/task/"
 INTEGRATIONS = f"{HEADS}sow/int/"
 FORMAT = "--format=%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents:subject)"
-SHORTEST = 7  # digits of a commit's id that may stand for it
+SHORTEST = 7  # shortest part of a commit id that can name it
 JUDGE = "-review"
 INTEGRATION = "integration-"
 
@@ -46,12 +46,12 @@ class Kept:
 
     @property
     def short(self) -> str:
-        """The name by which a person calls it."""
+        """The name by which a person refers to it."""
         return self.ref.removeprefix(f"{KEEP}/").removeprefix(HEADS) or self.path
 
 
 def parts_of(ref: str) -> tuple[str, str, str]:
-    """Run, task and iteration in the name of a ref of ours; the task of an integration is empty."""
+    """Return run, task and iteration from the name of one of sow's refs. For an integration, the task is empty."""
     for prefix in (f"{KEEP}/", TASKS, INTEGRATIONS):
         if ref.startswith(prefix):
             run, _, rest = ref.removeprefix(prefix).partition("/")
@@ -61,88 +61,96 @@ def parts_of(ref: str) -> tuple[str, str, str]:
 
 
 def listed(home: Home) -> list[Kept]:
-    """Everything that runs ever produced: pins, branches and worktrees, the newest first."""
+    """List the pins, branches and worktrees of all runs, newest first."""
     repository = Repository(home)
-    found = [*kept_refs(repository), *_worktrees(repository)]
-    _tell_merged(repository, found)
-    return sorted(found, key=lambda each: (-each.date, each.ref))
+    items = [*kept_refs(repository), *_worktrees(repository)]
+    _tell_merged(repository, items)
+    return sorted(items, key=lambda item: (-item.date, item.ref))
 
 
 def kept_refs(repository: Repository) -> list[Kept]:
-    """The pins and branches of all runs."""
+    """List the pins and branches of all runs."""
     lines = repository.git("for-each-ref", FORMAT, KEEP, TASKS, INTEGRATIONS).splitlines()
-    found = []
+    items = []
     for line in lines:
         ref, commit, date, subject = line.split("\0", 3)
         kind = PIN if ref.startswith(KEEP) else BRANCH
-        found.append(Kept(kind=kind, ref=ref, commit=commit, date=int(date or 0), subject=subject))
-    return found
+        items.append(Kept(kind=kind, ref=ref, commit=commit, date=int(date or 0), subject=subject))
+    return items
 
 
 def _worktrees(repository: Repository) -> list[Kept]:
-    found = []
+    items = []
     for name in list_folder(f"{repository.home.sow}/local/worktrees"):
-        if is_slot(name):  # it holds no work
+        if is_slot(name):  # a slot holds no work
             continue
-        place = Place(repository, name)
-        head = place.head() if os.path.isdir(place.path) else ""
+        worktree = Place(repository, name)
+        head = worktree.head() if os.path.isdir(worktree.path) else ""
         if head:
             date, _, subject = repository.git("log", "-1", "--no-show-signature", "--format=%ct %s", head).partition(
                 " "
             )
-            ref = place.branch()
-            told = Kept(kind=WORKTREE, ref=ref, commit=head, date=int(date), subject=subject.strip(), path=place.path)
+            ref = worktree.branch()
+            item = Kept(
+                kind=WORKTREE, ref=ref, commit=head, date=int(date), subject=subject.strip(), path=worktree.path
+            )
             task = name.removesuffix(JUDGE)
-            told.task = told.task or (task if is_task_id(task) else "")
-            found.append(told)
-    return found
+            item.task = item.task or (task if is_task_id(task) else "")
+            items.append(item)
+    return items
 
 
-def _tell_merged(repository: Repository, found: list[Kept]) -> None:
-    """Say of each in which branches it is contained; a worker's own branch does not count."""
-    commits = {each.commit for each in found}
+def _tell_merged(repository: Repository, items: list[Kept]) -> None:
+    """Record for each item which branches contain it. Branches of workers do not count."""
+    commits = {item.commit for item in items}
     works = squashed(repository) if commits else {}
     for branch in repository.refs(HEADS) if commits else ():
         if not branch.startswith(TASKS):
-            free = repository.outside(commits, [branch, *works_in(repository, works, [branch])])
-            for each in found:
-                if each.commit not in free and each.ref != branch:
-                    each.merged.append(branch.removeprefix(HEADS))
+            unmerged = repository.outside(commits, [branch, *works_in(repository, works, [branch])])
+            for item in items:
+                if item.commit not in unmerged and item.ref != branch:
+                    item.merged.append(branch.removeprefix(HEADS))
 
 
 def squashed(repository: Repository) -> dict[str, list[str]]:
-    """The commits of workers that runs merged, by the commit that each merge made, as the runs recorded it."""
-    found: dict[str, list[str]] = {}
+    """Return the workers' commits of all recorded merges, by the commit that the merge made."""
+    works_by_merge: dict[str, list[str]] = {}
     for folder in runs.listed(repository.home):
-        for each in folder.run.get("merges", ()):
-            found.setdefault(each["commit"], []).append(each["work"])
-    there = set(repository.only_commits({*found, *(work for works in found.values() for work in works)}))
-    return {commit: [work for work in works if work in there] for commit, works in found.items() if commit in there}
+        for merge in folder.run.get("merges", ()):
+            works_by_merge.setdefault(merge["commit"], []).append(merge["work"])
+    existing = set(
+        repository.only_commits({*works_by_merge, *(work for works in works_by_merge.values() for work in works)})
+    )
+    return {
+        commit: [work for work in works if work in existing]
+        for commit, works in works_by_merge.items()
+        if commit in existing
+    }
 
 
 def works_in(repository: Repository, works: dict[str, list[str]], refs: Iterable[str]) -> list[str]:
-    """The commits of workers whose merges these refs contain: a squashed merge does not have them as ancestors."""
-    free = repository.outside(works, refs)
-    return [work for commit, found in works.items() if commit not in free for work in found]
+    """Return the workers' commits whose merges these refs contain. A squashed merge does not have them as ancestors."""
+    unmerged = repository.outside(works, refs)
+    return [work for commit, commits in works.items() if commit not in unmerged for work in commits]
 
 
-def restore(home: Home, what: str, branch: str) -> Kept:
-    """Make a branch of something that was kept."""
+def restore(home: Home, name: str, branch: str) -> Kept:
+    """Make a branch of a kept item."""
     repository = Repository(home)
-    fitting = [each for each in listed(home) if what and _is_called(each, what)]
-    if len({each.commit for each in fitting}) != 1:
-        said = "stands for several things" if fitting else "is nothing that a run left"
-        raise SowError(f"{what!r} {said}", "'sow salvage' lists what there is")
+    matches = [item for item in listed(home) if name and _is_called(item, name)]
+    if len({item.commit for item in matches}) != 1:
+        problem = "stands for several things" if matches else "is nothing that a run left"
+        raise SowError(f"{name!r} {problem}", "'sow salvage' lists what there is")
     if repository.attempt(["check-ref-format", "--branch", branch]).code or branch.startswith(
         ("sow/task/", "sow/int/")
     ):
         raise SowError(f"{branch!r} cannot be the name of a branch", "choose another name, such as salvaged/login")
     if repository.find(f"{HEADS}{branch}"):
         raise SowError(f"there is a branch {branch} already", "choose another name")
-    commit = fitting[0].commit
+    commit = matches[0].commit
     repository.git("update-ref", "-m", "sow: salvaged", f"{HEADS}{branch}", commit, "0" * len(commit))
-    return fitting[0]
+    return matches[0]
 
 
-def _is_called(kept: Kept, what: str) -> bool:
-    return what in (kept.ref, kept.short) or (len(what) >= SHORTEST and kept.commit.startswith(what))
+def _is_called(item: Kept, name: str) -> bool:
+    return name in (item.ref, item.short) or (len(name) >= SHORTEST and item.commit.startswith(name))

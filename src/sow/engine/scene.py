@@ -1,4 +1,4 @@
-"""What a run looks like at a moment: who works on what, what waits and why, how far it is and what it cost."""
+"""Tracks a run from its journal: running tasks, waits and their reasons, progress and cost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 FORECAST_EVERY = 5.0  # seconds
-AT_LEAST = 0.1  # what is left of a task that takes longer than was thought, as a part of that
-ENOUGH = 2  # completed tasks that tell how wrong the times were that were thought
+AT_LEAST = 0.1  # minimum remaining share of a task that takes longer than expected
+ENOUGH = 2  # completed tasks needed to correct the estimates
 ENDINGS = {
     "completed": "completed",
     "failed": "failed",
@@ -25,7 +25,7 @@ ENDINGS = {
 
 
 class Spend:
-    """Money as far as it is known."""
+    """An amount of money, with the number of known and unknown costs."""
 
     __slots__ = ("known", "untold", "usd")
 
@@ -40,7 +40,7 @@ class Spend:
         self.untold += cost is None
 
     def words(self) -> str:
-        """`$0.48`, `$0.48+` where a part is unknown, `?` where all is, and nothing before anything was spent."""
+        """Format the amount: `$0.48`, `$0.48+` if a part is unknown, `?` if all is unknown, "" if nothing was spent."""
         if not self.known:
             return "?" if self.untold else ""
         return f"${self.usd:,.2f}{'+' if self.untold else ''}"
@@ -58,7 +58,7 @@ class AtWork:
 
 
 class Scene:
-    """Told of every entry of the journal; times are those of the clock of whoever tells."""
+    """Takes every entry of the journal. Times come from the clock of the caller."""
 
     def __init__(self, expected: Mapping[str, float] | None = None) -> None:
         self.tasks: dict[str, Entry] = {}
@@ -66,17 +66,17 @@ class Scene:
         self.ended: dict[str, str] = {}
         self.questions: dict[str, tuple[str, str]] = {}
         self.pauses: dict[str, str] = {}
-        self.stops: dict[str, str] = {}  # why nothing new begins
+        self.stops: dict[str, str] = {}  # why nothing new starts
         self.spend: dict[str, Spend] = {}
         self.total = Spend()
         self.started: float | None = None
         self.slots = 1
         self._expected = dict(expected or {})
-        self._done: dict[str, tuple[float, float]] = {}  # minutes that a completed task took, and was thought to take
+        self._done: dict[str, tuple[float, float]] = {}  # actual and expected minutes of a completed task
         self._left: tuple[float, float | None] | None = None
 
     def take(self, entry: Entry, now: float) -> None:
-        """Let an entry change the picture."""
+        """Update the state with an entry."""
         if self.started is None:
             self.started = now
         if entry.event != "waiting":
@@ -93,26 +93,26 @@ class Scene:
         return max(now - self.started, 0.0) if self.started is not None else 0.0
 
     def called(self, ident: str) -> str:
-        """A task by its plan's number, our id and its name; an agent of a workflow by its name alone."""
+        """Return a task's plan number, id and name, or the name of a workflow's agent."""
         if is_member(ident):
             return ident
-        known = self.tasks.get(ident) or Entry({})
-        number, name = known.word("number"), known.text("name")
+        task = self.tasks.get(ident) or Entry({})
+        number, name = task.word("number"), task.text("name")
         return harmless_line(f"{number} ({ident}) {name}" if number and number != ident else f"{ident} {name}")
 
     def count(self, status: str) -> int:
-        return sum(each == status for each in self.ended.values())
+        return sum(ending == status for ending in self.ended.values())
 
     def waiting(self) -> list[str]:
-        """The tasks that nobody has begun or that have to begin again, and that nobody is asked about."""
+        """List the tasks that have not started or must start again, without those that ask a question."""
         return [ident for ident in self.tasks if ident not in self.running and ident not in self.ended]
 
     def waits_for(self, ident: str) -> list[str]:
-        """What a task still needs."""
-        return [each for each in self.tasks[ident].texts("needs") if self.ended.get(each) != "completed"]
+        """List the unfinished dependencies of a task."""
+        return [need for need in self.tasks[ident].texts("needs") if self.ended.get(need) != "completed"]
 
     def left(self, now: float) -> float | None:
-        """Seconds until the end by forecast; None where a task's time is not known."""
+        """Return the expected seconds until the end, or None if the time of a task is unknown."""
         if self._left is None or now - self._left[0] >= FORECAST_EVERY:
             self._left = (now, self._forecast(now))
         since, seconds = self._left
@@ -120,27 +120,27 @@ class Scene:
 
     def _forecast(self, now: float) -> float | None:
         minutes = {ident: self._minutes(ident, now) for ident in self._open()}
-        known = {ident: each for ident, each in minutes.items() if each is not None}
-        if not known or len(known) != len(minutes):
+        durations = {ident: value for ident, value in minutes.items() if value is not None}
+        if not durations or len(durations) != len(minutes):
             return None
-        needs = {ident: [each for each in self.tasks[ident].texts("needs") if each in known] for ident in known}
-        return max(end for _, _, end in graph.schedule(needs, known, workers=self.slots)) * 60
+        needs = {ident: [need for need in self.tasks[ident].texts("needs") if need in durations] for ident in durations}
+        return max(end for _, _, end in graph.schedule(needs, durations, workers=self.slots)) * 60
 
     def _open(self) -> list[str]:
-        """The tasks that can still be completed without anybody's act."""
+        """List the tasks that can still be completed without help."""
         stuck = {ident for ident, status in self.ended.items() if status != "completed"}
-        found: list[str] = []
+        open_tasks: list[str] = []
         for wave in graph.waves(self._needs()):
             for ident in wave:
                 if stuck.intersection(self.tasks[ident].texts("needs")):
                     stuck.add(ident)
                 elif ident not in self.ended:
-                    found.append(ident)
-        return found
+                    open_tasks.append(ident)
+        return open_tasks
 
     def _needs(self) -> dict[str, list[str]]:
         return {
-            ident: [each for each in task.texts("needs") if each in self.tasks] for ident, task in self.tasks.items()
+            ident: [need for need in task.texts("needs") if need in self.tasks] for ident, task in self.tasks.items()
         }
 
     def _minutes(self, ident: str, now: float) -> float | None:
@@ -156,13 +156,13 @@ class Scene:
         return self._expected.get(ident) or self.tasks[ident].number("estimated_minutes")
 
     def _pace(self) -> float:
-        """How much longer than thought this run's own tasks take, as soon as some have told."""
+        """Return how much longer this run's tasks take than expected, once enough are completed."""
         if len(self._done) < ENOUGH:
             return 1.0
-        return sum(took for took, _ in self._done.values()) / sum(thought for _, thought in self._done.values())
+        return sum(actual for actual, _ in self._done.values()) / sum(estimate for _, estimate in self._done.values())
 
     def _work(self, entry: Entry, now: float) -> None:
-        """A word from a task that is worked on, whether its start was seen or not."""
+        """Mark a task as running, even if its start was not seen."""
         self.tasks.setdefault(entry.task, Entry({"id": entry.task}))
         work = self.running.setdefault(entry.task, AtWork(now))
         work.iteration = max(work.iteration, entry.count("iteration"))
@@ -178,7 +178,7 @@ class Scene:
             status = task.text("status")
             if ident and status in ENDINGS:
                 self.ended[ident] = ENDINGS[status]
-            elif ident and status:  # answered or sent on between two calls
+            elif ident and status:  # answered or sent on between two processes
                 self.ended.pop(ident, None)
                 self.questions.pop(ident, None)
         self._left = None
@@ -211,9 +211,9 @@ class Scene:
         self.tasks.setdefault(entry.task, Entry({"id": entry.task}))
         work = self.running.pop(entry.task, None)
         status = ENDINGS.get(entry.text("status"))
-        thought = self._thought(entry.task)
-        if status == "completed" and work and thought:
-            self._done[entry.task] = ((now - work.since) / 60, thought)
+        estimate = self._thought(entry.task)
+        if status == "completed" and work and estimate:
+            self._done[entry.task] = ((now - work.since) / 60, estimate)
         if status:
             self.ended[entry.task] = status
         if status != "asking":
@@ -227,7 +227,7 @@ class Scene:
 
 
 def stop_of(entry: Entry) -> str:
-    """Why something does not go on, and until when: `claude-code pauses until 14:30: usage limit`."""
+    """Return what does not continue, why and until when: `claude-code pauses until 14:30: usage limit`."""
     subject = {"limit": f"{entry.text('executor')} pauses", "waiting": "waiting"}.get(entry.event, "nothing new starts")
     reason = entry.text("reason")
     if entry.event == "breaker":

@@ -1,4 +1,4 @@
-"""Finds the commands that set up a checkout, from its manifests and lock files and from the user's own checkout."""
+"""Detects the commands that set up a checkout, from its manifests and lock files and from the user's checkout."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REQUIREMENTS = (
     "requirements-test.txt", "requirements-tests.txt", "test-requirements.txt",
     "requirements/dev.txt", "requirements/test.txt", "requirements/tests.txt",
 )  # fmt: skip
-# Files that decide what a setup makes: if one of them differs, the setup runs again.
+# If one of these files differs, the setup runs again.
 MANIFESTS = (
     "pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "poetry.lock", "poetry.toml", ".python-version",
     *REQUIREMENTS,
@@ -50,15 +50,15 @@ MOST = 1 << 20
 
 
 class Proposal:
-    """Commands that would set up a checkout, and the paths that they make."""
+    """The commands that would set up a checkout, and the paths that they make."""
 
     __slots__ = ("commands", "missing", "outputs", "traces")
 
     def __init__(self) -> None:
         self.commands: list[list[str]] = []
         self.outputs: list[str] = []
-        self.traces: list[str] = []  # paths that the commands may make besides
-        self.missing: dict[str, str] = {}  # tool: the file that asks for it
+        self.traces: list[str] = []  # other paths that the commands may make
+        self.missing: dict[str, str] = {}  # tool: the file that needs it
 
     def add(self, other: Proposal) -> None:
         self.commands += other.commands
@@ -68,7 +68,7 @@ class Proposal:
 
 
 class Around:
-    """Facts about the user's own checkout and machine, read once for a run."""
+    """Facts about the user's checkout and machine, read once per run."""
 
     __slots__ = ("editable", "environment", "installed", "known", "python", "requested", "root", "unused", "venv")
 
@@ -80,8 +80,8 @@ class Around:
         self.editable = self._records()
         active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.editable else "")
         sites = _sites(active, environment)
-        self.requested = [each for site in sites for each in requested(site)]
-        self.installed = {each for site in sites for each in installed(site)}
+        self.requested = [package for site in sites for package in requested(site)]
+        self.installed = {package for site in sites for package in installed(site)}
         self.unused = self._unused()
         self.python = (base_python(active) if active else "") or "python3"
 
@@ -90,22 +90,22 @@ class Around:
         return bool(find_program(tool, self.environment))
 
     def _unused(self) -> set[str]:
-        """The requirement files, extras and groups of the user's checkout of which they did not install all packages.
+        """List requirement files, extras and groups of which the user did not install all packages.
 
-        They are read from the user's checkout, so that a package which a task adds is installed.
+        They are read from the user's checkout, so that a package which a task adds is still installed.
         """
         project = _toml(self._file("pyproject.toml"))
         extras = _table(project, "project", "optional-dependencies")
         groups = _table(project, "dependency-groups")
         wanted = {name: (self._file(name) or b"").decode("utf-8", "replace").splitlines() for name in REQUIREMENTS}
-        wanted |= {f"extra {name}": given for name, given in extras.items() if isinstance(given, list)}
-        wanted |= {f"group {name}": given for name, given in groups.items() if isinstance(given, list)}
-        own = normal_name(str(_table(project, "project").get("name", "")))
+        wanted |= {f"extra {name}": packages for name, packages in extras.items() if isinstance(packages, list)}
+        wanted |= {f"group {name}": packages for name, packages in groups.items() if isinstance(packages, list)}
+        project_name = normal_name(str(_table(project, "project").get("name", "")))
         return {
             name
             for name, lines in wanted.items()
-            if not {normal_name(each) for each in lines if isinstance(each, str) and ";" not in each}
-            <= {"", own, *self.installed}
+            if not {normal_name(line) for line in lines if isinstance(line, str) and ";" not in line}
+            <= {"", project_name, *self.installed}
         }
 
     def _file(self, name: str) -> bytes | None:
@@ -116,27 +116,29 @@ class Around:
             return None
 
     def _records(self) -> list[Record]:
-        """The records of the usual interpreters that lead to this checkout."""
+        """Return the records of the usual interpreters that lead to this checkout."""
         pythons = [find_program(name, self.environment) for name in ("python", "python3", "pytest")]
         active = self.environment.get("VIRTUAL_ENV", "")
-        pythons += [f"{each}/bin/python" for each in (self.venv, active) if each]
-        found = {interpreter_of(each, self.environment, self.root) for each in pythons if each} - {""}
-        sites = dict.fromkeys(site for each in sorted(found) for site in site_folders(each, self.environment))
+        pythons += [f"{venv}/bin/python" for venv in (self.venv, active) if venv]
+        interpreters = {interpreter_of(path, self.environment, self.root) for path in pythons if path} - {""}
+        sites = dict.fromkeys(
+            site for interpreter in sorted(interpreters) for site in site_folders(interpreter, self.environment)
+        )
         return [record for site in sites for record in self.records_in(site)]
 
     def records_in(self, site: str) -> list[Record]:
-        """The records of one package folder that lead to this checkout, read once."""
+        """Return the records of one package folder that lead to this checkout, read once."""
         if site not in self.known:
             self.known[site] = list(records(site, self.root))
         return self.known[site]
 
 
 def _venv_of(root: str, environment: Mapping[str, str]) -> str:
-    """The user's virtual environment in the checkout; empty if there is none."""
-    active, own = environment.get("VIRTUAL_ENV", ""), own_venv(root)
+    """Return the user's virtual environment in the checkout, or ""."""
+    active, local_venv = environment.get("VIRTUAL_ENV", ""), own_venv(root)
     if active and below(active, root) and os.path.isdir(active):
         return active
-    return f"{root}/{own}" if own else ""
+    return f"{root}/{local_venv}" if local_venv else ""
 
 
 def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
@@ -144,61 +146,61 @@ def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
 
 
 def detect(read: Read, around: Around) -> Proposal:
-    """The setup for a tree; `read` returns the content of a file of that tree, or None."""
-    found = Proposal()
-    found.add(_python(read, around))
-    found.add(_node(read, around))
-    return found
+    """Detect the setup for a tree. `read` returns the content of a file of that tree, or None."""
+    proposal = Proposal()
+    proposal.add(_python(read, around))
+    proposal.add(_node(read, around))
+    return proposal
 
 
 def manifests(read: Read) -> dict[str, bytes]:
-    """The manifests and lock files of a tree."""
-    found: dict[str, bytes] = {}
-    names = [*MANIFESTS, *(f"{each}/package.json" for each in workspaces(read))]
+    """Return the manifests and lock files of a tree."""
+    contents: dict[str, bytes] = {}
+    names = [*MANIFESTS, *(f"{folder}/package.json" for folder in workspaces(read))]
     while names:
         name = names.pop(0)
-        data = read(name) if name not in found else None
+        data = read(name) if name not in contents else None
         if data is not None:
-            found[name] = data
+            contents[name] = data
             names += _included(name, data) if name.endswith(".txt") else []
-    return found
+    return contents
 
 
 def _included(name: str, data: bytes) -> list[str]:
-    """The files that a requirements file includes."""
+    """List the files that a requirements file includes."""
     lines = (line.split() for line in data.decode("utf-8", "replace").splitlines())
-    given = [words[1] for words in lines if len(words) == 2 and words[0] in ("-r", "-c", "--requirement")]
-    paths = [os.path.normpath(os.path.join(os.path.dirname(name), each)) for each in given]
-    return [each for each in paths if not each.startswith(("/", ".."))]
+    includes = [fields[1] for fields in lines if len(fields) == 2 and fields[0] in ("-r", "-c", "--requirement")]
+    paths = [os.path.normpath(os.path.join(os.path.dirname(name), path)) for path in includes]
+    return [path for path in paths if not path.startswith(("/", ".."))]
 
 
 def _python(read: Read, around: Around) -> Proposal:
     project = _toml(read("pyproject.toml"))
     tools = _table(project, "tool")
-    found = Proposal()
+    proposal = Proposal()
     if read("uv.lock") is not None or "uv" in tools:
         if around.has("uv"):
             frozen = ["--frozen"] if read("uv.lock") is not None else []
-            found.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
-            found.outputs.append(".venv")
-            found.traces += _egg_infos(read, project)
-            return found
-        found.missing["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
+            proposal.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
+            proposal.outputs.append(".venv")
+            proposal.traces += _egg_infos(read, project)
+            return proposal
+        proposal.missing["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
     elif read("poetry.lock") is not None:
         if around.has("poetry"):
-            found.commands.append(["poetry", "install", "--no-interaction", *_poetry_parts(tools.get("poetry"))])
-            found.outputs.append(".venv")
-            return found
-        found.missing["poetry"] = "poetry.lock"
+            proposal.commands.append(["poetry", "install", "--no-interaction", *_poetry_parts(tools.get("poetry"))])
+            proposal.outputs.append(".venv")
+            return proposal
+        proposal.missing["poetry"] = "poetry.lock"
     if around.venv or around.editable:
-        return _pip(read, around, project) or found
-    return found
+        return _pip(read, around, project) or proposal
+    return proposal
 
 
 def _pip(read: Read, around: Around, project: Mapping[str, Any]) -> Proposal | None:
-    """A virtual environment by venv and pip; None if the tree has nothing to install.
+    """Propose a virtual environment with venv and pip, or None if the tree has nothing to install.
 
-    The packages that the user asked for come first, in the user's versions: the tree's own requirements then win.
+    The packages that the user installed by name come first, in the user's versions. The tree's requirements win.
     """
     files = [name for name in REQUIREMENTS if read(name) is not None and name not in around.unused]
     is_package = read("setup.py") is not None or bool({"project", "build-system"} & set(project))
@@ -206,55 +208,57 @@ def _pip(read: Read, around: Around, project: Mapping[str, Any]) -> Proposal | N
         return None
     name = os.path.basename(around.venv) if around.venv and os.path.dirname(around.venv) == around.root else ".venv"
     pip = [f"{name}/bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
-    found = Proposal()
-    found.commands.append([around.python, "-m", "venv", name])
-    given = _table(project, "dependency-groups")
-    groups = [each for each in FOR_TESTS if each in given and f"group {each}" not in around.unused]
+    proposal = Proposal()
+    proposal.commands.append([around.python, "-m", "venv", name])
+    available = _table(project, "dependency-groups")
+    groups = [group for group in FOR_TESTS if group in available and f"group {group}" not in around.unused]
     if groups:
-        found.commands.append([*pip, "--upgrade", "pip"])  # older versions do not know --group
+        proposal.commands.append([*pip, "--upgrade", "pip"])  # older versions do not have --group
     if around.requested:
-        found.commands.append([*pip, *around.requested])
-    parts = [word for each in files for word in ("-r", each)]
+        proposal.commands.append([*pip, *around.requested])
+    arguments = [option for file in files for option in ("-r", file)]
     if is_package:
-        given = _table(project, "project", "optional-dependencies")
-        extras = [each for each in FOR_TESTS if each in given and f"extra {each}" not in around.unused]
-        parts += ["-e", f".[{','.join(extras)}]" if extras else "."]
-    parts += [word for each in groups for word in ("--group", each)]
-    found.commands.append([*pip, *parts])
-    found.outputs.append(name)
-    found.traces += _egg_infos(read, project)
-    return found
+        available = _table(project, "project", "optional-dependencies")
+        extras = [extra for extra in FOR_TESTS if extra in available and f"extra {extra}" not in around.unused]
+        arguments += ["-e", f".[{','.join(extras)}]" if extras else "."]
+    arguments += [option for group in groups for option in ("--group", group)]
+    proposal.commands.append([*pip, *arguments])
+    proposal.outputs.append(name)
+    proposal.traces += _egg_infos(read, project)
+    return proposal
 
 
 def _egg_infos(read: Read, project: Mapping[str, Any]) -> list[str]:
-    """The folders that setuptools makes beside the code."""
+    """List the folders that setuptools makes beside the code."""
     name = _table(project, "project").get("name")
     if not isinstance(name, str):
         lines = (read("setup.cfg") or b"").decode("utf-8", "replace").splitlines()
         name = next((line.partition("=")[2].strip() for line in lines if line.split("=")[0].strip() == "name"), "")
-    plain = "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in name)
-    return [f"{plain}.egg-info", f"src/{plain}.egg-info"] if plain else []
+    file_name = "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in name)
+    return [f"{file_name}.egg-info", f"src/{file_name}.egg-info"] if file_name else []
 
 
 def _uv_parts(project: Mapping[str, Any]) -> list[str]:
     extras = _table(project, "project", "optional-dependencies")
     groups = _table(project, "dependency-groups")
-    words = [word for each in FOR_TESTS if each in extras for word in ("--extra", each)]
-    return words + [word for each in FOR_TESTS if each in groups and each != "dev" for word in ("--group", each)]
+    options = [option for extra in FOR_TESTS if extra in extras for option in ("--extra", extra)]
+    return options + [
+        option for group in FOR_TESTS if group in groups and group != "dev" for option in ("--group", group)
+    ]
 
 
 def _poetry_parts(settings: object) -> list[str]:
-    found = settings if isinstance(settings, dict) else {}
-    groups = _table(found, "group")
-    optional = [each for each in FOR_TESTS if _table(groups, each).get("optional") is True]
-    words = [word for each in FOR_TESTS if each in _table(found, "extras") for word in ("--extras", each)]
-    return words + [word for each in optional for word in ("--with", each)]
+    table = settings if isinstance(settings, dict) else {}
+    groups = _table(table, "group")
+    optional = [group for group in FOR_TESTS if _table(groups, group).get("optional") is True]
+    options = [option for extra in FOR_TESTS if extra in _table(table, "extras") for option in ("--extras", extra)]
+    return options + [option for group in optional for option in ("--with", group)]
 
 
 def _node(read: Read, around: Around) -> Proposal:
-    found = Proposal()
+    proposal = Proposal()
     if read("package.json") is None or read("node_modules/.package-lock.json") is not None:
-        return found
+        return proposal
     tool, lock, command = "", "", []
     if read("pnpm-lock.yaml") is not None:
         tool, lock, command = "pnpm", "pnpm-lock.yaml", ["pnpm", "install", "--frozen-lockfile", "--prefer-offline"]
@@ -266,46 +270,46 @@ def _node(read: Read, around: Around) -> Proposal:
         lock = "package-lock.json" if read("package-lock.json") is not None else "npm-shrinkwrap.json"
         tool, command = "npm", ["npm", "ci", "--no-audit", "--no-fund"]
         if set(_json(read(lock)).get("packages") or {"": 0}) == {""}:
-            return found  # it depends on nothing
+            return proposal  # it has no dependencies
     if not tool:
-        return found
+        return proposal
     if not around.has(tool):
-        found.missing[tool] = lock
-        return found
-    found.commands.append(command)
-    found.traces += [f"{each}/{NODE_MODULES}" for each in workspaces(read)]
+        proposal.missing[tool] = lock
+        return proposal
+    proposal.commands.append(command)
+    proposal.traces += [f"{folder}/{NODE_MODULES}" for folder in workspaces(read)]
     if "--immutable" in command:
-        found.traces += [NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"]
-        found.traces += [".yarn/install-state.gz"]
+        proposal.traces += [NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"]
+        proposal.traces += [".yarn/install-state.gz"]
     else:
-        found.outputs.append(NODE_MODULES)
-    return found
+        proposal.outputs.append(NODE_MODULES)
+    return proposal
 
 
 def workspaces(read: Read) -> list[str]:
-    """The folders of a JavaScript repository that are packages of their own, as far as its files list them."""
-    listed: Iterable[object] = ()
+    """List the folders of a JavaScript repository that are packages, if its files name them."""
+    folders: Iterable[object] = ()
     packages = _json(read("package-lock.json")).get("packages")
     if isinstance(packages, dict):
-        listed = [each for each in packages if each and NODE_MODULES not in each.split("/")]
+        folders = [path for path in packages if path and NODE_MODULES not in path.split("/")]
     elif (text := read("pnpm-lock.yaml")) is not None:
-        listed = _importers(text.decode("utf-8", "replace"))
+        folders = _importers(text.decode("utf-8", "replace"))
     else:
-        given = _json(read("package.json")).get("workspaces")
-        listed = given.get("packages", ()) if isinstance(given, dict) else given if isinstance(given, list) else ()
-    clean = [os.path.normpath(each) for each in listed if isinstance(each, str) and each and "*" not in each]
-    return [each for each in dict.fromkeys(clean) if not each.startswith(("/", "."))]
+        value = _json(read("package.json")).get("workspaces")
+        folders = value.get("packages", ()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    paths = [os.path.normpath(folder) for folder in folders if isinstance(folder, str) and folder and "*" not in folder]
+    return [folder for folder in dict.fromkeys(paths) if not folder.startswith(("/", "."))]
 
 
 def _importers(text: str) -> list[str]:
-    """The names below `importers:` in a lock file of pnpm."""
-    found, is_inside = [], False
+    """List the names below `importers:` in a pnpm lock file."""
+    names, is_inside = [], False
     for line in text.splitlines():
         if line and not line.startswith(" "):
             is_inside = line.startswith("importers:")
         elif is_inside and line.startswith("  ") and not line.startswith("   ") and line.rstrip().endswith(":"):
-            found.append(line.strip().removesuffix(":").strip("'\""))
-    return found
+            names.append(line.strip().removesuffix(":").strip("'\""))
+    return names
 
 
 def _toml(data: bytes | None) -> dict[str, Any]:
@@ -317,15 +321,15 @@ def _toml(data: bytes | None) -> dict[str, Any]:
 
 def _json(data: bytes | None) -> dict[str, Any]:
     try:
-        found = json.loads(data or b"{}")
+        document = json.loads(data or b"{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _table(data: Mapping[str, Any], *path: str) -> dict[str, Any]:
-    """A table in a document; an empty one if it is not there."""
-    found: Any = data
+    """Return a table in a document, or an empty one if there is none."""
+    value: Any = data
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

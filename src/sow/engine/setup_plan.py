@@ -1,4 +1,4 @@
-"""The setup of a checkout: commands, links, copies and the paths that they make, for the files of one tree."""
+"""Plans the setup of a checkout: its commands, links, copies and the paths that they make."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 SETTINGS = ("link", "copy", "setup")
-# Settings of package managers, which only setup commands get.
+# Settings of package managers. Only setup commands get them.
 LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", "PNPM_HOME", "COREPACK_")
 MOST = 64 << 20
 
 
 class Setup:
-    """How one tree is set up, and the environment of programs in a checkout of it."""
+    """The setup of one tree, and the environment of programs in a checkout of it."""
 
     __slots__ = (
         "around",
@@ -60,48 +60,48 @@ class Setup:
         content: Mapping[str, bytes] | None = None,
     ) -> None:
         self.around = around
-        self.commands = [list(each) for each in commands]
+        self.commands = [list(command) for command in commands]
         self.links = list(links)
         self.copies = list(copies)
         self.outputs = list(outputs)  # paths below the folder that the commands make
-        self.traces = list(traces)  # paths that they may make besides
+        self.traces = list(traces)  # other paths that the commands may make
         self.let_through = list(let_through)
         self.go_work = go_work
-        self.sources = sources  # of the code, if the user accepted imports from their own checkout
+        self.sources = sources  # folders of the code, if the user accepted imports from their checkout
         self.key = _digest([self.commands, self.links, self.copies], content or {})
 
     @property
     def texts(self) -> list[str]:
         """The commands as they are shown, agreed to and run."""
-        return [shlex.join(each) for each in self.commands]
+        return [shlex.join(command) for command in self.commands]
 
     def environment(self, folder: str, *, setting_up: bool = False) -> dict[str, str]:
-        """The variables for checks in a checkout, or for its setup commands: none leads to the user's own checkout.
+        """Return the variables for checks in a checkout or for its setup commands. None leads to the user's checkout.
 
-        A declared setup may make a virtual environment that only the folder shows, so ask after the setup.
+        A declared setup may make a virtual environment that only shows in the folder, so call this after the setup.
         """
-        made = [each for each in self.outputs if each in (*VENVS, os.path.basename(self.around.venv))]
-        found = inside(
+        venvs = [path for path in self.outputs if path in (*VENVS, os.path.basename(self.around.venv))]
+        environment = inside(
             self.around.environment,
             self.around.root,
             folder,
-            venv="" if setting_up else next(iter(made), own_venv(folder)),
+            venv="" if setting_up else next(iter(venvs), own_venv(folder)),
             go_work=self.go_work,
             sources=self.sources,
         )
         if setting_up:
-            found.pop("VIRTUAL_ENV", None)  # poetry would set up that environment
-        more = LET_THROUGH if setting_up else ()
-        return worker_environment(found, own=(*self.let_through, *more), marks={})
+            environment.pop("VIRTUAL_ENV", None)  # poetry would set up that environment
+        extra = LET_THROUGH if setting_up else ()
+        return worker_environment(environment, own=(*self.let_through, *extra), marks={})
 
     def furniture(self) -> dict[str, Any]:
-        """The same as settings for `furnishing`."""
-        made = {"outputs": [*self.outputs, *self.traces], "key": self.key}
-        return {"link": self.links, "copy": self.copies, "setup": self.commands, **made}
+        """Return the setup as settings for `furnishing`."""
+        outputs = {"outputs": [*self.outputs, *self.traces], "key": self.key}
+        return {"link": self.links, "copy": self.copies, "setup": self.commands, **outputs}
 
 
 class Setups:
-    """The setups of one repository: the user's own settings, or those that are detected and agreed to."""
+    """The setups of one repository: from the user's config, or detected and agreed to."""
 
     __slots__ = ("accepted", "config", "environment", "home", "known")
 
@@ -123,7 +123,7 @@ class Setups:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the user's config says how a checkout is set up, so that nothing is detected."""
+        """Whether the user's config defines the setup, so that nothing is detected."""
         return any(self.config.sections["worktree"][name][1] == FROM_FILE for name in SETTINGS)
 
     @property
@@ -131,10 +131,10 @@ class Setups:
         """The folders of the code, if the user accepted imports from their checkout."""
         if "outside_imports" not in self.accepted:
             return None
-        return list(dict.fromkeys(each.source for each in self.around.editable if _leads_to_code(each.file)))
+        return list(dict.fromkeys(record.source for record in self.around.editable if _leads_to_code(record.file)))
 
     def of(self, read: Read) -> Setup:
-        """The setup of a tree; commands that the user has not agreed to are a question."""
+        """Return the setup of a tree. If the user has not agreed to its commands, this raises a question."""
         if self.is_declared:
             return self._declared(read)
         proposal = self.proposal(read)
@@ -150,51 +150,51 @@ class Setups:
         return setup
 
     def proposed(self, read: Read) -> Setup:
-        """The setup as it would be with the user's consent."""
+        """Return the setup as it would be with the user's consent."""
         return self._declared(read) if self.is_declared else self._setup(self.proposal(read), read)
 
     def proposal(self, read: Read) -> Proposal:
-        """The detected setup of a tree."""
+        """Detect the setup of a tree."""
         return setup_detection.detect(read, self.around)
 
     def missing(self, setup: Setup) -> list[str]:
-        """The commands of a setup that the user has not agreed to."""
+        """List the commands of a setup that the user has not agreed to."""
         if self.is_declared:
             return []
         allow = self.config.setting("checks", "allow")
         return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
 
     def agree(self, texts: Sequence[str]) -> None:
-        """Remember the user's consent."""
+        """Save the user's consent."""
         consents.give(self.environment, self.home.checkout.common, texts)
         setup_choices.forget_refusal(self.environment, self.home.checkout.common, texts)
 
     def refuse(self, texts: Sequence[str]) -> None:
-        """Remember the user's refusal."""
+        """Save the user's refusal."""
         setup_choices.refuse(self.environment, self.home.checkout.common, texts)
 
     def is_refused(self, setup: Setup) -> bool:
-        """Whether the user does not want this setup."""
+        """Whether the user has refused this setup."""
         return setup_choices.is_refused(self.environment, self.home.checkout.common, setup.texts)
 
     def local_files(self) -> list[str]:
-        """The well-known files with local settings that the checkout has and git ignores."""
+        """List well-known files with local settings that the checkout has and git ignores."""
         if self.is_declared:
             return []
-        there = [each for each in setup_detection.LOCAL_FILES if os.path.isfile(f"{self.home.root}/{each}")]
-        if not there:
+        existing = [path for path in setup_detection.LOCAL_FILES if os.path.isfile(f"{self.home.root}/{path}")]
+        if not existing:
             return []
-        told = git.attempt(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(there))
-        return [each for each in there if each in told.out.split("\0")]
+        ignored = git.attempt(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(existing))
+        return [path for path in existing if path in ignored.out.split("\0")]
 
     def copies(self, *, agreed: bool = True) -> list[str]:
-        """The local files that the user wants in each checkout, or those that nobody asked about yet."""
-        texts = {copy_text(each): each for each in self.local_files()}
-        where = (self.environment, self.home.checkout.common)
-        missing = consents.missing(*where, texts)
+        """List the local files that the user wants in each checkout, or those that the user was not asked about yet."""
+        texts = {copy_text(path): path for path in self.local_files()}
+        repository = (self.environment, self.home.checkout.common)
+        missing = consents.missing(*repository, texts)
         if agreed:
-            return [each for text, each in texts.items() if text not in missing]
-        return [texts[text] for text in missing if not setup_choices.is_refused(*where, [text])]
+            return [path for text, path in texts.items() if text not in missing]
+        return [texts[text] for text in missing if not setup_choices.is_refused(*repository, [text])]
 
     def _declared(self, read: Read) -> Setup:
         links, copies, commands = (self.config.setting("worktree", name) for name in SETTINGS)
@@ -209,7 +209,7 @@ class Setups:
         )
 
     def _common(self, read: Read) -> dict[str, Any]:
-        """The part that every setup of this repository has."""
+        """Return the arguments that all setups of this repository share."""
         let_through = self.config.setting("checks", "env")
         return {"let_through": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
 
@@ -229,14 +229,14 @@ class Setups:
 
 
 def reader_of(folder: str) -> Read:
-    """Reads files of a checkout."""
+    """Return a function that reads files of a checkout."""
 
     def read(path: str) -> bytes | None:
-        where = f"{folder}/{path}"
+        absolute = f"{folder}/{path}"
         try:
-            if os.path.islink(where) or not os.path.isfile(where):
+            if os.path.islink(absolute) or not os.path.isfile(absolute):
                 return None
-            with open(where, "rb") as file:
+            with open(absolute, "rb") as file:
                 return file.read(MOST)
         except OSError:
             return None
@@ -245,30 +245,30 @@ def reader_of(folder: str) -> Read:
 
 
 def reader_at(root: str, commit: str) -> Read:
-    """Reads files of a commit."""
-    listed = set(git.attempt(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], cwd=root).out.split("\0"))
-    known: dict[str, bytes | None] = {}
+    """Return a function that reads files of a commit."""
+    paths = set(git.attempt(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], cwd=root).out.split("\0"))
+    contents: dict[str, bytes | None] = {}
 
     def read(path: str) -> bytes | None:
-        if path in listed and path not in known:
+        if path in paths and path not in contents:
             done = git.attempt(["cat-file", "blob", f"{commit}:{path}"], cwd=root)
-            known[path] = None if done.code else done.out.encode("utf-8", "surrogateescape")
-        return known.get(path)
+            contents[path] = None if done.code else done.out.encode("utf-8", "surrogateescape")
+        return contents.get(path)
 
     return read
 
 
 def copy_text(path: str) -> str:
-    """The text under which the consent to a copy is remembered; no shell runs it as a command."""
+    """Return the text under which the consent to a copy is saved. It is never run as a command."""
     return f"(copy) {path}"
 
 
 def _usual_outputs(read: Read, around: Around, commands: Sequence[Sequence[str]]) -> list[str]:
-    """The paths that the user's own setup commands are known to make."""
+    """List the paths that the user's setup commands usually make."""
     if not commands:
         return []
     names = [".venv", *([os.path.basename(around.venv)] if around.venv else []), setup_detection.NODE_MODULES]
-    names += [f"{each}/{setup_detection.NODE_MODULES}" for each in setup_detection.workspaces(read)]
+    names += [f"{folder}/{setup_detection.NODE_MODULES}" for folder in setup_detection.workspaces(read)]
     return list(dict.fromkeys(names))
 
 
@@ -276,8 +276,8 @@ def _leads_to_code(file: str) -> bool:
     return not file.endswith("direct_url.json")
 
 
-def _digest(words: object, content: Mapping[str, bytes]) -> str:
-    told = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+def _digest(plan: object, content: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256(json.dumps(plan, sort_keys=True).encode())
     for path in sorted(content):
-        told.update(f"\0{path}\0{len(content[path])}\0".encode() + content[path])
-    return told.hexdigest()
+        digest.update(f"\0{path}\0{len(content[path])}\0".encode() + content[path])
+    return digest.hexdigest()

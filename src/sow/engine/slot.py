@@ -1,9 +1,9 @@
-"""One clean checkout in which check lists run: `.sow/local/worktrees/slot-<n>`, reused from list to list.
+"""Provides a clean checkout in which check lists run: `.sow/local/worktrees/slot-<n>`, reused for many lists.
 
-Only what we know ourselves decides which files are restored. After writing a file we remember its inode, change time
-and size; a process cannot set the change time, so a file that was rewritten with an equal size and modification time
-is still found. A new process knows nothing and compares the content of every file once. Git's record of the checkout
-is rewritten for every list, and the index that our git calls use is ours.
+Only our own knowledge decides which files are restored. After writing a file we remember its inode, change time and
+size. A process cannot set the change time, so a file that was rewritten with the same size and modification time is
+still detected. A new process knows nothing and compares the content of every file once. Git's record of the checkout
+is rewritten for every list, and our git calls use our own index.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PREFIX = "slot-"
 SUBMODULE = "160000"
 PLAIN = "100644"
 EXECUTABLE = "100755"
-# Git's own small files of a linked worktree. Everything else in the record is removed before a list runs.
+# Git's own small files in the record of a linked worktree. Everything else there is removed before a list runs.
 RECORD = ("HEAD", "commondir", "gitdir", "index", "locked")
 CACHES = ("__pycache__",)
 ATTRIBUTES = ".gitattributes"
@@ -64,20 +64,20 @@ class Slot:
         self.repository = repository
         self.name = f"{PREFIX}{number}"
         self.path = f"{repository.home.folder('local', 'worktrees')}/{self.name}"
-        self.files = f"{repository.home.slots()}/{self.name}"  # our own files about it begin with this path
-        self.descriptor = -1  # of its lock, while we hold it
+        self.files = f"{repository.home.slots()}/{self.name}"  # prefix of our own files about the slot
+        self.descriptor = -1  # of the lock, while we hold it
         self._commit = ""
         self._tree = ""
         self._wanted: dict[str, dict[str, str]] = {"": {}}  # folder: name: mode and object
-        self._known: dict[str, dict[str, Signature]] = {}  # folder: name: of a file that has the wanted content
+        self._known: dict[str, dict[str, Signature]] = {}  # folder: name: signature of a file with the wanted content
         self._folders: set[str] = set()
         self._has_state = False
         self._attributes = ""  # the attribute files of the tree
-        self._index_digest = ""  # of our index as we left it, and the commit that it is of
+        self._index_digest = ""  # of our index as we left it, and the commit of that index
         self._index_commit = ""
 
     def try_hold(self) -> bool:
-        """Take the slot if no process has it; a process that dies gives it back."""
+        """Lock the slot if no process has it. The lock ends with the process."""
         path = f"{self.files}.lock"
         boundary.cross(f"lock {path}")
         descriptor = open_lock(path, os.O_RDWR | os.O_CREAT)
@@ -93,13 +93,13 @@ class Slot:
         self.descriptor = -1
 
     def show(self, commit: str, *, spare: Collection[str] = ()) -> None:
-        """Give the folder exactly the files of a commit, and keep of everything else only the paths to spare."""
+        """Give the folder exactly the files of a commit. Of everything else, keep only the paths to spare."""
         record = self._stand(commit)
         self._want(commit)
         self._put(record, frozenset(spare), clean=True)
 
     def restore(self) -> None:
-        """Restore the tracked files after a command; what it built beside them stays."""
+        """Restore the tracked files after a command. Other files that it made stay."""
         self._put(self._stand(self._commit), frozenset(), clean=False)
 
     def _put(self, record: str, spare: frozenset[str], *, clean: bool) -> None:
@@ -109,17 +109,17 @@ class Slot:
             raise failure("fill", error.filename or self.path, error) from None
 
     def untracked(self) -> list[str]:
-        """The topmost paths in the folder that the commit does not have; caches of compiled files are left out."""
-        found = []
+        """List the topmost paths in the folder that the commit does not have, except caches of compiled files."""
+        paths = []
         for folder in sorted(self._folders):
             try:
                 with os.scandir(self._absolute(folder)) as entries:
                     names = [entry.name for entry in entries]
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            paths = (_join(folder, name) for name in names if name not in self._wanted.get(folder, ()))
-            found += [path for path in paths if path not in self._folders and path != ".git"]
-        return [path for path in found if os.path.basename(path) not in CACHES]
+            candidates = (_join(folder, name) for name in names if name not in self._wanted.get(folder, ()))
+            paths += [path for path in candidates if path not in self._folders and path != ".git"]
+        return [path for path in paths if os.path.basename(path) not in CACHES]
 
     def has(self, path: str) -> bool:
         """Whether the commit has a file at a path, or files below it."""
@@ -131,10 +131,10 @@ class Slot:
         return any(name in names for names in self._wanted.values())
 
     def remove(self) -> None:
-        """Remove the checkout and what we know about it."""
-        place = Place(self.repository, self.name)
+        """Remove the checkout and our files about it."""
+        worktree = Place(self.repository, self.name)
         with self.repository.held():
-            if place.record:
+            if worktree.record:
                 self.repository.attempt(["worktree", "remove", "--force", "--force", "--", self.path])
             self._remove(self.path)
             self._remove(linked.record_of(self.repository.home.checkout.common, self.path))
@@ -147,16 +147,16 @@ class Slot:
         self._wanted = {"": {}}
 
     def _stand(self, commit: str) -> str:
-        """Make folder and record point to each other, with nothing in the record but what we wrote."""
+        """Make folder and record point to each other, and remove everything from the record that we did not write."""
         common = self.repository.home.checkout.common
         record = linked.record_of(common, self.path)
         if not record or not linked.is_whole(record, self.path):
-            # A link, or files that git does not know, are not ours: the checkout is made again.
+            # A link, or a folder that git does not know, is not ours. The checkout is made again.
             self._remove(f"{self.path}/.git" if record and not os.path.islink(self.path) else self.path)
             with self.repository.held():
-                place = Place(self.repository, self.name)
-                stand(place, "", commit)
-                record = place.record
+                worktree = Place(self.repository, self.name)
+                stand(worktree, "", commit)
+                record = worktree.record
         origin = linked.line(f"{record}/commondir")
         if os.path.realpath(os.path.join(record, origin)) != os.path.realpath(common):
             linked.write(f"{record}/commondir", f"{os.path.relpath(os.path.realpath(common), record)}\n")
@@ -168,12 +168,12 @@ class Slot:
         return record
 
     def _want(self, commit: str) -> None:
-        """Learn which files the commit has; what we know about a file that differs is forgotten."""
+        """Read which files the commit has, and forget what we know about the files that differ."""
         if commit == self._commit:
             return
-        tree, before = self.repository.tree_of(commit), self._tree
-        self._commit = self._tree = ""  # if a step fails, the next list learns everything again
-        done = self._attempt(["diff-tree", "-r", "-z", "--no-renames", before, tree]) if before else None
+        tree, old_tree = self.repository.tree_of(commit), self._tree
+        self._commit = self._tree = ""  # if a step fails, the next list reads everything again
+        done = self._attempt(["diff-tree", "-r", "-z", "--no-renames", old_tree, tree]) if old_tree else None
         if done is not None and not done.code:
             changes = _changed(done.out)
         else:
@@ -193,9 +193,11 @@ class Slot:
                 names.pop(name, None)
         self._wanted = {folder: names for folder, names in self._wanted.items() if names or not folder}
         self._folders = {""} | {above for folder in self._wanted for above in _above(folder)}
-        found = sorted((folder, names[ATTRIBUTES]) for folder, names in self._wanted.items() if ATTRIBUTES in names)
-        attributes = "\n".join(map("/".join, found))
-        if attributes != self._attributes:  # the same object can become another file
+        attribute_files = sorted(
+            (folder, names[ATTRIBUTES]) for folder, names in self._wanted.items() if ATTRIBUTES in names
+        )
+        attributes = "\n".join(map("/".join, attribute_files))
+        if attributes != self._attributes:  # with other attributes, the same object can become a different file
             self._known = {}
         self._attributes = attributes
         if not self._known and not attributes:
@@ -203,21 +205,21 @@ class Slot:
         self._commit, self._tree = commit, tree
 
     def _compare(self) -> None:
-        """Learn by their content which files in the folder are right; used once in a process."""
+        """Find out by content which files in the folder are right. This runs once per process."""
         signatures: dict[str, Signature] = {}
         for folder, names in self._wanted.items():
-            if any(not _is_real_folder(f"{self.path}/{each}") for each in _above(folder)):
+            if any(not _is_real_folder(f"{self.path}/{parent}") for parent in _above(folder)):
                 continue
             with os.scandir(self._absolute(folder)) as entries:
-                facts = {entry.name: entry.stat(follow_symlinks=False) for entry in entries if entry.name in names}
-            for name, found in facts.items():
-                mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else PLAIN
-                if stat.S_ISREG(found.st_mode) and names[name].startswith(mode) and "\n" not in folder + name:
-                    signatures[_join(folder, name)] = _signature(found)
+                statuses = {entry.name: entry.stat(follow_symlinks=False) for entry in entries if entry.name in names}
+            for name, status in statuses.items():
+                mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else PLAIN
+                if stat.S_ISREG(status.st_mode) and names[name].startswith(mode) and "\n" not in folder + name:
+                    signatures[_join(folder, name)] = _signature(status)
         if not signatures:
             return
-        words = ["hash-object", "--no-filters", "--stdin-paths"]
-        done = self._attempt(words, input="".join(f"{path}\n" for path in signatures))
+        arguments = ["hash-object", "--no-filters", "--stdin-paths"]
+        done = self._attempt(arguments, input="".join(f"{path}\n" for path in signatures))
         for path, oid in zip(signatures, done.out.split(), strict=False):
             folder, name = os.path.split(path)
             if self._wanted[folder][name].endswith(f" {oid}"):
@@ -232,7 +234,7 @@ class Slot:
         while stack:
             folder, cleans = stack.pop()
             visited.add(folder)
-            names, known = self._wanted.get(folder, {}), self._known.setdefault(folder, {})
+            names, signatures = self._wanted.get(folder, {}), self._known.setdefault(folder, {})
             right = set()
             for entry in self._entries(folder):
                 name = entry.name
@@ -241,7 +243,7 @@ class Slot:
                     if wanted.startswith(SUBMODULE):
                         is_right = self._is_empty(entry, cleans=cleans)
                     else:
-                        is_right = known.get(name) == _signature(entry.stat(follow_symlinks=False))
+                        is_right = signatures.get(name) == _signature(entry.stat(follow_symlinks=False))
                     if is_right:
                         right.add(name)
                     else:
@@ -262,7 +264,7 @@ class Slot:
         return missing
 
     def _is_empty(self, entry: os.DirEntry[str], *, cleans: bool) -> bool:
-        """Whether a submodule's place is an empty folder; before a list it is emptied."""
+        """Whether a submodule's path is an empty folder. Before a list, the folder is emptied."""
         if not entry.is_dir(follow_symlinks=False):
             return False
         if cleans:
@@ -280,36 +282,36 @@ class Slot:
                 return list(entries)
 
     def _fill(self, record: str, missing: Sequence[str]) -> None:
-        """Write these files from the commit, and give git in the folder an index that fits."""
-        own = f"{self.files}.index"
-        if missing or not self._is_ours(own) or self._index_commit != self._commit:
+        """Write these files from the commit, and give git a matching index in the folder."""
+        index = f"{self.files}.index"
+        if missing or not self._is_ours(index) or self._index_commit != self._commit:
             part = self._new_index()
             self._write_files(part, missing)
-            boundary.cross(f"replace {own}")
-            os.replace(part, own)
-            self._index_digest, self._index_commit = _digest(own), self._commit
+            boundary.cross(f"replace {index}")
+            os.replace(part, index)
+            self._index_digest, self._index_commit = _digest(index), self._commit
         if not self._is_ours(f"{record}/index"):
             linked.remove(f"{record}/index.lock")
-            linked.copy(own, f"{record}/index")
+            linked.copy(index, f"{record}/index")
         self._learn(missing)
 
     def _is_ours(self, index: str) -> bool:
-        """Whether an index is still as this process wrote it."""
+        """Whether an index is unchanged since this process wrote it."""
         return bool(self._index_digest) and _digest(index) == self._index_digest
 
     def _new_index(self) -> str:
-        """Make an index of the commit that has git's facts about the files that stay."""
-        part, own = f"{self.files}.part", f"{self.files}.index"
-        for left in (part, f"{part}.lock"):
-            linked.remove(left)
-        if self._is_ours(own):
-            linked.copy(own, part)
+        """Make an index of the commit that keeps git's data about unchanged files."""
+        part, index = f"{self.files}.part", f"{self.files}.index"
+        for path in (part, f"{part}.lock"):
+            linked.remove(path)
+        if self._is_ours(index):
+            linked.copy(index, part)
             self._git("read-tree", "-m", self._commit, index=part)
             return part
         self._git("read-tree", self._commit, index=part)
         if self._has_state:
-            listed = self._git("ls-files", "-z", "--", *STATE, index=part)
-            self._git("update-index", "-z", "--skip-worktree", "--stdin", index=part, input=listed)
+            paths = self._git("ls-files", "-z", "--", *STATE, index=part)
+            self._git("update-index", "-z", "--skip-worktree", "--stdin", index=part, input=paths)
         if any(self._known.values()):
             self._attempt(["update-index", "-q", "--refresh"], index=part)
         return part
@@ -319,27 +321,27 @@ class Slot:
             return
         total = sum(map(len, self._wanted.values()))
         some = len(missing) < total or self._has_state
-        words = ["checkout-index", "--force", "--index", "--quiet", *(["-z", "--stdin"] if some else ["--all"])]
+        arguments = ["checkout-index", "--force", "--index", "--quiet", *(["-z", "--stdin"] if some else ["--all"])]
         names = "".join(f"{path}\0" for path in missing) if some else ""
-        done = self._attempt(words, index=index, input=names)
+        done = self._attempt(arguments, index=index, input=names)
         if done.code:
             self._permit(self.path)
-            done = self._attempt(words, index=index, input=names)
+            done = self._attempt(arguments, index=index, input=names)
         if done.code:
             raise EnvironmentProblem(f"cannot fill the checkout {self.name}: {done.words}", advice(done.words))
 
     def _learn(self, written: Iterable[str]) -> None:
-        """Remember the files that we wrote, and wait until a later change must get a later change time."""
+        """Remember the files that we wrote, and wait until any later change gets a later change time."""
         newest = 0
         for path in written:
             folder, name = os.path.split(path)
             try:
-                facts = os.lstat(f"{self.path}/{path}")
+                status = os.lstat(f"{self.path}/{path}")
             except OSError as error:
                 raise failure("read", f"{self.path}/{path}", error) from None
-            if not stat.S_ISDIR(facts.st_mode):
-                self._known.setdefault(folder, {})[name] = _signature(facts)
-                newest = max(newest, facts.st_ctime_ns)
+            if not stat.S_ISDIR(status.st_mode):
+                self._known.setdefault(folder, {})[name] = _signature(status)
+                newest = max(newest, status.st_ctime_ns)
         pointer = f"{self.path}/.git"
         while newest:
             boundary.cross(f"touch {pointer}")
@@ -349,7 +351,7 @@ class Slot:
             time.sleep(TICK)
 
     def _remove(self, path: str) -> None:
-        """Remove a file, link or folder; nothing behind a link is touched."""
+        """Remove a file, link or folder. Nothing behind a link is touched."""
         if not path or not os.path.lexists(path):
             return
         try:
@@ -367,7 +369,7 @@ class Slot:
             raise failure("remove", path, error) from None
 
     def _permit(self, folder: str) -> None:
-        """Take back the permissions that a command removed."""
+        """Restore the permissions that a command removed."""
         boundary.cross(f"permit {folder}")
         os.chmod(folder, 0o700)
         loosen(folder)
@@ -375,47 +377,47 @@ class Slot:
     def _absolute(self, folder: str) -> str:
         return f"{self.path}/{folder}" if folder else self.path
 
-    def _attempt(self, words: Sequence[str], *, index: str = "", input: str = "") -> git.Done:
-        """Run one git command in the folder; if we are killed, git holds the slot until it has ended."""
+    def _attempt(self, arguments: Sequence[str], *, index: str = "", input: str = "") -> git.Done:
+        """Run one git command in the folder. If we are killed, git holds the slot until it ends."""
         options = [*OPTIONS, f"--git-dir={self.repository.home.checkout.common}", f"--work-tree={self.path}"]
         return git.attempt(
-            words, cwd=self.path, options=options, index=index, input=input, timeout=git.LONG, hold=self.descriptor
+            arguments, cwd=self.path, options=options, index=index, input=input, timeout=git.LONG, hold=self.descriptor
         )
 
-    def _git(self, *words: str, index: str = "", input: str = "") -> str:
-        done = self._attempt(words, index=index, input=input)
+    def _git(self, *arguments: str, index: str = "", input: str = "") -> str:
+        done = self._attempt(arguments, index=index, input=input)
         if done.code:
-            raise git.failure(words, done)
+            raise git.failure(arguments, done)
         return done.out
 
 
-def _signature(facts: os.stat_result) -> Signature:
-    return (facts.st_ino, facts.st_ctime_ns, facts.st_size)
+def _signature(status: os.stat_result) -> Signature:
+    return (status.st_ino, status.st_ctime_ns, status.st_size)
 
 
 def _listed(text: str) -> list[tuple[str, str]]:
-    """Each path of `git ls-tree -r -z`, with its mode and object."""
-    found = []
+    """Parse `git ls-tree -r -z`: each path with its mode and object."""
+    entries = []
     for line in text.split("\0"):
         facts, _, path = line.partition("\t")
         if path:
             mode, _, oid = facts.split(" ")
-            found.append((path, f"{mode} {oid}"))
-    return found
+            entries.append((path, f"{mode} {oid}"))
+    return entries
 
 
 def _changed(text: str) -> list[tuple[str, str]]:
-    """Each path of `git diff-tree -r -z`, with its new mode and object; both are empty for a path that is gone."""
-    words = text.split("\0")
-    found = []
-    for facts, path in zip(words[::2], words[1::2], strict=False):
+    """Parse `git diff-tree -r -z`: each path with its new mode and object, or "" for a removed path."""
+    fields = text.split("\0")
+    entries = []
+    for facts, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, oid, status = facts.split(" ")
-        found.append((path, "" if status == "D" else f"{mode} {oid}"))
-    return found
+        entries.append((path, "" if status == "D" else f"{mode} {oid}"))
+    return entries
 
 
 def _above(folder: str) -> list[str]:
-    """A folder, and every folder above it but the root."""
+    """List a folder and every folder above it, except the root."""
     parts = folder.split("/") if folder else []
     return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
 

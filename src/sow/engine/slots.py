@@ -1,4 +1,4 @@
-"""The checkouts of a run in which check lists run, given to one list at a time, first come, first served."""
+"""Lends the slots of a run to check lists, one list per slot, in the order of the requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """The slots that this process uses; other processes of sow may hold others of the same folder."""
+    """The slots that this process uses. Other sow processes may hold other slots of the same folder."""
 
     __slots__ = ("busy", "known", "most", "repository", "waiting")
 
@@ -25,7 +25,7 @@ class Slots:
         self.waiting: list[object] = []
 
     def take(self) -> Steps[Slot | None]:
-        """Wait for a free slot; None if a person wants to stop."""
+        """Wait for a free slot. Returns None if a person wants to stop."""
         ticket = object()
         self.waiting.append(ticket)
         try:
@@ -43,7 +43,7 @@ class Slots:
 
     def _first_free(self) -> Slot:
         """Hold the first slot that no process has."""
-        if not self.known:  # the checks of a process that was killed may still run in one
+        if not self.known:  # checks of a killed process may still run in a slot
             sweep_left(f"{self.repository.home.sow}/local/runs")
         number = 1
         while True:
@@ -61,19 +61,19 @@ def is_slot(name: str) -> bool:
 
 
 def remove_free(repository: Repository, *, dry_run: bool = False) -> tuple[list[str], list[str]]:
-    """Remove every slot that no process uses; returns the names of the removed ones and of the others."""
-    gone, held = [], []
+    """Remove every slot that no process uses. Returns the names of the removed ones and of the busy ones."""
+    removed, busy = [], []
     for name in list_folder(f"{repository.home.sow}/local/worktrees"):
         if not is_slot(name):
             continue
         slot = Slot(repository, int(name.removeprefix(PREFIX)))
         if not slot.try_hold():
-            held.append(name)
+            busy.append(name)
             continue
         try:
             if not dry_run:
                 slot.remove()
         finally:
             slot.release()
-        gone.append(name)
-    return gone, held
+        removed.append(name)
+    return removed, busy

@@ -1,4 +1,4 @@
-"""Standing: a worktree's folder and git's record of it are there and know each other, whatever was lost."""
+"""Links a worktree's folder and git's record of it to each other, and repairs whichever was lost."""
 
 from __future__ import annotations
 
@@ -10,89 +10,91 @@ from sow.store.disk import failure, refuse_link
 from sow.system import boundary, linked
 
 
-def stand(place: Place, branch: str, commit: str) -> list[str]:
-    """Let folder and record be there and know each other, with HEAD on a branch of ours that exists, or detached.
+def stand(worktree: Place, branch: str, commit: str) -> list[str]:
+    """Make folder and record exist and point to each other, with HEAD on an existing branch of ours or detached.
 
-    Returns what was odd. Files that are there stay; whether the folder is filled is another question.
+    Returns remarks about what was wrong. Existing files stay. The folder may still have to be filled.
     """
     remarks: list[str] = []
-    if os.path.lexists(place.path):
-        _refuse_odd(place)
-        remarks += _set_repository_aside(place)
-    if os.path.lexists(_by_way_of(place)):
-        _remove_left_over(place)
-    lost = not _has_files(place)
-    if lost and place.record and os.path.exists(place.index):
-        remarks.append(f"the folder {place.name} was gone: it was filled again with what is committed")
-        linked.remove(f"{place.record}/{SET_UP}")
-        linked.remove(place.index)
-    if not place.record:
-        _enrol(place, branch, commit)
-    elif not linked.is_whole(place.record, place.path):
+    if os.path.lexists(worktree.path):
+        _refuse_odd(worktree)
+        remarks += _set_repository_aside(worktree)
+    if os.path.lexists(_by_way_of(worktree)):
+        _remove_left_over(worktree)
+    lost = not _has_files(worktree)
+    if lost and worktree.record and os.path.exists(worktree.index):
+        remarks.append(f"the folder {worktree.name} was gone: it was filled again with what is committed")
+        linked.remove(f"{worktree.record}/{SET_UP}")
+        linked.remove(worktree.index)
+    if not worktree.record:
+        _enrol(worktree, branch, commit)
+    elif not linked.is_whole(worktree.record, worktree.path):
         if not lost:
             remarks.append("the worktree had lost its tie to the repository: it was tied again")
-        _tie(place, branch, commit)
+        _tie(worktree, branch, commit)
     return remarks
 
 
-def _set_repository_aside(place: Place) -> list[str]:
-    """Move a repository out of the folder that somebody made in place of the pointer: it may hold commits."""
-    inner = f"{place.path}/.git"
+def _set_repository_aside(worktree: Place) -> list[str]:
+    """Move a repository that replaced the pointer file out of the folder, because it may hold commits."""
+    inner = f"{worktree.path}/.git"
     if os.path.islink(inner) or not os.path.isdir(inner):
         return []
-    aside = f"{place.path}.found-{len(place.found()) + 1}"
+    new_path = f"{worktree.path}.found-{len(worktree.found()) + 1}"
     boundary.cross()
     try:
-        os.rename(inner, aside)
+        os.rename(inner, new_path)
     except OSError as error:
         raise failure("move", inner, error) from None
-    return [f"somebody made a repository of its own in the worktree: it was moved to {aside}"]
+    return [f"somebody made a repository of its own in the worktree: it was moved to {new_path}"]
 
 
-def _refuse_odd(place: Place) -> None:
+def _refuse_odd(worktree: Place) -> None:
     try:
-        refuse_link(place.path)
+        refuse_link(worktree.path)
     except SowError as error:
         raise EnvironmentProblem(error.message, "move it away, and run again") from None
 
 
-def _has_files(place: Place) -> bool:
-    """Whether anything is in the folder, but for git's pointer."""
+def _has_files(worktree: Place) -> bool:
+    """Whether the folder contains anything except git's pointer."""
     try:
-        with os.scandir(place.path) as entries:
-            return any(entry.name != ".git" for entry in entries) or bool(linked.pointer(place.path))
+        with os.scandir(worktree.path) as entries:
+            return any(entry.name != ".git" for entry in entries) or bool(linked.pointer(worktree.path))
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise failure("read", place.path, error) from None
+        raise failure("read", worktree.path, error) from None
 
 
-def _enrol(place: Place, branch: str, commit: str) -> None:
-    """Have git make the record; a folder with files that git has forgotten is taken as it is."""
-    adopted = _has_files(place)
-    target = _by_way_of(place) if adopted else place.path
-    words = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]
-    done = place.repository.attempt(
-        ["worktree", "add", "--quiet", "--no-checkout", *words], options=["-c", "worktree.useRelativePaths=false"]
+def _enrol(worktree: Place, branch: str, commit: str) -> None:
+    """Have git make the record. If the folder has files but git has lost its record, the files stay as they are."""
+    adopted = _has_files(worktree)
+    target = _by_way_of(worktree) if adopted else worktree.path
+    arguments = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]
+    done = worktree.repository.attempt(
+        ["worktree", "add", "--quiet", "--no-checkout", *arguments], options=["-c", "worktree.useRelativePaths=false"]
     )
     if done.code:
-        raise EnvironmentProblem(f"cannot make the worktree {place.name}: {done.words}", advice(done.words))
-    place.record = linked.record_of(place.repository.home.checkout.common, target)
+        raise EnvironmentProblem(f"cannot make the worktree {worktree.name}: {done.words}", advice(done.words))
+    worktree.record = linked.record_of(worktree.repository.home.checkout.common, target)
     if adopted:
-        place.seal(place.begin(place.head() or commit))  # before the tie: what is tied and not sealed is filled
-        _tie(place, branch, commit)
-        _remove_left_over(place)
+        worktree.seal(
+            worktree.begin(worktree.head() or commit)
+        )  # commit the index before linking, because a linked worktree without an index gets filled
+        _tie(worktree, branch, commit)
+        _remove_left_over(worktree)
 
 
-def _by_way_of(place: Place) -> str:
-    """The folder of the empty worktree through which a forgotten folder gets its record."""
-    return f"{place.path}.new"
+def _by_way_of(worktree: Place) -> str:
+    """Return the folder of the empty worktree through which an existing folder gets a new record."""
+    return f"{worktree.path}.new"
 
 
-def _remove_left_over(place: Place) -> None:
-    """Remove that empty worktree; a record that is the place's own by now stays."""
-    target = _by_way_of(place)
-    place.repository.attempt(["worktree", "remove", "--force", "--force", "--", target])
+def _remove_left_over(worktree: Place) -> None:
+    """Remove that empty worktree. A record that now belongs to the real worktree stays."""
+    target = _by_way_of(worktree)
+    worktree.repository.attempt(["worktree", "remove", "--force", "--force", "--", target])
     try:
         linked.remove(f"{target}/.git")
         boundary.cross(f"remove {target}")
@@ -101,13 +103,16 @@ def _remove_left_over(place: Place) -> None:
         return
 
 
-def _tie(place: Place, branch: str, commit: str) -> None:
-    """Write the pointers of folder and record anew."""
+def _tie(worktree: Place, branch: str, commit: str) -> None:
+    """Rewrite the pointers between folder and record."""
     boundary.cross()
     try:
-        os.makedirs(place.path, exist_ok=True)
+        os.makedirs(worktree.path, exist_ok=True)
     except OSError as error:
-        raise failure("make", place.path, error) from None
+        raise failure("make", worktree.path, error) from None
     linked.mend(
-        place.repository.home.checkout.common, place.record, place.path, head=f"ref: {branch}" if branch else commit
+        worktree.repository.home.checkout.common,
+        worktree.record,
+        worktree.path,
+        head=f"ref: {branch}" if branch else commit,
     )

@@ -1,4 +1,4 @@
-"""Where somebody stands who reads a hint: a command that is shown to them should work right there."""
+"""Adapts the commands in hints to the folder and settings of the person who reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Standpoint:
-    """Who will read a hint: the folder where they are, empty where nobody knows, and their settings."""
+    """The folder of the person who reads a hint ("" if unknown) and their environment."""
 
     __slots__ = ("cwd", "environment")
 
@@ -23,8 +23,8 @@ class Standpoint:
         self.cwd = cwd
 
     def config(self) -> Config:
-        """Their settings now; where those cannot be read, ours: a hint is no place for complaints."""
-        from sow import config as configs  # here, because most who look need no hint
+        """Load their settings, or the defaults if those cannot be read, so that a hint never fails."""
+        from sow import config as configs  # imported here because hints are rare
 
         try:
             return configs.load(self.environment)
@@ -32,24 +32,24 @@ class Standpoint:
             return configs.Config("", None, {})
 
     def sow(self, root: str) -> list[str]:
-        """How they call sow on a checkout; where that would find another one, or none, the checkout is named."""
-        from sow.store import home as homes  # the same
+        """Return how they call sow on a checkout, with --root if their folder belongs to another checkout."""
+        from sow.store import home as homes  # imported here because hints are rare
 
         try:
-            found = homes.locate(option="", environment=self.environment, cwd=self.cwd).root if self.cwd else ""
+            checkout = homes.locate(option="", environment=self.environment, cwd=self.cwd).root if self.cwd else ""
         except SowError:
-            found = ""
-        is_there = found and os.path.realpath(found) == os.path.realpath(root)
-        return ["sow"] if is_there else ["sow", "--root", root]
+            checkout = ""
+        is_same = checkout and os.path.realpath(checkout) == os.path.realpath(root)
+        return ["sow"] if is_same else ["sow", "--root", root]
 
     def path(self, root: str, plan: str) -> str:
-        """A plan's path that works in their folder, or anywhere."""
+        """Return a plan's path that works in their folder, or an absolute one."""
         full, root = os.path.join(root, plan), os.path.realpath(root)
-        here = os.path.realpath(self.cwd) if self.cwd else ""
-        if os.path.isabs(plan) or not f"{here}/".startswith(f"{root}/"):
+        folder = os.path.realpath(self.cwd) if self.cwd else ""
+        if os.path.isabs(plan) or not f"{folder}/".startswith(f"{root}/"):
             return full
-        near = os.path.relpath(os.path.join(root, plan), here)
-        return f"./{near}" if near.startswith("-") else near
+        relative = os.path.relpath(os.path.join(root, plan), folder)
+        return f"./{relative}" if relative.startswith("-") else relative
 
 
 NOWHERE = Standpoint({})

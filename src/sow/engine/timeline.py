@@ -1,6 +1,6 @@
-"""Who worked when, and what stood in the way: the entries of a journal as spans, marks and changes of status.
+"""Turns the entries of a journal into spans, marks and status changes: when each task was worked on or waited.
 
-One entry after the other, and nothing is kept but what is open: a run of any length is followed in little memory.
+It takes one entry at a time and keeps only what is open, so a run of any length needs little memory.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     Span = dict[str, Any]
 
 CUT_OFF = "cut off"
-LONGEST = 400  # characters of what is said about a span or a mark
-SHORTEST_GAP = 1.0  # seconds; the journal knows when a call began to the second only
+LONGEST = 400  # characters of the text of a span or a mark
+SHORTEST_GAP = 1.0  # seconds; the start of a process is known only to the second
 INTEGRATOR = "integrator"
 MOST_STEPS = 2000  # tasks
 
 
 class Gain:
-    """What one entry adds. A span with the number of an earlier one takes its place."""
+    """The additions of one entry. A span replaces an earlier one with the same number."""
 
     __slots__ = ("changes", "gaps", "marks", "spans")
 
@@ -39,7 +39,7 @@ class Gain:
 
 
 class Lane:
-    """One task, or one agent of a workflow, as far as it must be remembered."""
+    """The remembered state of one task or one agent of a workflow."""
 
     __slots__ = ("active", "begun", "judged", "last", "name", "open", "plan_id", "status")
 
@@ -47,21 +47,21 @@ class Lane:
         self.name = name
         self.plan_id = plan_id
         self.active = 0.0  # seconds
-        self.begun: float | None = None  # since when it is worked on
+        self.begun: float | None = None  # start of the current work
         self.last = 0.0
         self.status = ""
         self.open: list[Span] = []
-        self.judged: Span | None = None  # the last look of a judge at it, whose verdict comes after its end
+        self.judged: Span | None = None  # the last review, whose verdict comes after its end
 
     def stop(self, moment: float) -> None:
-        """Its time goes on no further."""
+        """Stop counting the active time."""
         if self.begun is not None:
             self.active += max(moment - self.begun, 0.0)
             self.begun = None
 
 
 class Timeline:
-    """Told of every entry of one journal, in its order."""
+    """Takes every entry of one journal in order."""
 
     __slots__ = ("begun", "count", "gain", "lanes", "over", "times", "waits", "wall")
 
@@ -69,9 +69,9 @@ class Timeline:
         self.times = EntryTimes()
         self.lanes: dict[str, Lane] = {}
         self.begun: float | None = None
-        self.wall = 0.0  # seconds in which earlier calls were alive
+        self.wall = 0.0  # seconds in which earlier processes were alive
         self.count = 0
-        self.waits: Span | None = None  # all stand still
+        self.waits: Span | None = None  # set while everything waits
         self.over = False
         self.gain = Gain()
 
@@ -81,18 +81,18 @@ class Timeline:
         return self.times.moment
 
     def elapsed(self, now: float) -> float:
-        """Seconds in which a call was alive, the present one until now."""
+        """Return the seconds in which a process was alive, the current one until now."""
         return self.wall + max(now - (self.times.begun or now), 0.0)
 
     def take(self, entry: Entry) -> Gain:
-        """Let an entry change the picture; returns what it adds."""
-        gain = self.gain = Gain()
-        before, call, fresh = self.times.moment, self.times.begun, self.times.is_new_call(entry)
+        """Update the state with an entry, and return its additions."""
+        delta = self.gain = Gain()
+        last_moment, call_start, is_new = self.times.moment, self.times.begun, self.times.is_new_call(entry)
         now = self.times.of(entry)
         if self.begun is None:
             self.begun = now
-        elif fresh:
-            self._end_call(before, call, now)
+        elif is_new:
+            self._end_call(last_moment, call_start, now)
         if self.waits is not None and entry.event != "waiting":
             self._close(self.waits, now, "")
             self.waits = None
@@ -102,35 +102,35 @@ class Timeline:
             handle(self, entry, lane or Lane(), now)
         if lane is not None:
             lane.last = now
-        return gain
+        return delta
 
     def _lane(self, entry: Entry, now: float) -> Lane | None:
-        """Whom an entry is about; what it stood in line for is over with it."""
+        """Return the lane of an entry. The entry also ends the lane's time in a queue."""
         if not _is_worker(entry.task):
             return None
         lane = self.lanes.setdefault(entry.task, Lane())
-        for span in [each for each in lane.open if each["kind"] == "wait" and each["role"] == "queue"]:
+        for span in [span for span in lane.open if span["kind"] == "wait" and span["role"] == "queue"]:
             self._close(span, now, "", lane)
         return lane
 
-    def _end_call(self, before: float, call: float | None, now: float) -> None:
-        """The call before ended with its last entry, whether it could say so or not."""
-        self.wall += max(before - (call if call is not None else before), 0.0)
+    def _end_call(self, last_moment: float, call_start: float | None, now: float) -> None:
+        """End everything that was open in the previous process, at the time of its last entry."""
+        self.wall += max(last_moment - (call_start if call_start is not None else last_moment), 0.0)
         for lane in self.lanes.values():
-            lane.stop(before)
-            for span in [each for each in lane.open if each["kind"] != "wait"]:
-                self._close(span, before, CUT_OFF, lane)
+            lane.stop(last_moment)
+            for span in [span for span in lane.open if span["kind"] != "wait"]:
+                self._close(span, last_moment, CUT_OFF, lane)
         if self.waits is not None:
-            self._close(self.waits, before, "")
+            self._close(self.waits, last_moment, "")
             self.waits = None
-        if now - before >= SHORTEST_GAP:
-            self.gain.gaps.append({"from": before, "to": now})
+        if now - last_moment >= SHORTEST_GAP:
+            self.gain.gaps.append({"from": last_moment, "to": now})
 
-    def _add(self, kind: str, task: str | None, begin: float, lane: Lane | None = None, **more: Any) -> Span:
-        """A new span, open until somebody closes it."""
+    def _add(self, kind: str, task: str | None, begin: float, lane: Lane | None = None, **fields: Any) -> Span:
+        """Start a span, which stays open until it is closed."""
         self.count += 1
-        empty = {"role": "", "executor": "", "from": begin, "to": None, "outcome": "", "text": ""}
-        span: Span = {"id": self.count, "task": task, "kind": kind, **empty, **more}
+        defaults = {"role": "", "executor": "", "from": begin, "to": None, "outcome": "", "text": ""}
+        span: Span = {"id": self.count, "task": task, "kind": kind, **defaults, **fields}
         span["text"] = span["text"][:LONGEST]
         if lane is not None:
             lane.open.append(span)
@@ -144,7 +144,7 @@ class Timeline:
         self.gain.spans.append(dict(span))
 
     def _before(self, now: float, seconds: float | None) -> float:
-        """So many seconds ago, and not before the run began."""
+        """Return the time so many seconds ago, but not before the run started."""
         return round(max(now - (seconds or 0.0), self.begun or 0.0), 3)
 
     def _mark(self, kind: str, task: str | None, now: float, text: str) -> None:
@@ -165,12 +165,12 @@ class Timeline:
             lane = self.lanes.setdefault(ident, Lane())
             lane.name, lane.plan_id = task.text("name"), task.word("number")
             status = task.text("status") or lane.status or "pending"
-            if status != "paused":  # answered between two calls
+            if status != "paused":  # answered between two processes
                 self._answer(lane, now)
             self._change(ident, lane, now, status)
 
     def _answer(self, lane: Lane, now: float) -> None:
-        for span in [each for each in lane.open if each["kind"] == "wait"]:
+        for span in [span for span in lane.open if span["kind"] == "wait"]:
             self._close(span, now, "answered", lane)
 
     def _task_started(self, entry: Entry, lane: Lane, now: float) -> None:
@@ -184,25 +184,25 @@ class Timeline:
             lane.active += entry.number("seconds") or 0.0
         lane.stop(now)
         status = _status(entry.text("status"))
-        for span in [each for each in lane.open if each["kind"] != "wait" or status != "paused"]:
+        for span in [span for span in lane.open if span["kind"] != "wait" or status != "paused"]:
             self._close(span, now, CUT_OFF if span["kind"] != "wait" else "", lane)
         self._change(entry.task, lane, now, status or lane.status)
 
     def _turn_started(self, entry: Entry, lane: Lane, now: float) -> None:
-        for lost in [each for each in lane.open if _same(each, entry)]:
-            self._close(lost, now, CUT_OFF, lane)
+        for open_span in [span for span in lane.open if _same(span, entry)]:
+            self._close(open_span, now, CUT_OFF, lane)
         role, executor = entry.text("role"), entry.text("executor")
         self._add(_kind(entry), entry.task, now, lane, role=role, executor=executor)
         status = lane.status if _kind(entry) == "review" else "in_progress"
         self._change(entry.task, lane, now, status or "in_progress", " on ".join(filter(None, (role, executor))))
 
     def _turn_ended(self, entry: Entry, lane: Lane, now: float) -> None:
-        """The turn that is meant; one that another executor took over ends under that one's name."""
-        own = [each for each in lane.open if each["role"] == entry.text("role")]
-        exact = [each for each in own if each["executor"] == entry.text("executor")]
+        """End the turn of an entry. If another executor took over, the turn ends under that executor's name."""
+        same_role = [span for span in lane.open if span["role"] == entry.text("role")]
+        exact = [span for span in same_role if span["executor"] == entry.text("executor")]
         text = "; ".join(filter(None, (entry.text("reason"), *entry.texts("remarks"))))
-        if exact or own:
-            span = (exact or own)[0]
+        if exact or same_role:
+            span = (exact or same_role)[0]
         else:  # its start is not in the journal
             begin = self._before(now, entry.number("seconds"))
             span = self._add(_kind(entry), entry.task, begin, lane, role=entry.text("role"))
@@ -212,7 +212,7 @@ class Timeline:
         self._change(entry.task, lane, now, _status(entry.text("status")) or lane.status)
 
     def _reviewed(self, entry: Entry, lane: Lane, now: float) -> None:
-        """The verdict on it, from a judge whose turn has ended."""
+        """Add the verdict of a judge whose turn has ended."""
         verdict = entry.text("verdict") or entry.text("result")
         if lane.judged is not None and (entry.event == "verification" or lane.judged["role"] == entry.text("by")):
             lane.judged |= {"outcome": verdict or lane.judged["outcome"], "text": entry.text("feedback")[:LONGEST]}
@@ -274,9 +274,9 @@ class Timeline:
         self._mark("ended", None, now, f"the run is {entry.text('status') or 'over'}")
 
     def cut(self) -> list[Span]:
-        """The ends of what is still open, for a run in which nobody works any more; questions wait on."""
-        left = [span for lane in self.lanes.values() for span in lane.open if span["kind"] != "wait"]
-        return [{**each, "to": max(self.moment, each["from"]), "outcome": CUT_OFF} for each in left]
+        """Return the ends of open spans for a run without a live process. Questions stay open."""
+        open_spans = [span for lane in self.lanes.values() for span in lane.open if span["kind"] != "wait"]
+        return [{**span, "to": max(self.moment, span["from"]), "outcome": CUT_OFF} for span in open_spans]
 
 
 def _is_worker(text: str) -> bool:
@@ -284,7 +284,7 @@ def _is_worker(text: str) -> bool:
 
 
 def _status(word: str) -> str:
-    """A status of a task, of a job or of an agent, in the words of a task; nothing for none."""
+    """Return the status of a task, job or agent as a task status, or "" for none."""
     return {"asking": "paused", "waiting": "pending"}.get(word) or (report_crew.status_of(word) if word else "")
 
 
@@ -299,32 +299,40 @@ def _same(span: Span, entry: Entry) -> bool:
 
 
 def document(
-    entries: Iterable[Mapping[str, Any]], *, run: str, live: bool, now: float | None = None, most: int = MOST_STEPS
+    entries: Iterable[Mapping[str, Any]], *, run: str, live: bool, now: float | None = None, limit: int = MOST_STEPS
 ) -> dict[str, Any]:
-    """The whole timeline of a run; `now` is the present time where it is live.
+    """Return the whole timeline of a run. `now` is the current time of a live run.
 
-    Of a run with more tasks than `most`, only those changes are told that are changes of status.
+    If a run has more tasks than `limit`, only changes of status are listed.
     """
     from sow.domain.entry import Entry
 
-    line = Timeline()
+    timeline = Timeline()
     spans: dict[int, Span] = {}
-    found: dict[str, list[Any]] = {"marks": [], "changes": [], "gaps": []}
+    parts: dict[str, list[Any]] = {"marks": [], "changes": [], "gaps": []}
     statuses: dict[str, str] = {}
     for data in entries:
-        gain = line.take(Entry(data))
-        spans |= {each["id"]: each for each in gain.spans}
-        found["marks"] += gain.marks
-        found["gaps"] += gain.gaps
-        for change in gain.changes:
-            if len(line.lanes) <= most or statuses.get(change[1]) != change[2]:
-                found["changes"].append(change)
+        delta = timeline.take(Entry(data))
+        spans |= {span["id"]: span for span in delta.spans}
+        parts["marks"] += delta.marks
+        parts["gaps"] += delta.gaps
+        for change in delta.changes:
+            if len(timeline.lanes) <= limit or statuses.get(change[1]) != change[2]:
+                parts["changes"].append(change)
             statuses[change[1]] = change[2]
     if not live:
-        spans |= {each["id"]: each for each in line.cut()}
-    lanes = [{"id": ident, "name": lane.name, "plan_id": lane.plan_id or None} for ident, lane in line.lanes.items()]
-    whole = {"run": run, "from": line.begun or 0.0, "to": line.moment, "now": now if live else None, "lanes": lanes}
-    return {**whole, "spans": list(spans.values()), **found}
+        spans |= {span["id"]: span for span in timeline.cut()}
+    lanes = [
+        {"id": ident, "name": lane.name, "plan_id": lane.plan_id or None} for ident, lane in timeline.lanes.items()
+    ]
+    header = {
+        "run": run,
+        "from": timeline.begun or 0.0,
+        "to": timeline.moment,
+        "now": now if live else None,
+        "lanes": lanes,
+    }
+    return {**header, "spans": list(spans.values()), **parts}
 
 
 OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting", "run_ended"})
