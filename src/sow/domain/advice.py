@@ -28,13 +28,13 @@ def ready(tasks: Sequence[Task]) -> list[Task]:
 
 def next_step(
     tasks: Sequence[Task],
-    where: Mapping[str, str],
+    phase_of: Mapping[str, str],
     stages: Sequence[Phase],
     inbox: Sequence[Item],
     idle: Mapping[str, str],
     left: Sequence[str] = (),
 ) -> Step:
-    """Return the next step for a person or an agent without history. `where` maps each task to its phase.
+    """Return the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
     `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
     turn that still runs although its sow process has ended.
@@ -61,12 +61,12 @@ def next_step(
     if working:
         task = working[0]
         return _step(f"go on with task {task['id']}: {task['name']}", f"sow task show {task['id']}")
-    begun = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
-    startable = [task for task in ready(tasks) if where[task["id"]] in begun]
+    begun_phases = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
+    startable = [task for task in ready(tasks) if phase_of[task["id"]] in begun_phases]
     if startable:
         task = startable[0]
         return _step(f"start task {task['id']}: {task['name']}", f"sow task set --id {task['id']} status in_progress")
-    stuck = [task for task in tasks if task["status"] == "pending" and where[task["id"]] in begun]
+    stuck = [task for task in tasks if task["status"] == "pending" and phase_of[task["id"]] in begun_phases]
     if stuck:
         ident = stuck[0]["id"]
         waiting = waits_for(stuck[0], {task["id"]: task["status"] for task in tasks})
@@ -75,7 +75,7 @@ def next_step(
     if current is None:
         return _step("all phases are completed: clean up and merge", "sow cleanup")
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
-    if not planned and current["name"] not in where.values():
+    if not planned and current["name"] not in phase_of.values():
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )

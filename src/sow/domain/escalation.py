@@ -59,9 +59,9 @@ def parse(final_text: str, nonce: str, notes: Sequence[str]) -> Ruling:
     wrong = next((decision for decision in decisions if isinstance(decision, str)), "")
     if wrong:
         return Ruling(why=wrong)
-    given = [decision for decision in decisions if isinstance(decision, Decision)]
-    problem = _fits([decision.note for decision in given], notes)
-    return Ruling(why=problem) if problem else Ruling(given, plan_changed=changed)
+    valid = [decision for decision in decisions if isinstance(decision, Decision)]
+    problem = _fits([decision.note for decision in valid], notes)
+    return Ruling(why=problem) if problem else Ruling(valid, plan_changed=changed)
 
 
 def parse_analysis(final_text: str, nonce: str) -> Ruling:

@@ -38,10 +38,10 @@ def next_step(
     architect: MemberState | None = None,
 ) -> Step:
     """Return the next step. `architect` is the state of the solution architect, if it has an agent folder."""
-    waiting = [note["note_id"] for note in escalation.escalated(notes)]
-    if not waiting:
+    escalated = [note["note_id"] for note in escalation.escalated(notes)]
+    if not escalated:
         return Step("done", reason="nothing is escalated")
-    records = {note: escalation.entry(escalations, state["task_id"], note) for note in waiting}
+    records = {note: escalation.entry(escalations, state["task_id"], note) for note in escalated}
     answered = [note for note, record in records.items() if record is not None and "resolution" in record]
     if answered:
         return Step("apply", answered, "the answer is known and not in the note yet")
@@ -50,11 +50,15 @@ def next_step(
     if unsorted:
         return _question(state, unsorted) or _sorting(state, unsorted, notes, escalations)
     technical = [note for note, route in routes.items() if route == escalation.ARCHITECT]
-    asked = [note for note in waiting if note not in technical]
+    for_person = [note for note in escalated if note not in technical]
     step = _of_architect(name, technical, architect, escalations) if technical else None
     if step is not None and step.kind == "commission":
         return step
-    return _question(state, waiting) or (_of_person(state, asked) if asked else step) or Step("wait", waiting)
+    return (
+        _question(state, escalated)
+        or (_of_person(state, for_person) if for_person else step)
+        or Step("wait", escalated)
+    )
 
 
 def _question(state: MemberState, notes: list[str]) -> Step | None:
@@ -76,10 +80,10 @@ def _sorting(state: MemberState, unsorted: list[str], notes: Sequence[Note], esc
     return Step("sort", unsorted, "the architect has not sorted them yet")
 
 
-def _of_person(state: MemberState, asked: list[str]) -> Step:
+def _of_person(state: MemberState, notes: list[str]) -> Step:
     if "pending_answer" in state:
-        return Step("validate", asked, "a person has answered")
-    return Step("ask", asked, "a person is to be asked")
+        return Step("validate", notes, "a person has answered")
+    return Step("ask", notes, "a person is to be asked")
 
 
 def _of_architect(

@@ -43,24 +43,24 @@ def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return one closed cycle, such as (2, 5, 2), for each group of tasks that all need each other."""
     done = {task for level in waves(needs) for task in level}
-    tangled = {
+    cyclic = {
         task: [dependency for dependency in before if dependency not in done]
         for task, before in needs.items()
         if task not in done
     }
-    order = {task: index for index, task in enumerate(tangled)}
-    starts = {min(knot, key=order.__getitem__): set(knot) for knot in _knots(tangled)}
-    circles = (_circle(tangled, starts[task], task) for task in tangled if task in starts)
-    return [circle for circle in circles if circle]
+    order = {task: index for index, task in enumerate(cyclic)}
+    starts = {min(component, key=order.__getitem__): set(component) for component in _knots(cyclic)}
+    candidates = (_circle(cyclic, starts[task], task) for task in cyclic if task in starts)
+    return [cycle for cycle in candidates if cycle]
 
 
 def _knots(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return the strongly connected components: in each, every task is reached from every other one."""
     seen: set[str] = set()
-    ended = [task for root in needs for task in _walk(needs, root, seen)]
+    finished = [task for root in needs for task in _walk(needs, root, seen)]
     after = followers(needs)
     seen = set()
-    return [knot for root in reversed(ended) if (knot := _walk(after, root, seen))]
+    return [component for root in reversed(finished) if (component := _walk(after, root, seen))]
 
 
 def _walk(edges: Mapping[str, Sequence[str]], root: str, seen: set[str]) -> list[str]:
@@ -72,23 +72,23 @@ def _walk(edges: Mapping[str, Sequence[str]], root: str, seen: set[str]) -> list
     path = [(root, iter(edges[root]))]
     while path:
         task, neighbours = path[-1]
-        following = next((neighbour for neighbour in neighbours if neighbour not in seen), None)
-        if following is None:
+        unseen = next((neighbour for neighbour in neighbours if neighbour not in seen), None)
+        if unseen is None:
             finished.append(task)
             path.pop()
         else:
-            seen.add(following)
-            path.append((following, iter(edges[following])))
+            seen.add(unseen)
+            path.append((unseen, iter(edges[unseen])))
     return finished
 
 
-def _circle(needs: Mapping[str, Sequence[str]], knot: set[str], start: str) -> list[str]:
+def _circle(needs: Mapping[str, Sequence[str]], component: set[str], start: str) -> list[str]:
     """Return the shortest path within a component from a task back to itself, or an empty list."""
     came_from: dict[str, str] = {}
     reached = [start]
     for task in reached:
         for dependency in needs[task]:
-            if dependency in knot and dependency not in came_from:
+            if dependency in component and dependency not in came_from:
                 came_from[dependency] = task
                 reached.append(dependency)
         if start in came_from:
@@ -126,12 +126,12 @@ def lengths(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) ->
 
 def critical_path(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> list[str]:
     """Return the longest chain of tasks. The plan gets shorter only if one of these tasks does."""
-    rest = lengths(needs, minutes)
+    chain_minutes = lengths(needs, minutes)
     after = followers(needs)
     starts = [task for task, before in needs.items() if not before]
-    path = [max(starts, key=rest.__getitem__)] if starts else []
+    path = [max(starts, key=chain_minutes.__getitem__)] if starts else []
     while path and after[path[-1]]:
-        path.append(max(after[path[-1]], key=rest.__getitem__))
+        path.append(max(after[path[-1]], key=chain_minutes.__getitem__))
     return path
 
 
@@ -150,11 +150,11 @@ def schedule(
     needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
 ) -> list[tuple[float, str, float]]:
     """Return (start, task, end) if so many workers start ready tasks at once, the longest chain first."""
-    rest = lengths(needs, minutes)
+    chain_minutes = lengths(needs, minutes)
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
     remaining = {task: len(set(before)) for task, before in needs.items()}
-    ready = [(-rest[task], order[task], task) for task, count in remaining.items() if not count]
+    ready = [(-chain_minutes[task], order[task], task) for task, count in remaining.items() if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int, str]] = []
     scheduled = []
@@ -170,7 +170,7 @@ def schedule(
             for follower in after[heapq.heappop(running)[2]]:
                 remaining[follower] -= 1
                 if not remaining[follower]:
-                    heapq.heappush(ready, (-rest[follower], order[follower], follower))
+                    heapq.heappush(ready, (-chain_minutes[follower], order[follower], follower))
     return scheduled
 
 

@@ -26,11 +26,11 @@ def is_task_id(text: str) -> bool:
 
 def is_member(text: str) -> bool:
     """Return whether the text can be the name of a workflow's agent: a lowercase letter, then a-z, 0-9, _ and -."""
-    rest = text.replace("_", "").replace("-", "")
+    letters = text.replace("_", "").replace("-", "")
     return (
         0 < len(text) <= MAX_MEMBER
         and text.isascii()
-        and rest.isalnum()
+        and letters.isalnum()
         and text == text.lower()
         and "a" <= text[0] <= "z"
     )

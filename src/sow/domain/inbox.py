@@ -20,13 +20,13 @@ def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, s
     """Return questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
     asking = [task for task in tasks if _asks(task)]
     blocked = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
-    waiting = [_with_refusals(_of_task(task, blocked[task["id"]]), task) for task in asking]
-    waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
-    waiting += [
+    entries = [_with_refusals(_of_task(task, blocked[task["id"]]), task) for task in asking]
+    entries += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
+    entries += [
         item("broken", task=task_id, text=text, blocks=blocked[task_id], do="sow doctor")
         for task_id, text in broken.items()
     ]
-    return ranked(waiting)
+    return ranked(entries)
 
 
 def _asks(task: Task) -> bool:
@@ -36,9 +36,9 @@ def _asks(task: Task) -> bool:
     return task["status"] in ("paused", "needs_review", "failed") or "question" in task
 
 
-def ranked(waiting: Iterable[Item]) -> list[Item]:
+def ranked(entries: Iterable[Item]) -> list[Item]:
     """Sort items by how many tasks they block, then by how long they have waited."""
-    return sorted(waiting, key=lambda entry: (-entry["blocks"], entry["since"], entry["task"] or entry["agent"] or ""))
+    return sorted(entries, key=lambda entry: (-entry["blocks"], entry["since"], entry["task"] or entry["agent"] or ""))
 
 
 def item(

@@ -32,14 +32,14 @@ def fit(text: str, ours: str) -> Fitted | None:
     if not isinstance(settings, dict) or not isinstance(settings.get("hooks", {}), dict):
         return None
     new: dict[str, Any] = json.loads(ours) if ours else {}
-    rest = {key: value for key, value in settings.items() if key not in (VERSION, DIGEST, "hooks")}
-    old_hooks, others = _parted(settings.get("hooks", {}))
+    other_settings = {key: value for key, value in settings.items() if key not in (VERSION, DIGEST, "hooks")}
+    old_hooks, other_hooks = _parted(settings.get("hooks", {}))
     changed = bool(ours) and old_hooks != new["hooks"]
-    if not rest and not others:
+    if not other_settings and not other_hooks:
         return Fitted(ours, changed=changed)
-    merged = {**new, **rest}
+    merged = {**new, **other_settings}
     hooks = new.get("hooks", {})
-    all_hooks = {event: [*hooks.get(event, []), *others.get(event, [])] for event in {**hooks, **others}}
+    all_hooks = {event: [*hooks.get(event, []), *other_hooks.get(event, [])] for event in {**hooks, **other_hooks}}
     merged |= {"hooks": all_hooks} if all_hooks else {}
     return Fitted(
         text if merged == settings else json.dumps(merged, indent=2, ensure_ascii=False) + "\n", changed=changed

@@ -62,9 +62,9 @@ def start(
     name: str, state: MemberState, *, needed: Iterable[str], statuses: Mapping[str, str], now: str
 ) -> MemberState:
     """Return the member at work. Raise IllegalMove if a member that it needs is not verified."""
-    waiting = waits_for(needed, statuses)
-    if waiting:
-        raise IllegalMove(f"{name} waits for {', '.join(waiting)}", "it starts when all of them are verified")
+    unverified = waits_for(needed, statuses)
+    if unverified:
+        raise IllegalMove(f"{name} waits for {', '.join(unverified)}", "it starts when all of them are verified")
     if state["status"] != "pending":
         raise IllegalMove(f"{name} has started already: it is {state['status']}", "see: sow workflow status")
     return moved(name, state, "working", now)
@@ -122,9 +122,9 @@ def judged(
 
 def unblock(name: str, state: MemberState, *, notes: Iterable[Note], now: str) -> MemberState:
     """Return the member back at work. Raise IllegalMove if a note still waits for an answer."""
-    waiting = [note["note_id"] for note in notes if note["status"] == "escalated"]
-    if waiting:
-        raise IllegalMove(f"{name} still waits for an answer to {', '.join(waiting)}", "answer them first: sow inbox")
+    escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
+    if escalated:
+        raise IllegalMove(f"{name} still waits for an answer to {', '.join(escalated)}", "answer them first: sow inbox")
     if state["status"] != "blocked":
         raise IllegalMove(f"{name} is {state['status']} and not blocked", "nothing to do")
     unblocked = moved(name, state, "working", now)

@@ -83,5 +83,9 @@ def is_answered(before: Note, after: Note | None, answer: str) -> bool:
     """Return whether the only change to an escalated note is this answer, and another actor gave it."""
     if after is None or not answer or before["status"] != "escalated" or after["status"] != "resolved":
         return False
-    given = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
-    return {**before, **given} == after and after.get("resolution") == answer and given["resolved_by"] != "agent_self"
+    resolution_fields = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
+    return (
+        {**before, **resolution_fields} == after
+        and after.get("resolution") == answer
+        and resolution_fields["resolved_by"] != "agent_self"
+    )

@@ -109,19 +109,19 @@ def is_test(path: str) -> bool:
 
 def concerns(changes: Sequence[Change], *, task: Task, description: str) -> list[str]:
     """Return one concern for each kind of change that the task does not ask for."""
-    asked = Asked(task, description)
-    called = Called(task.get("checks", ()))
+    task_paths = Asked(task, description)
+    check_calls = Called(task.get("checks", ()))
     runner: list[str] = []
     ci: list[str] = []
     tests: list[str] = []
     weaker: list[str] = []
     for change in changes:
         if _is_ci(change.path):
-            ci += [] if asked.names(change.path) else [change.shown]
-        elif (why := _runner_change(change, called)) is not None:
-            runner += [] if asked.names(change.path) else [f"{change.path} ({why or change.status})"]
+            ci += [] if task_paths.names(change.path) else [change.shown]
+        elif (why := _runner_change(change, check_calls)) is not None:
+            runner += [] if task_paths.names(change.path) else [f"{change.path} ({why or change.status})"]
         elif change.status != "added" and is_test(change.path):
-            if not asked.names(change.path):
+            if not task_paths.names(change.path):
                 tests.append(change.shown)
             elif loss := _weaker(change):
                 weaker.append(f"{change.path} ({loss})")
@@ -151,8 +151,8 @@ class Asked:
             text = text.replace(check["command"], " ")
         prose = (part for part in SENTENCE.split(text) if not NO_ORDER.search(part))
         listed = {_plain(path) for path in task.get("files", ())}
-        words = {_plain(word) for part in prose for word in WORD.findall(part)} - set(task.get("protected", ()))
-        self.words = {word for word in words | listed if word}
+        prose_words = {_plain(word) for part in prose for word in WORD.findall(part)} - set(task.get("protected", ()))
+        self.words = {word for word in prose_words | listed if word}
         self.patterns = [
             word
             for word in self.words

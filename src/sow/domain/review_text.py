@@ -58,8 +58,8 @@ class Passage:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
             return start
-        rest = self.text[end:].partition("\n")[0]
-        return start if rest.strip() else end
+        line_end = self.text[end:].partition("\n")[0]
+        return start if line_end.strip() else end
 
     def hides(self, position: int) -> bool:
         """Return whether a tag before this position can hide text, or a control character changes how it is shown."""

@@ -52,25 +52,25 @@ class Group:
         return "\n".join(lines)
 
 
-def groups(desks: Iterable[Desk], of: str = "") -> list[Group]:
+def groups(workers: Iterable[Desk], of: str = "") -> list[Group]:
     """Return all groups with notes of two or more owners, files first. `of` selects the groups of one owner."""
-    limited = [(owner, list(files), list(notes)[-MAX_NOTES:]) for owner, files, notes in desks]
-    result = _by_file(limited)
-    shown = [{_key(entry) for entry in group.notes} for group in result]
+    limited = [(owner, list(files), list(notes)[-MAX_NOTES:]) for owner, files, notes in workers]
+    all_groups = _by_file(limited)
+    note_keys = [{_key(entry) for entry in group.notes} for group in all_groups]
     for group in _by_topic(limited):
         keys = {_key(entry) for entry in group.notes}
-        result += [] if any(keys <= earlier for earlier in shown) else [group]
-    return [group for group in result if not of or of in group.owners][:MAX_GROUPS]
+        all_groups += [] if any(keys <= earlier for earlier in note_keys) else [group]
+    return [group for group in all_groups if not of or of in group.owners][:MAX_GROUPS]
 
 
 def _key(entry: tuple[str, Note]) -> tuple[str, str]:
     return entry[0], entry[1]["note_id"]
 
 
-def _by_file(desks: Sequence[Desk]) -> list[Group]:
+def _by_file(workers: Sequence[Desk]) -> list[Group]:
     """Return one group for all files that the same owners change."""
     owners_by_file: dict[str, list[str]] = {}
-    for owner, files, notes in desks:
+    for owner, files, notes in workers:
         for file in dict.fromkeys(_plain(file) for file in files) if notes else ():
             owners_by_file.setdefault(file, []).append(owner)
     files_by_owners: dict[tuple[str, ...], list[str]] = {}
@@ -78,7 +78,7 @@ def _by_file(desks: Sequence[Desk]) -> list[Group]:
         if len(set(owners)) > 1:
             files_by_owners.setdefault(tuple(owners), []).append(file)
     return [
-        Group("file", files, [(owner, note) for owner, _, notes in desks if owner in owners for note in notes])
+        Group("file", files, [(owner, note) for owner, _, notes in workers if owner in owners for note in notes])
         for owners, files in files_by_owners.items()
     ]
 
@@ -87,9 +87,9 @@ def _plain(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _by_topic(desks: Sequence[Desk]) -> list[Group]:
+def _by_topic(workers: Sequence[Desk]) -> list[Group]:
     """Group notes of different owners that share topic words, directly or through other notes."""
-    entries = [(owner, note) for owner, _, notes in desks for note in notes]
+    entries = [(owner, note) for owner, _, notes in workers for note in notes]
     topics = [_topic(note) for _, note in entries]
     leader = list(range(len(entries)))
     shared_words: dict[int, dict[str, int]] = {}

@@ -75,10 +75,10 @@ def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
 
 def may_start(task: Task, statuses: Mapping[str, str]) -> None:
     """Raise IllegalMove if a dependency of the task is not completed."""
-    waiting = waits_for(task, statuses)
-    if waiting:
+    unfinished = waits_for(task, statuses)
+    if unfinished:
         raise IllegalMove(
-            f"task {task['id']} waits for {', '.join(waiting)}",
+            f"task {task['id']} waits for {', '.join(unfinished)}",
             f'finish those first, or change them: sow task set --id {task["id"]} depends_on ""',
         )
 
@@ -211,7 +211,7 @@ def by_hand(task: Task) -> list[str]:
 
 def refer(task: Task, chosen: list[Chosen], *, now: str) -> Task:
     """Return the task with new chosen references. Those that a person gave stay, and come first."""
-    given = by_hand(task)
-    kept = [choice for choice in chosen if choice["path"] not in given]
-    references = [*given, *(choice["path"] for choice in kept)]
+    given_paths = by_hand(task)
+    kept = [choice for choice in chosen if choice["path"] not in given_paths]
+    references = [*given_paths, *(choice["path"] for choice in kept)]
     return {**task, "references": references, "context": kept, "updated_at": now}

@@ -155,14 +155,14 @@ def _mocha(lines: Sequence[str], tally: _Tally) -> None:
 
 
 def _node(lines: Sequence[str], tally: _Tally) -> None:
-    begun = False  # A block begins with the number of tests.
+    in_block = False  # A block begins with the number of tests.
     for line in lines:
         summary = NODE.match(line)
         if summary is None:
             continue
         name, count = summary[1], int(summary[2])
-        begun = begun or name == "tests"
-        if not begun:
+        in_block = in_block or name == "tests"
+        if not in_block:
             continue
         if name in ("fail", "cancelled"):
             tally.add(count, count)
@@ -242,9 +242,9 @@ def of_command(command: str, output: str) -> TestCounts | None:
     counts = parse(output)
     if counts is not None:
         return counts
-    words = {word.rpartition("/")[2] for word in command.replace(";", " ").split()}
-    quiet = words & {"--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--markers"}
-    cut_off = ("pytest" in words and "[100%]" not in output) or {"-m", "unittest"} <= words
+    tokens = {word.rpartition("/")[2] for word in command.replace(";", " ").split()}
+    quiet = tokens & {"--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--markers"}
+    cut_off = ("pytest" in tokens and "[100%]" not in output) or {"-m", "unittest"} <= tokens
     return {"ran": 0, "failed": 0, "skipped": 0} if cut_off and not quiet else None
 
 

@@ -58,14 +58,18 @@ def parse(final_text: str, nonce: str) -> Verdict:
 
 def strictest(verdicts: Iterable[Verdict | None]) -> Verdict:
     """Return the strictest of several verdicts. None stands for a failed review, which does not pass."""
-    given = [verdict or _doubt("a reviewer could not be had") for verdict in verdicts] or [_doubt("nobody reviewed")]
-    flag = max((verdict.flag for verdict in given), key=STRICTNESS.index)
-    feedback = "\n\n".join(dict.fromkeys(verdict.feedback for verdict in given if verdict.feedback))
+    all_verdicts = [verdict or _doubt("a reviewer could not be had") for verdict in verdicts] or [
+        _doubt("nobody reviewed")
+    ]
+    flag = max((verdict.flag for verdict in all_verdicts), key=STRICTNESS.index)
+    feedback = "\n\n".join(dict.fromkeys(verdict.feedback for verdict in all_verdicts if verdict.feedback))
     return Verdict(
         flag,
         feedback=feedback[:MAX_FEEDBACK],
-        findings=findings_of.joined(verdict.findings for verdict in given),
-        why="; ".join(dict.fromkeys(verdict.why for verdict in given if verdict.why)) if flag == DOUBTFUL else "",
+        findings=findings_of.joined(verdict.findings for verdict in all_verdicts),
+        why="; ".join(dict.fromkeys(verdict.why for verdict in all_verdicts if verdict.why))
+        if flag == DOUBTFUL
+        else "",
     )
 
 
@@ -102,13 +106,13 @@ def _judged(flag: str, block: dict[str, Any]) -> Verdict:
     if not isinstance(items, list) or not isinstance(feedback, str | None):
         return _doubt("the findings are no list, or the feedback is no text")
     parsed = [findings_of.read(item) for item in items]
-    kept = [finding for finding in parsed if finding is not None]
-    if len(kept) < len(parsed):
+    findings = [finding for finding in parsed if finding is not None]
+    if len(findings) < len(parsed):
         return _doubt("a finding says nothing")
-    if flag == GREEN and any(finding["severity"] == "error" for finding in kept):
+    if flag == GREEN and any(finding["severity"] == "error" for finding in findings):
         return _doubt("GREEN with an error among its findings")
     feedback = findings_of.tidy(feedback or "", MAX_FEEDBACK)
-    return Verdict(flag, feedback=feedback, findings=findings_of.joined([kept]))
+    return Verdict(flag, feedback=feedback, findings=findings_of.joined([findings]))
 
 
 def _mentions(line: str) -> bool:

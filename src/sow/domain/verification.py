@@ -115,16 +115,16 @@ def _judged(result: str, block: dict[str, Any]) -> Verification:
         return _doubt("missing_evidence or findings are no list, or the feedback is no text")
     if not all(isinstance(text, str) and text.strip() for text in missing):
         return _doubt("missing_evidence is a list of texts")
-    kept = _findings(items)
-    if len(kept) < len(items):
+    findings = _findings(items)
+    if len(findings) < len(items):
         return _doubt("a finding says nothing")
-    if result == PASSED and (missing or any(finding["severity"] == "error" for finding in kept)):
+    if result == PASSED and (missing or any(finding["severity"] == "error" for finding in findings)):
         return _doubt("passed with missing evidence, or with an error among its findings")
     evidence = [findings_of.tidy(text, MAX_LINE, one_line=True) for text in missing[:MAX_EVIDENCE]]
     return Verification(
         result,
         missing_evidence=[text for text in evidence if text],
-        findings=findings_of.joined([kept]),
+        findings=findings_of.joined([findings]),
         feedback=findings_of.tidy(feedback, MAX_LINE),
     )
 
