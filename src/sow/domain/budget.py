@@ -116,7 +116,7 @@ class Breaker:
 
     @property
     def is_final(self) -> bool:
-        """Return whether the last pause is over."""
+        """Return whether starts failed again after the last pause."""
         return self.opened > self.pauses
 
     def stop_new(self, now: float) -> str:

@@ -22,7 +22,7 @@ def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Group the tasks by level: those that need nothing, those that need only these, and so on, without cycles."""
+    """Group the tasks by level: those that need nothing, then those that need only these. Cycles are left out."""
     remaining = {task: len(set(before)) for task, before in needs.items()}
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
