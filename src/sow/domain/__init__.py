@@ -1,1 +1,1 @@
-"""The rules, pure: no file, clock, random number, environment or process."""
+"""The rules of sow as pure functions: no file, clock, random number, environment or process."""

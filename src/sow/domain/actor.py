@@ -1,4 +1,4 @@
-"""Who acts: a person, the orchestrator, or a worker on its one task."""
+"""The actor of a command: a person, the orchestrator, or a worker on its task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WORKER = "worker"
 
 
 class Actor:
-    """The one who calls; a worker also has the task that it was started for."""
+    """The caller of a command. A worker also has the task that it was started for."""
 
     __slots__ = ("kind", "name", "task")
 
@@ -19,5 +19,5 @@ class Actor:
 
     @property
     def is_worker(self) -> bool:
-        """Whether a supervised agent acts here."""
+        """Return whether the actor is a supervised agent."""
         return self.kind == WORKER

@@ -1,4 +1,4 @@
-"""What to do next: one sentence and one command, from the state alone."""
+"""Computes the next step, a sentence and a command, from the recorded state."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Step = dict[str, "Any"]
 
 
 def ready(tasks: Sequence[Task]) -> list[Task]:
-    """The pending tasks whose dependencies are completed, the most important first."""
+    """Return the pending tasks whose dependencies are completed, the most important first."""
     statuses = {task["id"]: task["status"] for task in tasks}
-    free = [task for task in tasks if task["status"] == "pending" and not waits_for(task, statuses)]
-    return sorted(free, key=lambda task: (RANK[task["priority"]], int(task["id"])))
+    startable = [task for task in tasks if task["status"] == "pending" and not waits_for(task, statuses)]
+    return sorted(startable, key=lambda task: (RANK[task["priority"]], int(task["id"])))
 
 
 def next_step(
     tasks: Sequence[Task],
-    where: Mapping[str, str],
+    phase_of: Mapping[str, str],
     stages: Sequence[Phase],
     inbox: Sequence[Item],
     idle: Mapping[str, str],
     left: Sequence[str] = (),
 ) -> Step:
-    """What a person or an agent with no history should do now; `where` is the phase of each task.
+    """Return the next step for a person or an agent without history. `phase_of` maps each task to its phase.
 
-    `idle` has the tasks in progress that nobody works on, each with the command that goes on with it; `left` those of
-    which a turn still runs although its sow is gone.
+    `idle` maps the tasks in progress that nobody works on to the commands that continue them. `left` are tasks with a
+    turn that still runs although its sow process has ended.
     """
     if inbox:
         item = inbox[0]
@@ -61,12 +61,12 @@ def next_step(
     if working:
         task = working[0]
         return _step(f"go on with task {task['id']}: {task['name']}", f"sow task show {task['id']}")
-    begun = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
-    startable = [task for task in ready(tasks) if where[task["id"]] in begun]
+    begun_phases = {stage["name"] for stage in stages if stage["status"] in ("active", "completed")}
+    startable = [task for task in ready(tasks) if phase_of[task["id"]] in begun_phases]
     if startable:
         task = startable[0]
         return _step(f"start task {task['id']}: {task['name']}", f"sow task set --id {task['id']} status in_progress")
-    stuck = [task for task in tasks if task["status"] == "pending" and where[task["id"]] in begun]
+    stuck = [task for task in tasks if task["status"] == "pending" and phase_of[task["id"]] in begun_phases]
     if stuck:
         ident = stuck[0]["id"]
         waiting = waits_for(stuck[0], {task["id"]: task["status"] for task in tasks})
@@ -75,7 +75,7 @@ def next_step(
     if current is None:
         return _step("all phases are completed: clean up and merge", "sow cleanup")
     planned = any(task["status"] == "pending" for task in tasks)  # all in phases that have not begun
-    if not planned and current["name"] not in where.values():
+    if not planned and current["name"] not in phase_of.values():
         return _step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
@@ -83,20 +83,20 @@ def next_step(
 
 
 def without_project(workflow: Mapping[str, Any] | None) -> Step:
-    """The same where no project is on this branch; `workflow` is the one that is here, in a few facts."""
+    """Return the next step without a project on this branch. `workflow` is the workflow in the checkout, if any."""
     if workflow:
         return _step(f"the workflow is {workflow['status']}", workflow["next"])
     return _step("there is no project on this branch: start one", 'sow project new "NAME"')
 
 
 def door(task: Task, *, resumes: bool) -> str:
-    """The command by which a worker goes on with a task; `resumes` tells whether its session can be gone on with."""
+    """Return the command that continues a task. `resumes` tells whether its session can be resumed."""
     ident, spawn = task["id"], f"sow agent spawn {task['assigned_agent']} {task['id']}"
     if task["status"] in ENDED_STATUSES:
         return f"sow task show {ident}"
     if "session_id" in task and resumes:
-        words = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Go on")
-        return f'sow agent resume {ident} "{words}"'
+        message = {"paused": "the answer", "needs_review": "what is wrong"}.get(task["status"], "Go on")
+        return f'sow agent resume {ident} "{message}"'
     if "question" in task:
         return answer_command(str(task["question"]["number"]), task["question"]["text"])
     return f"{spawn} --fresh" if "session_id" in task else spawn

@@ -1,4 +1,4 @@
-"""What a person does next about a workflow."""
+"""Computes the next command for a person with a workflow."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 def changed(workflow: Workflow, sections: Mapping[str, str]) -> list[str]:
-    """The agents whose part of the design is another one than the person has approved, or is there no more."""
-    word = workflow.get("approval", {}).get("sections", {})
-    return [name for name in {**word, **sections} if word and word.get(name) != sections.get(name)]
+    """Return the agents whose part of the design differs from the approved one, or was removed."""
+    approved = workflow.get("approval", {}).get("sections", {})
+    return [name for name in {**approved, **sections} if approved and approved.get(name) != sections.get(name)]
 
 
 def next_step(workflow: Workflow, *, designed: bool, digest: str = "") -> str:
-    """The command that leads on; `digest` is that of the design as it is on disk, if anybody looked."""
-    asked = [each["question"]["number"] for each in workflow["members"].values() if "question" in each]
+    """Return the next command. `digest` is that of the design on disk, if the caller has read it."""
+    numbers = [member["question"]["number"] for member in workflow["members"].values() if "question" in member]
     if workflow["status"] == "completed":
         return "sow workflow archive"
     if not designed:
         return "sow workflow design"
-    if asked:
-        return f'sow answer w{min(asked)} "…"'
+    if numbers:
+        return f'sow answer w{min(numbers)} "…"'
     verified = workflow.get("verified")
     if not verified or not verified["passed"] or (digest and digest != verified["digest"]):
         return "sow workflow verify"

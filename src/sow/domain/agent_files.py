@@ -1,4 +1,4 @@
-"""Agent files: what an agent CLI reads from a repository and obeys, wherever in the tree it lies."""
+"""Recognizes agent files: files that an agent CLI reads from a repository and follows, in any folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Names of files and folders, in small letters: some disks do not tell Claude.md from CLAUDE.md. A star at the end
-# stands for any ending.
+# Names of files and folders, in lowercase, because some file systems do not distinguish Claude.md from CLAUDE.md.
+# A star at the end matches any ending.
 NAMES = (
     "claude.md",
     "claude.local.md",
@@ -54,7 +54,7 @@ NAMES = (
     "crush.md",
     "warp.md",
 )
-# What counts only in one folder: the rest of that folder is ordinary work.
+# Paths that count only in one folder. The rest of that folder is ordinary work.
 PATHS = (
     ".github/copilot*",
     ".github/instructions",
@@ -68,7 +68,7 @@ PATHS = (
 
 
 def is_agent_file(path: str) -> bool:
-    """Whether an agent CLI that works in the repository could obey this file."""
+    """Return whether an agent CLI that works in the repository could follow this file."""
     parts = path.lower().split("/")
     if any(_fits(part, name) for part in parts for name in NAMES):
         return True
@@ -80,5 +80,5 @@ def _fits(text: str, name: str) -> bool:
 
 
 def touches_agent_files(paths: Iterable[str]) -> list[str]:
-    """Those of some paths that are agent files."""
+    """Return the paths that are agent files."""
     return [path for path in paths if is_agent_file(path)]

@@ -23,24 +23,24 @@ class Agreed:
         self.own = frozenset(own)
 
     def why(self, command: str) -> str:
-        """The reason why a command may run; empty if the user has not agreed to it."""
+        """Return the reason why a command may run, or an empty text if the user has not agreed to it."""
         if command in self.own:
             return OWN
         if command in self.remembered:
             return REMEMBERED
-        return ALLOWED if any(matches(command, each) for each in self.allow) else ""
+        return ALLOWED if any(matches(command, pattern) for pattern in self.allow) else ""
 
     def missing(self, commands: Iterable[str]) -> list[str]:
-        """The commands that the user has not agreed to, each once, in the given order."""
-        return [each for each in dict.fromkeys(commands) if not self.why(each)]
+        """Return the commands that the user has not agreed to, each once, in the given order."""
+        return [command for command in dict.fromkeys(commands) if not self.why(command)]
 
     def with_more(self, commands: Iterable[str]) -> Agreed:
-        """The same with more commands that the user agreed to."""
+        """Return a copy with more commands that the user agreed to."""
         return Agreed(self.remembered.union(commands), allow=self.allow, own=self.own)
 
 
 def matches(command: str, pattern: str) -> bool:
-    """Whether a pattern of checks.allow covers a command.
+    """Return whether a pattern of checks.allow covers a command.
 
     A pattern with wildcards covers no shell text: `pytest*` must not cover `pytest; rm -rf ~`. `*` alone covers all.
     """
@@ -48,6 +48,6 @@ def matches(command: str, pattern: str) -> bool:
         return True
     if words(command) is None:
         return False
-    from fnmatch import fnmatchcase  # here, because a worker's start should not wait for it
+    from fnmatch import fnmatchcase  # imported here, because a worker's start should not wait for it
 
     return fnmatchcase(command, pattern)

@@ -1,4 +1,4 @@
-"""Names of branches: git's own rules, known before git is asked."""
+"""Checks names of branches by git's rules, without starting git."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ NEVER = frozenset(" ~^:?*[\\")
 
 
 def is_branch_name(text: str) -> bool:
-    """Whether git would take a text as the name of a branch, and take it for nothing else."""
+    """Return whether git accepts a text as the name of a branch and as nothing else."""
     if not 0 < len(text) <= LONGEST or not text.isprintable() or NEVER.intersection(text):
         return False
     if text.startswith("-") or text.endswith(".") or ".." in text or "@{" in text or text in ("@", "HEAD"):

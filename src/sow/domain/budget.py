@@ -1,4 +1,4 @@
-"""What stops new work in a run: a budget that is spent, and starts that fail one after the other."""
+"""The limits that stop new work in a run: a spent budget, and starts that fail one after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """How much money, tokens, time and starts a run or a task may use, and how much it has used."""
+    """The money, tokens, time and starts that a run or a task may use and has used."""
 
     __slots__ = ("begun", "cost", "max_cost", "max_seconds", "max_spawns", "max_tokens", "spawns", "tokens", "unknown")
 
@@ -24,14 +24,14 @@ class Budget:
         max_spawns: int | None = None,
         begun: float = 0.0,
     ) -> None:
-        for what, limit in (
+        for name, limit in (
             ("cost", max_cost),
             ("tokens", max_tokens),
             ("seconds", max_seconds),
             ("spawns", max_spawns),
         ):
             if limit is not None and not limit >= 0:
-                raise SowError(f"a budget of {limit} {what} is none", "give 0 or more, or leave it out")
+                raise SowError(f"a budget of {limit} {name} is none", "give 0 or more, or leave it out")
         self.max_cost = max_cost
         self.max_tokens = max_tokens
         self.max_seconds = max_seconds
@@ -40,20 +40,20 @@ class Budget:
         self.cost = 0.0
         self.tokens = 0
         self.spawns = 0
-        self.unknown = 0  # turns that told no cost: the sum above is then less than the truth
+        self.unknown = 0  # turns that reported no cost; `cost` is then too low
 
     def spawned(self) -> None:
         """Count the start of an agent."""
         self.spawns += 1
 
     def spend(self, *, cost: float | None, tokens: int | None) -> None:
-        """Add what a turn used; unknown stays unknown."""
+        """Add the cost and tokens of a turn. None counts as unknown."""
         self.unknown += cost is None
         self.cost += cost or 0.0
         self.tokens += tokens or 0
 
     def stop_new(self, now: float) -> str:
-        """Which limit is reached, and by how much."""
+        """Return which limit is reached, and by how much."""
         if self.max_cost is not None and self.cost >= self.max_cost:
             return f"the budget of {dollars(self.max_cost)} is spent ({dollars(self.cost)})"
         if self.max_tokens is not None and self.tokens >= self.max_tokens:
@@ -65,14 +65,14 @@ class Budget:
         return ""
 
     def until(self, now: float) -> float | None:
-        """Never: a spent budget is raised by somebody, and not by time."""
+        """Return None: a spent budget does not recover with time."""
         return None
 
 
 class Breaker:
-    """Stops new starts for a while that doubles when several in a row failed for reasons that are not the work's.
+    """Stops new starts for a pause that doubles, when several starts in a row failed for reasons outside the work.
 
-    The last of the given pauses is the last: when starts fail again after it, somebody has to look.
+    If starts fail again after the last pause, a person has to act.
     """
 
     __slots__ = ("failures", "limit", "opened", "pauses", "rests_until", "wait")
@@ -93,11 +93,11 @@ class Breaker:
         self.wait = wait
         self.pauses = pauses
         self.failures = failures  # in a row
-        self.opened = opened  # since a start last worked
+        self.opened = opened  # since the last start that worked
         self.rests_until = until
 
     def failed(self, now: float) -> None:
-        """A start failed; what was under way while the breaker is open counts no more."""
+        """Count a failed start. A start that was under way while the breaker is open does not count."""
         if self.is_final or now < self.rests_until:
             return
         self.failures += 1
@@ -106,25 +106,25 @@ class Breaker:
             self.rests_until = now + self.wait * 2.0 ** (self.opened - 1)
 
     def worked(self) -> None:
-        """A start worked, or somebody has looked: all is well again."""
+        """Reset the breaker, because a start worked or a person has acted."""
         self.failures = self.opened = 0
         self.rests_until = 0.0
 
     def state(self) -> BreakerState:
-        """What a run keeps of it, and what makes an equal one again."""
+        """Return the state from which a run can restore the breaker."""
         return {"failures": self.failures, "opened": self.opened, "until": -int(-self.rests_until // 1)}
 
     @property
     def is_final(self) -> bool:
-        """Whether waiting has been tried often enough."""
+        """Return whether starts failed again after the last pause."""
         return self.opened > self.pauses
 
     def stop_new(self, now: float) -> str:
-        """How many starts failed, if that is why nothing may start."""
+        """Return how many starts failed, if that is why nothing may start."""
         if self.is_final:
             return f"{self.failures} starts in a row failed, and waiting did not help"
         return f"{self.failures} starts in a row failed: the next one waits" if now < self.rests_until else ""
 
     def until(self, now: float) -> float | None:
-        """The end of the pause."""
+        """Return the end of the pause."""
         return None if self.is_final else self.rests_until

@@ -1,4 +1,4 @@
-"""The ordered list of commands that shows whether a task's work is done."""
+"""The check list of a task: the ordered commands that show whether its work is done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def of_task(task: Task) -> list[Check]:
-    """The commands that must pass on the work, in order; dependency checks and waived commands are left out."""
+    """Return the commands that must pass on the work, in order, without dependency checks and waived commands."""
     waived = {waiver["command"] for waiver in task.get("waivers", ())}
     return [
         check for check in task.get("checks", ()) if check["kind"] != "dependency" and check["command"] not in waived
@@ -18,7 +18,7 @@ def of_task(task: Task) -> list[Check]:
 
 
 def digest(checks: Sequence[Check]) -> str:
-    """The identity of a list: two tasks with equal commands in equal order share one."""
+    """Return the digest of a check list. Tasks with the same commands in the same order share it."""
     import hashlib
 
     lines = (f"{check['command']}\0{check.get('expected', '')}\n" for check in checks)
@@ -26,24 +26,24 @@ def digest(checks: Sequence[Check]) -> str:
 
 
 def last_run(evidence: Sequence[Evidence], checks: Sequence[Check], *, tree: str) -> list[Evidence]:
-    """The results of the last whole run of a list on a tree; nothing if a command of it is missing.
+    """Return the results of the last complete run of a check list on a tree, or an empty list.
 
-    Without a tree the results of a shared folder count, which belong to no commit.
+    Without a tree, the results from a shared folder count, which belong to no commit.
     """
     if not checks:
         return []
-    known, scope = digest(checks), "commit" if tree else "folder"
-    alike = [
-        each
-        for each in evidence
-        if each.get("list") == known and each.get("scope") == scope and each.get("tree", "") == tree
+    list_digest, scope = digest(checks), "commit" if tree else "folder"
+    matching = [
+        result
+        for result in evidence
+        if result.get("list") == list_digest and result.get("scope") == scope and result.get("tree", "") == tree
     ]
-    last = alike[-len(checks) :]
-    return last if [each["command"] for each in last] == [each["command"] for each in checks] else []
+    latest = matching[-len(checks) :]
+    return latest if [item["command"] for item in latest] == [item["command"] for item in checks] else []
 
 
 def distinct(tasks: Iterable[Task]) -> dict[str, tuple[list[Check], list[str]]]:
-    """Every distinct list of some tasks, by its digest: the commands, and the ids of the tasks that have it."""
+    """Return every distinct check list of some tasks by its digest, with the ids of its tasks."""
     lists: dict[str, tuple[list[Check], list[str]]] = {}
     for task in tasks:
         checks = of_task(task)

@@ -1,20 +1,20 @@
-"""A command as a plan writes it: words, or a text that only a shell understands."""
+"""Splits a command of a plan into words, or recognizes that it needs a shell."""
 
 from __future__ import annotations
 
-# Outside of quotes these mean something to a shell and nothing to a program.
+# Outside of quotes these have a meaning for a shell only.
 SHELL_SIGNS = frozenset("|&;<>()$`*?[]{}~#\n!")
-# Inside double quotes these still do.
+# Inside double quotes these still have it.
 QUOTED_SIGNS = frozenset("$`")
-# Letters of commands that mean nothing in any CLI's rules, whatever the signs are in which those are written.
+# Characters of commands that have no special meaning in the rules of any agent CLI.
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ._-+=@%/")
 BUILT_INS = frozenset({"cd", "export", "source", ".", "set", "unset", "alias", "eval", "exec", "ulimit", "if", "for"})
 BUILT_INS |= {"while", "until", "case", "function", "time", "then", "do", "done", "fi", "trap", "wait", "return"}
 
 
 def words(text: str) -> list[str] | None:
-    """The words of a command that needs no shell; None when it needs one, or when a quote is never closed."""
-    found: list[str] = []
+    """Return the words of a command, or None if it needs a shell or has an unclosed quote."""
+    parts: list[str] = []
     word: list[str] = []
     quote = ""
     begun = escaped = False
@@ -37,7 +37,7 @@ def words(text: str) -> list[str] | None:
             quote, begun = letter, True
         elif letter in " \t":
             if begun:
-                found.append("".join(word))
+                parts.append("".join(word))
                 word, begun = [], False
         elif letter in SHELL_SIGNS:
             return None
@@ -47,33 +47,33 @@ def words(text: str) -> list[str] | None:
     if quote or escaped:
         return None
     if begun:
-        found.append("".join(word))
-    return found if found and not _for_a_shell(found[0]) else None
+        parts.append("".join(word))
+    return parts if parts and not _for_a_shell(parts[0]) else None
 
 
 def is_plain(text: str) -> bool:
-    """Whether a command can be named in the rules of an agent CLI: a program that PATH finds, and plain words."""
+    """Return whether a command can be named in the rules of an agent CLI: a program on PATH, and plain words."""
     return PLAIN.issuperset(text) and text[:1].isalnum() and words(text) is not None
 
 
 def _for_a_shell(first: str) -> bool:
-    """Whether a command begins with a word of the shell's own, or with a variable for what follows."""
+    """Return whether a command begins with a shell built-in or with a variable assignment."""
     name, equals, _ = first.partition("=")
     assigns = bool(equals) and name.replace("_", "").isalnum() and not name[:1].isdigit()
     return assigns or first in BUILT_INS
 
 
 def wanted_exit(expected: str) -> int:
-    """The exit code that `expected` asks for: `exit code 1`, `exit 2`; any other words ask for 0."""
+    """Return the exit code that `expected` asks for, such as `exit code 1` or `exit 2`; any other text means 0."""
     parts = expected.lower().replace(":", " ").split()
-    for at, second in enumerate(parts[1:]):
-        first = parts[at]
+    for index, second in enumerate(parts[1:]):
+        first = parts[index]
         if first in ("exit", "code", "status") and second.strip(".,").isdigit() and len(second) < 5:
             return int(second.strip(".,"))
     return 0
 
 
 def program(text: str) -> str:
-    """The program that a command starts: its first word, also of a text for a shell."""
-    found = words(text)
-    return found[0] if found else (text.split() or [""])[0]
+    """Return the program that a command starts: its first word, also for a shell command."""
+    parts = words(text)
+    return parts[0] if parts else (text.split() or [""])[0]

@@ -1,4 +1,4 @@
-"""The message of a task's commit on the delivered branch, made from the task."""
+"""Writes the message of a task's commit on the delivered branch."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ MOST_ASKED = 600
 
 
 def subject(name: str) -> str:
-    """The task's name as a subject line of at most 72 characters, cut at a word."""
-    words = " ".join(name.split())
-    if len(words) <= LONGEST:
-        return words
-    cut = words[: LONGEST - 1].rpartition(" ")[0] or words[: LONGEST - 1]
+    """Return the task's name as a subject line of at most 72 characters, cut at a word."""
+    line = " ".join(name.split())
+    if len(line) <= LONGEST:
+        return line
+    cut = line[: LONGEST - 1].rpartition(" ")[0] or line[: LONGEST - 1]
     return f"{cut.rstrip(' ,;:.-')}…"
 
 
 def message(task: Task, description: str) -> str:
-    """Subject, what the task asked for in short, and the task's id and iteration."""
-    asked = _wrapped(_first_paragraph(description, task["name"]))
-    parts = [subject(task["name"]), asked, f"Task {task['id']}, iteration {task['iteration']}"]
+    """Return a message of the subject, a short description, and the task's id and iteration."""
+    body = _wrapped(_first_paragraph(description, task["name"]))
+    parts = [subject(task["name"]), body, f"Task {task['id']}, iteration {task['iteration']}"]
     return "\n\n".join(part for part in parts if part)
 
 
 def _first_paragraph(description: str, name: str) -> str:
-    """The first paragraph of a description that is no heading, list or block and says more than the name."""
+    """Return the first paragraph of a description that is not a heading, list or block, and is not just the name."""
     for block in description.split("\n\n"):
         text = " ".join(block.split())
         if text and text != name and not block.lstrip().startswith(("#", "-", "*", "`", ">", "|", "1.")):
@@ -36,7 +36,7 @@ def _first_paragraph(description: str, name: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """A text in lines of at most 72 characters; a longer word has a line of its own."""
+    """Wrap a text at 72 characters. A longer word has a line of its own."""
     lines: list[str] = []
     for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= LONGEST:

@@ -1,4 +1,4 @@
-"""What sow writes into an agent's instructions: marked blocks at the end, each of which is replaced as a whole."""
+"""Writes marked blocks at the end of an agent's instructions, and replaces each block as a whole."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ ASKED_END = "<!-- sow: end of what the crew asks now -->"
 
 
 def without(text: str) -> str:
-    """What the architect wrote: the instructions with every such block taken out."""
+    """Return the instructions without the blocks of sow."""
     return _cut(_cut(text, START, END), ASKED, ASKED_END)
 
 
 def put(text: str, contract: str) -> str:
-    """The instructions with this contract at their end, and no other; putting it twice changes nothing."""
+    """Return the instructions with this contract at their end, in place of an earlier one."""
     return f"{_cut(text, START, END)}\n{START}\n\n{contract.strip()}\n\n{END}\n"
 
 
 def ask(text: str, questions: str) -> str:
-    """The instructions with these questions behind them, in the place of earlier ones; the contract comes after it."""
+    """Return the instructions with these questions at their end, in place of earlier ones, and without a contract."""
     return f"{without(text)}\n{ASKED}\n\n{questions.strip()}\n\n{ASKED_END}\n".lstrip("\n")
 
 
 def _cut(text: str, start: str, end: str) -> str:
-    """The text without what is between two marks; without an end, all that follows."""
+    """Return the text without the lines between two marks, or without all after the start if there is no end mark."""
     kept: list[str] = []
     inside = False
     for line in text.replace("\r\n", "\n").split("\n"):

@@ -1,4 +1,4 @@
-"""All that code can check of a workflow's design before anybody works: names, verifiers, order, files, instructions."""
+"""Checks a workflow's design before any agent works: names, verifiers, order, files and instructions."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def findings(
     *,
     existing: Collection[str] | None = None,
 ) -> list[Complaint]:
-    """Every complaint, those of the reader first; `existing` are the inputs that are in the repository, if known."""
-    found = list(plan.complaints)
+    """Return all complaints, those of the reader first. `existing` are the inputs that the repository has, if known."""
+    complaints = list(plan.complaints)
     if plan.members:
-        found += crew_roster.check(plan, known_agents)
-        found += crew_order.check(plan)
-        found += crew_files.check(plan, existing)
-        found += crew_instructions.check(plan, instructions)
-        found += crew_prose.check(plan)
-    return _sorted(plan, found)
+        complaints += crew_roster.check(plan, known_agents)
+        complaints += crew_order.check(plan)
+        complaints += crew_files.check(plan, existing)
+        complaints += crew_instructions.check(plan, instructions)
+        complaints += crew_prose.check(plan)
+    return _sorted(plan, complaints)
 
 
-def _sorted(plan: WorkflowPlan, found: list[Complaint]) -> list[Complaint]:
-    """By file and line, the plan first; what is past the limit is counted."""
-    found.sort(key=lambda each: (each.file != plan.file, each.file, each.line))
-    more = len(found) - MAX_COMPLAINTS
+def _sorted(plan: WorkflowPlan, complaints: list[Complaint]) -> list[Complaint]:
+    """Sort by file and line, the plan first. Complaints over the limit are only counted."""
+    complaints.sort(key=lambda complaint: (complaint.file != plan.file, complaint.file, complaint.line))
+    more = len(complaints) - MAX_COMPLAINTS
     if more <= 0:
-        return found
-    what = f"there are {more:,} more complaints"
-    return [*found[:MAX_COMPLAINTS], Complaint(plan.file, 0, "too-many", what, "mend these first")]
+        return complaints
+    message = f"there are {more:,} more complaints"
+    return [*complaints[:MAX_COMPLAINTS], Complaint(plan.file, 0, "too-many", message, "mend these first")]

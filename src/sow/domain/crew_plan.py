@@ -1,4 +1,4 @@
-"""A workflow's plan: the crew, who verifies whom, who hands what to whom, and in which order they work."""
+"""The data of a workflow's plan: the agents of the crew, their verifiers, their files and their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAN_FILE = "workflow_coordination_plan.md"
 DOER, ARCHITECT = "doer", "solution_architect"
 KINDS = (DOER, ARCHITECT)
 ARCHITECT_DESK, ARCHITECT_VERIFIER = "solution_architect_agent", "solution_verifier"
-ON_CALL_DESK = "solution_architect_on_call"  # for questions, where the usual desk has a task of the plan
+ON_CALL_DESK = "solution_architect_on_call"  # for questions, if the usual agent folder has a task of the plan
 ARCHIVIST = "archival_agent"
 RESERVED = (ARCHIVIST, ON_CALL_DESK)
 OUTPUT_FOLDER = "task_output"
@@ -23,7 +23,7 @@ MAX_TASK_ID = 120
 
 
 class Complaint(Finding):
-    """What is wrong at a place of a plan or of an agent's instructions, and by which rule."""
+    """An error or a warning about a line of a plan or of an agent's instructions, with the rule it breaks."""
 
     __slots__ = ("rule",)
 
@@ -36,7 +36,7 @@ class Complaint(Finding):
         return self.message
 
     def document(self) -> dict[str, object]:
-        """The complaint as JSON."""
+        """Return the complaint as JSON."""
         return {
             "rule": self.rule,
             "severity": "error" if self.error else "warning",
@@ -48,7 +48,7 @@ class Complaint(Finding):
 
 
 class Member:
-    """One agent of the crew that works: a doer, or the solution architect."""
+    """An agent of the crew that works: a doer, or the solution architect."""
 
     __slots__ = (
         "agent", "criteria", "dependencies", "inputs", "kind", "line", "lines", "name", "outputs", "task_id", "timeout",
@@ -71,7 +71,7 @@ class Member:
         line: int = 0,
     ) -> None:
         self.name = name
-        self.agent = agent  # the role that plays it; empty: the plan does not say
+        self.agent = agent  # the role that plays it; empty if the plan does not say
         self.kind = kind
         self.task_id = task_id
         self.dependencies = list(dependencies)
@@ -81,15 +81,15 @@ class Member:
         self.criteria = list(criteria)
         self.timeout = timeout
         self.line = line
-        self.lines: dict[str, int] = {}  # where each field stands
+        self.lines: dict[str, int] = {}  # the line of each field
 
     def line_of(self, field: str) -> int:
-        """The line of a field, or of the entry where it does not have that field."""
+        """Return the line of a field, or of the entry if it does not have that field."""
         return self.lines.get(field, self.line)
 
 
 class Checker:
-    """One agent of the crew that verifies the work of others."""
+    """An agent of the crew that verifies the work of others."""
 
     __slots__ = ("agent", "line", "name", "verifies")
 
@@ -116,7 +116,7 @@ class Required:
 
 
 class WorkflowPlan:
-    """A plan as it was read, with everything that is to be said about it."""
+    """A plan as it was read, with the errors and warnings of the reader."""
 
     __slots__ = (
         "complaints", "digest", "file", "groups_line", "members", "name", "order", "prose", "prose_line", "required",
@@ -129,56 +129,56 @@ class WorkflowPlan:
         self.task_id = ""
         self.members: list[Member] = []
         self.verifiers: list[Checker] = []
-        self.order: list[list[str]] = []  # groups: each starts when all of the one before are verified
-        self.groups_line = 0  # 0: the plan names no groups
+        self.order: list[list[str]] = []  # groups: each starts when all agents of the group before it are verified
+        self.groups_line = 0  # 0 if the plan names no groups
         self.required: list[Required] = []
         self.prose = ""
-        self.prose_line = 1  # where it begins
+        self.prose_line = 1  # the first line of the prose
         self.digest = ""
-        self.sections: dict[str, str] = {}  # a digest of all that concerns one member
+        self.sections: dict[str, str] = {}  # a digest of everything in the plan that concerns one member
         self.complaints: list[Complaint] = []  # of the reader
 
     @property
     def errors(self) -> list[Complaint]:
-        return [each for each in self.complaints if each.error]
+        return [complaint for complaint in self.complaints if complaint.error]
 
     def member(self, name: str) -> Member | None:
-        """The member of this name."""
-        return next((each for each in self.members if each.name == name), None)
+        """Return the member with this name."""
+        return next((member for member in self.members if member.name == name), None)
 
     def checker(self, name: str) -> Checker | None:
-        """The verifier of this name."""
-        return next((each for each in self.verifiers if each.name == name), None)
+        """Return the verifier with this name."""
+        return next((checker for checker in self.verifiers if checker.name == name), None)
 
     def is_on_call(self, member: Member) -> bool:
-        """Whether a member has no place in the order: a solution architect that works when it is asked."""
+        """Return whether a member is not in the order: a solution architect that works only when it is asked."""
         return member.kind == ARCHITECT and not any(member.name in group for group in self.order)
 
     def advisor(self) -> str:
-        """The desk of the one who is asked technical questions; who has a task in the plan's order is left to it."""
-        on_call = next((each.name for each in self.members if self.is_on_call(each)), "")
-        taken = self.member(ARCHITECT_DESK) is not None or self.checker(ARCHITECT_DESK) is not None
-        return on_call or (ON_CALL_DESK if taken else ARCHITECT_DESK)
+        """Return the name of the agent that answers technical questions and has no other task in the order."""
+        on_call = next((member.name for member in self.members if self.is_on_call(member)), "")
+        is_used = self.member(ARCHITECT_DESK) is not None or self.checker(ARCHITECT_DESK) is not None
+        return on_call or (ON_CALL_DESK if is_used else ARCHITECT_DESK)
 
     def needs(self) -> dict[str, list[str]]:
-        """For each member, those that it depends on and that exist."""
-        known = {each.name for each in self.members}
-        return {each.name: [name for name in each.dependencies if name in known] for each in self.members}
+        """Return for each member those of its dependencies that exist."""
+        names = {member.name for member in self.members}
+        return {member.name: [name for name in member.dependencies if name in names] for member in self.members}
 
     def waits_for(self) -> dict[str, list[str]]:
-        """For each member, all that must be verified first: its dependencies, and every group before its own."""
-        found = {name: list(before) for name, before in self.needs().items()}
+        """Return for each member all that must be verified first: its dependencies, and every group before its own."""
+        waits = {name: list(before) for name, before in self.needs().items()}
         earlier: list[str] = []
         for group in self.order:
             for name in group:
-                if name in found:
-                    found[name] += [each for each in earlier if each not in found[name]]
+                if name in waits:
+                    waits[name] += [earlier_name for earlier_name in earlier if earlier_name not in waits[name]]
             earlier += group
-        return found
+        return waits
 
 
 def is_task_id(text: str) -> bool:
-    """Whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
+    """Return whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
     slug, mark, epoch = text.rpartition("_")
     letters = slug.replace("_", "")
     return (
@@ -193,7 +193,7 @@ def is_task_id(text: str) -> bool:
 
 
 def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[str]) -> str:
-    """The role that plays a member: what the plan says, a role of the member's own name, or an implementer."""
+    """Return the role that plays a member: from the plan, else a role with the member's name, else implementer."""
     if member.agent:
         return member.agent
     if member.kind == ARCHITECT:
@@ -202,7 +202,7 @@ def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[s
 
 
 def desk_path(path: str) -> tuple[str, str]:
-    """The desk that a path of another desk names, and the path on it; no desk for a path in the repository."""
+    """Return the agent whose folder a path lies in, and the path in that folder. No agent for other paths."""
     parts = path.removeprefix("orchestration/").split("/")
     if parts[0] == "agents" and len(parts) > 2:
         return parts[1], "/".join(parts[2:])
@@ -210,28 +210,28 @@ def desk_path(path: str) -> tuple[str, str]:
 
 
 def is_own(path: str) -> bool:
-    """Whether an output lies on the member's own desk."""
+    """Return whether an output lies in the member's own agent folder."""
     return path.split("/")[0] == OUTPUT_FOLDER
 
 
 def written(member: Member) -> list[str]:
-    """The member's outputs as others name them: agents/<name>/task_output/… or a path in the repository."""
+    """Return the member's outputs as others name them: agents/<name>/task_output/… or a path in the repository."""
     return [f"agents/{member.name}/{path}" if is_own(path) else shown(path) for path in member.outputs]
 
 
 def shown(path: str) -> str:
-    """A path as all compare it: below orchestration/ it is named from there."""
+    """Return a path in the form used for comparison: without orchestration/ if it lies in an agent folder."""
     return path.removeprefix("orchestration/") if path.startswith("orchestration/agents/") else path
 
 
 def plain_path(path: str) -> str:
-    """A path without ./ and doubled slashes, named from orchestration/ where it lies on a desk; /x stays what it is."""
+    """Return a path without ./ and doubled slashes, and without orchestration/ in an agent folder. /x is unchanged."""
     if path.startswith("/"):
         return path
     return shown("/".join(part for part in path.split("/") if part not in ("", ".")) or path)
 
 
 def own_path(name: str, path: str) -> str:
-    """An output of a member: on its own desk it is named from there."""
-    desk, rest = desk_path(plain_path(path))
-    return rest if desk == name else plain_path(path)
+    """Return a member's output path, relative to its agent folder if it lies there."""
+    agent, agent_path = desk_path(plain_path(path))
+    return agent_path if agent == name else plain_path(path)

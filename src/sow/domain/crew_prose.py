@@ -1,4 +1,4 @@
-"""The prose of a workflow's plan: how escalations go, and where work is validated."""
+"""Checks the prose of a workflow's plan: its sections on escalation and validation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PEOPLE = ("user", "users", "person", "people", "human")
 
 
 def check(plan: WorkflowPlan) -> list[Complaint]:
-    """All complaints about the sections that the plan must have."""
-    found = sections(plan.prose, plan.prose_line)
-    escalation, validation = titled(found, ESCALATION), titled(found, VALIDATION)
+    """Return all complaints about the sections that the plan must have."""
+    all_sections = sections(plan.prose, plan.prose_line)
+    escalation, validation = titled(all_sections, ESCALATION), titled(all_sections, VALIDATION)
     return [
         *_section(plan, escalation, "escalation", "say how blocked agents are handled, and when the user is asked"),
         *_section(plan, validation, "validation", "say what is checked at every handoff, and what happens on failure"),
@@ -31,20 +31,20 @@ def check(plan: WorkflowPlan) -> list[Complaint]:
     ]
 
 
-def _section(plan: WorkflowPlan, found: list[Section], name: str, hint: str) -> Iterator[Complaint]:
+def _section(plan: WorkflowPlan, matching: list[Section], name: str, hint: str) -> Iterator[Complaint]:
     rule = f"{name}-section"
-    if not found:
-        what = f"the plan has no section on {name}"
-        yield Complaint(plan.file, plan.prose_line, rule, what, f"add a heading ## {name.title()} and {hint}")
-    elif not any(says_something(each) for each in found):
-        yield Complaint(plan.file, found[0].line, rule, f"the section {found[0].title!r:.80} says nothing", hint)
+    if not matching:
+        message = f"the plan has no section on {name}"
+        yield Complaint(plan.file, plan.prose_line, rule, message, f"add a heading ## {name.title()} and {hint}")
+    elif not any(says_something(section) for section in matching):
+        yield Complaint(plan.file, matching[0].line, rule, f"the section {matching[0].title!r:.80} says nothing", hint)
 
 
 def _mentions(
-    plan: WorkflowPlan, found: list[Section], rule: str, wanted: tuple[str, ...], lack: str
+    plan: WorkflowPlan, matching: list[Section], rule: str, expected: tuple[str, ...], lack: str
 ) -> Iterator[Complaint]:
-    """A weak sign, so only a warning: one of these words is there."""
-    said = {word for each in found for word in words(f"{each.title} {each.text}")}
-    if found and any(says_something(each) for each in found) and not said.intersection(wanted):
-        what = f"the section {found[0].title!r:.80} {lack}"
-        yield Complaint(plan.file, found[0].line, rule, what, "add a sentence about it", error=False)
+    """Warn if none of the expected words is in the sections. This is a weak sign, so it is not an error."""
+    section_words = {word for section in matching for word in words(f"{section.title} {section.text}")}
+    if matching and any(says_something(section) for section in matching) and not section_words.intersection(expected):
+        message = f"the section {matching[0].title!r:.80} {lack}"
+        yield Complaint(plan.file, matching[0].line, rule, message, "add a sentence about it", error=False)

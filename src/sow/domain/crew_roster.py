@@ -1,4 +1,4 @@
-"""The people of a crew: their names, their task ids, who verifies whom, and whether their agent types exist."""
+"""Checks the agents of a crew: their names, task ids, verifiers, criteria and agent types."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VAGUE = frozenset({"good", "well", "nice", "properly", "correctly", "clean", "fi
 
 
 def check(plan: WorkflowPlan, known_agents: Collection[str]) -> list[Complaint]:
-    """All complaints about names, ids, verifiers, criteria and agent types."""
+    """Return all complaints about names, ids, verifiers, criteria and agent types."""
     return [
         *_workflow(plan),
         *_names(plan),
         *_task_ids(plan),
-        *(each for member in plan.members for each in _verified(plan, member)),
-        *(each for checker in plan.verifiers for each in _verifies(plan, checker)),
-        *(each for member in plan.members for each in _criteria(plan, member)),
+        *(complaint for member in plan.members for complaint in _verified(plan, member)),
+        *(complaint for checker in plan.verifiers for complaint in _verifies(plan, checker)),
+        *(complaint for member in plan.members for complaint in _criteria(plan, member)),
         *_types(plan, known_agents),
     ]
 
@@ -35,114 +35,120 @@ def _workflow(plan: WorkflowPlan) -> Iterator[Complaint]:
     if plan.name and not is_member(plan.name):
         yield Complaint(plan.file, 1, "workflow-name", f"{plan.name!r:.80} is no name of a workflow", NAME_FORM)
     if len(plan.task_id) > crew_plan.MAX_TASK_ID:
-        what = f"the workflow's task_id has more than {crew_plan.MAX_TASK_ID} characters"
-        yield Complaint(plan.file, 1, "task-id-format", what, "shorten it")
+        message = f"the workflow's task_id has more than {crew_plan.MAX_TASK_ID} characters"
+        yield Complaint(plan.file, 1, "task-id-format", message, "shorten it")
 
 
 def _names(plan: WorkflowPlan) -> Iterator[Complaint]:
     seen: dict[str, int] = {}
-    everybody: list[Member | Checker] = [*plan.members, *plan.verifiers]
-    for each in everybody:
-        if not is_member(each.name):
-            yield Complaint(plan.file, each.line, "name-form", f"{each.name!r:.80} is no name of an agent", NAME_FORM)
-        if each.name in crew_plan.RESERVED:
-            yield Complaint(plan.file, each.line, "name-reserved", f"{each.name} is sow's own desk", "use another name")
-        if each.name in seen:
-            what = f"the name {each.name:.63} is here a second time, after line {seen[each.name]}"
-            yield Complaint(plan.file, each.line, "name-duplicate", what, "give each agent and verifier its own name")
-        seen.setdefault(each.name, each.line)
-    architects = [each for each in plan.members if each.kind == crew_plan.ARCHITECT]
+    agents: list[Member | Checker] = [*plan.members, *plan.verifiers]
+    for agent in agents:
+        if not is_member(agent.name):
+            yield Complaint(plan.file, agent.line, "name-form", f"{agent.name!r:.80} is no name of an agent", NAME_FORM)
+        if agent.name in crew_plan.RESERVED:
+            yield Complaint(
+                plan.file, agent.line, "name-reserved", f"{agent.name} is sow's own desk", "use another name"
+            )
+        if agent.name in seen:
+            message = f"the name {agent.name:.63} is here a second time, after line {seen[agent.name]}"
+            yield Complaint(
+                plan.file, agent.line, "name-duplicate", message, "give each agent and verifier its own name"
+            )
+        seen.setdefault(agent.name, agent.line)
+    architects = [member for member in plan.members if member.kind == crew_plan.ARCHITECT]
     for second in architects[1:]:
-        what = f"{second.name:.63} is a second solution architect, after {architects[0].name:.63}"
-        yield Complaint(plan.file, second.line_of("role"), "architect-second", what, "keep one of them")
+        message = f"{second.name:.63} is a second solution architect, after {architects[0].name:.63}"
+        yield Complaint(plan.file, second.line_of("role"), "architect-second", message, "keep one of them")
 
 
 def _task_ids(plan: WorkflowPlan) -> Iterator[Complaint]:
     seen: dict[str, Member] = {}
     for member in plan.members:
-        line, given = member.line_of("task_id"), member.task_id
-        if not given:
-            what = f"{member.name:.63} has no task_id"
-            yield Complaint(plan.file, line, "task-id-missing", what, TASK_ID_FORM)
+        line, task_id = member.line_of("task_id"), member.task_id
+        if not task_id:
+            message = f"{member.name:.63} has no task_id"
+            yield Complaint(plan.file, line, "task-id-missing", message, TASK_ID_FORM)
             continue
-        if not crew_plan.is_task_id(given):
-            what = f"{member.name:.63}: {given!r:.130} is no task_id"
-            yield Complaint(plan.file, line, "task-id-format", what, TASK_ID_FORM)
-        if given in seen or given == plan.task_id:
-            owner = seen[given].name if given in seen else "the workflow itself"
-            what = f"{member.name:.63} has the task_id {given:.120} of {owner:.63}"
-            yield Complaint(plan.file, line, "task-id-duplicate", what, "give each agent a task_id of its own")
-        seen.setdefault(given, member)
+        if not crew_plan.is_task_id(task_id):
+            message = f"{member.name:.63}: {task_id!r:.130} is no task_id"
+            yield Complaint(plan.file, line, "task-id-format", message, TASK_ID_FORM)
+        if task_id in seen or task_id == plan.task_id:
+            owner = seen[task_id].name if task_id in seen else "the workflow itself"
+            message = f"{member.name:.63} has the task_id {task_id:.120} of {owner:.63}"
+            yield Complaint(plan.file, line, "task-id-duplicate", message, "give each agent a task_id of its own")
+        seen.setdefault(task_id, member)
 
 
 def _verified(plan: WorkflowPlan, member: Member) -> Iterator[Complaint]:
-    """Each doer has one verifier, which exists and is somebody else."""
-    line, given = member.line_of("verifier"), member.verifier
-    if not given:
-        what = f"{member.name:.63} has no verifier"
-        yield Complaint(plan.file, line, "verifier-missing", what, "name one: verifier: database_verifier")
-    elif given == member.name:
-        what = f"{member.name:.63} verifies itself"
-        yield Complaint(plan.file, line, "verifier-self", what, "name another agent below verifiers:")
-    elif plan.checker(given) is None:
-        is_member = plan.member(given) is not None
-        what = f"{member.name:.63}: the verifier {given:.63} is {'a worker' if is_member else 'not'} in the plan"
-        yield Complaint(plan.file, line, "verifier-unknown", what, f"add it below verifiers: - name: {given:.63}")
+    """Check that a member has one verifier, which exists and is another agent."""
+    line, verifier = member.line_of("verifier"), member.verifier
+    if not verifier:
+        message = f"{member.name:.63} has no verifier"
+        yield Complaint(plan.file, line, "verifier-missing", message, "name one: verifier: database_verifier")
+    elif verifier == member.name:
+        message = f"{member.name:.63} verifies itself"
+        yield Complaint(plan.file, line, "verifier-self", message, "name another agent below verifiers:")
+    elif plan.checker(verifier) is None:
+        is_worker = plan.member(verifier) is not None
+        message = f"{member.name:.63}: the verifier {verifier:.63} is {'a worker' if is_worker else 'not'} in the plan"
+        yield Complaint(plan.file, line, "verifier-unknown", message, f"add it below verifiers: - name: {verifier:.63}")
 
 
 def _verifies(plan: WorkflowPlan, checker: Checker) -> Iterator[Complaint]:
-    """A verifier's list agrees with what the agents say."""
-    assigned = [each.name for each in plan.members if each.verifier == checker.name]
+    """Check that a verifier's list matches the members that name it."""
+    assigned = [member.name for member in plan.members if member.verifier == checker.name]
     for name in checker.verifies:
         if name == checker.name:
-            what = f"{name:.63} verifies itself"
-            yield Complaint(plan.file, checker.line, "verifier-self", what, "take it out of verifies:")
+            message = f"{name:.63} verifies itself"
+            yield Complaint(plan.file, checker.line, "verifier-self", message, "take it out of verifies:")
         elif name not in assigned:
-            what = f"{checker.name:.63} verifies {name:.63}, which does not name it as its verifier"
+            message = f"{checker.name:.63} verifies {name:.63}, which does not name it as its verifier"
             hint = f"write verifier: {checker.name:.63} for {name:.63}, or take it out of verifies:"
-            yield Complaint(plan.file, checker.line, "verifier-mismatch", what, hint)
+            yield Complaint(plan.file, checker.line, "verifier-mismatch", message, hint)
     for name in assigned if checker.verifies else []:
         if name not in checker.verifies:
-            what = f"{name:.63} names the verifier {checker.name:.63}, whose verifies: does not have it"
-            yield Complaint(plan.file, checker.line, "verifier-mismatch", what, f"add {name:.63} to verifies:")
+            message = f"{name:.63} names the verifier {checker.name:.63}, whose verifies: does not have it"
+            yield Complaint(plan.file, checker.line, "verifier-mismatch", message, f"add {name:.63} to verifies:")
     if not assigned and not checker.verifies:
-        what = f"{checker.name:.63} verifies nobody"
+        message = f"{checker.name:.63} verifies nobody"
         hint = "name it as somebody's verifier, or leave it out"
-        yield Complaint(plan.file, checker.line, "verifier-idle", what, hint, error=False)
+        yield Complaint(plan.file, checker.line, "verifier-idle", message, hint, error=False)
 
 
 def _criteria(plan: WorkflowPlan, member: Member) -> Iterator[Complaint]:
     line = member.line_of("criteria")
     if not member.criteria and not plan.is_on_call(member):
-        what = f"{member.name:.63} has no criteria"
+        message = f"{member.name:.63} has no criteria"
         hint = "say how its completion is measured: criteria: [all 12 tests of tests/db pass]"
-        yield Complaint(plan.file, line, "criteria-missing", what, hint)
-    for each in member.criteria:
-        given = words(each)
-        if len(given) < 3 or (len(given) < 6 and VAGUE.intersection(given)):
-            what = f"{member.name:.63}: {each!r:.120} cannot be measured"
+        yield Complaint(plan.file, line, "criteria-missing", message, hint)
+    for criterion in member.criteria:
+        criterion_words = words(criterion)
+        if len(criterion_words) < 3 or (len(criterion_words) < 6 and VAGUE.intersection(criterion_words)):
+            message = f"{member.name:.63}: {criterion!r:.120} cannot be measured"
             hint = "name a command, a number or a file that shows it"
-            yield Complaint(plan.file, line, "criteria-vague", what, hint, error=False)
+            yield Complaint(plan.file, line, "criteria-vague", message, hint, error=False)
 
 
 def _types(plan: WorkflowPlan, known_agents: Collection[str]) -> Iterator[Complaint]:
-    """Every agent type exists, or is specified so that it can be made."""
-    known = set(known_agents)
-    specified = {each.name for each in plan.required}
-    used = [(each.name, crew_plan.role_of(each, known), each.line_of("agent")) for each in plan.members]
-    used += [(each.name, each.agent, each.line) for each in plan.verifiers]
+    """Check that every agent type exists, or is specified."""
+    existing = set(known_agents)
+    specified = {required.name for required in plan.required}
+    used = [(member.name, crew_plan.role_of(member, existing), member.line_of("agent")) for member in plan.members]
+    used += [(checker.name, checker.agent, checker.line) for checker in plan.verifiers]
     for name, role, line in used:
-        if role not in known and role not in specified:
-            what = f"{name:.63} is played by {role:.64}, an agent type that does not exist"
+        if role not in existing and role not in specified:
+            message = f"{name:.63} is played by {role:.64}, an agent type that does not exist"
             hint = "specify it below required_agents:, or see 'sow agent list'"
-            yield Complaint(plan.file, line, "agent-unknown", what, hint)
-        elif role not in known:
-            what = f"the agent type {role:.64} of {name:.63} does not exist yet"
+            yield Complaint(plan.file, line, "agent-unknown", message, hint)
+        elif role not in existing:
+            message = f"the agent type {role:.64} of {name:.63} does not exist yet"
             yield Complaint(
-                plan.file, line, "agent-missing", what, f"make it from its specification: sow agent new {role:.64}"
+                plan.file, line, "agent-missing", message, f"make it from its specification: sow agent new {role:.64}"
             )
-    for each in plan.required:
-        missing = [key for key in ("description", "prompt") if not getattr(each, key)]
+    for required in plan.required:
+        missing = [key for key in ("description", "prompt") if not getattr(required, key)]
         if missing:
-            what = f"the required agent {each.name:.64} has no {' and no '.join(missing)}"
-            yield Complaint(plan.file, each.line, "agent-specification", what, "say what it is for and how it works")
+            message = f"the required agent {required.name:.64} has no {' and no '.join(missing)}"
+            yield Complaint(
+                plan.file, required.line, "agent-specification", message, "say what it is for and how it works"
+            )

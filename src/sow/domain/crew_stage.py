@@ -1,7 +1,7 @@
-"""What comes next for a member of a crew, from what is on disk alone: after a crash the answer is the same.
+"""Computes the next stage of a member of a crew from the recorded state, so that a run can continue after a crash.
 
-start: its first turn. work, review_notes: a turn of its own. blocked: its escalated notes go to the architect. verify:
-a verifier's turn. ask: a person must be asked first. wait: for a person, or for others. done and failed: nothing more.
+start: its first turn. work, review_notes: a turn of the member. blocked: its escalated notes go to the architect.
+verify: a verifier's turn. ask: a person must be asked. wait: for a person, or for others. done, failed: nothing more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import MemberState, Note
 
 STAGES = ("start", "work", "review_notes", "blocked", "verify", "done", "ask", "failed", "wait")
-TRIES = 3  # turns in a row that ended badly, of a member or of its verifier
+TRIES = 3  # turns in a row that failed, of a member or of its verifier
 ROUNDS = 5  # failed verifications
 Stage = tuple[str, str]
 
@@ -30,7 +30,7 @@ def next_stage(
     tries: int = TRIES,
     rounds: int = ROUNDS,
 ) -> Stage:
-    """The stage of a member, and why; `waiting` are those before it that are not verified."""
+    """Return the stage of a member, and the reason. `waiting` are those before it that are not verified."""
     status = state["status"]
     if status in DONE:
         return "done", f"it is {status}"
@@ -48,20 +48,20 @@ def next_stage(
 
 
 def question_kind(state: MemberState, *, tries: int = TRIES, rounds: int = ROUNDS) -> str:
-    """What the stage `ask` asks about: failed, rounds or verifier."""
+    """Return the subject of the question in the stage `ask`: failed, rounds or verifier."""
     if state["status"] == "failed" or state["tries"] >= tries:
         return "failed"
     return "rounds" if state["rounds"] >= rounds else "verifier"
 
 
 def after_turn(state: MemberState, notes: Sequence[Note], *, missing: Sequence[str], worked: bool) -> Stage:
-    """The status that a turn which exited well has earned, and why; none where the member must be reminded.
+    """Return the status after a turn that exited with 0, and the reason. It is empty if the member must be reminded.
 
-    `missing` are outputs that are not there; `worked` is whether it used a tool or changed an output.
+    `missing` are outputs that do not exist. `worked` is whether the member used a tool or changed an output.
     """
     if state["status"] not in ("working", "completion_drive_review"):
         return state["status"], "it says so itself"
-    escalated = [each["note_id"] for each in notes if each["status"] == "escalated"]
+    escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         return "blocked", f"it escalated {', '.join(escalated)}"
     unresolved = notes_of.unresolved(notes)
@@ -80,8 +80,8 @@ def _failed(state: MemberState) -> Stage:
 
 
 def _blocked(notes: Sequence[Note]) -> Stage:
-    """An open note does not keep it: the member goes on with that one itself."""
-    escalated = [each["note_id"] for each in notes if each["status"] == "escalated"]
+    """Return the stage of a blocked member. An open note does not block it: the member resolves that one itself."""
+    escalated = [note["note_id"] for note in notes if note["status"] == "escalated"]
     if escalated:
         return "blocked", f"escalated: {', '.join(escalated)}"
     return "work", "all that it escalated is answered"

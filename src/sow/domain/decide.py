@@ -1,4 +1,4 @@
-"""Which tasks of a run start now: told of what happens, asked as often as one likes, changed by no question."""
+"""Decides which tasks of a run start now."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Guard(Protocol):
-        """What can stop all new work: a budget, the circuit breaker."""
+        """Stops all new work, such as a budget or the circuit breaker."""
 
         def stop_new(self, now: float) -> str:
-            """Why nothing may start now; an empty text where nothing is in the way."""
+            """Return the reason why nothing may start now, or an empty text."""
 
         def until(self, now: float) -> float | None:
-            """When it lets go by itself; None where somebody has to act."""
+            """Return when the stop ends by itself, or None if a person has to act."""
 
     Place = tuple[float, int, str]
 
@@ -41,13 +41,13 @@ JOB = Lifecycle(
         **{(status, "abandoned"): "abandon" for status in ("waiting", "running", "asking", "failed")},
     },
 )
-# A task's status as the board knows it; every other one waits for its turn.
+# Maps the status of a task to the status of its job. A task with any other status is a waiting job.
 STANDINGS = {"completed": "completed", "failed": "failed", "paused": "asking", "abandoned": "abandoned"}
-DEAD = frozenset({"failed", "asking", "abandoned"})  # what needs such a job waits for somebody's act
+DEAD = frozenset({"failed", "asking", "abandoned"})  # a job that needs one of these waits until a person acts
 
 
 class Job:
-    """One task as a run sees it: what it needs, how much hangs on it, and where it runs."""
+    """One task in a run: the jobs it needs, the length of the chain after it, and the pool it runs in."""
 
     __slots__ = ("files", "id", "needs", "pool", "rest", "status", "wave")
 
@@ -64,7 +64,7 @@ class Job:
     ) -> None:
         self.id = id
         self.needs = tuple(dict.fromkeys(needs))
-        self.rest = rest  # minutes of the longest chain that begins with it
+        self.rest = rest  # minutes of the longest chain that begins with this job
         self.wave = wave
         self.pool = pool
         self.files = tuple(files)
@@ -72,7 +72,7 @@ class Job:
 
 
 class Decision:
-    """What to start, the critical path first; when to ask again by itself; whether the run is over; what stops it."""
+    """The jobs to start, the critical path first, and the time and reason when nothing starts."""
 
     __slots__ = ("over", "start", "until", "why")
 
@@ -87,7 +87,7 @@ class Decision:
 
 
 class Board:
-    """All jobs of a run; every event costs as much as it touches, and `decide` as much as it starts."""
+    """All jobs of a run. An event costs time for the jobs it changes, `decide` for the jobs it starts."""
 
     def __init__(
         self,
@@ -117,22 +117,22 @@ class Board:
         self._wave = {job.id: job.wave if schedule == "waves" else 0 for job in self._jobs.values()}
         self._begun = -NEVER
         self._coming = sorted(set(self._wave.values()), reverse=True)
-        self._unsettled = 0  # jobs of the waves that have begun which may still end by themselves
+        self._unsettled = 0  # jobs of the waves that have begun and that can still end without a person
         self._connect()
         self._advance()
 
     def _connect(self) -> None:
-        """Count for each job what it waits for, and give each the status that it came with."""
+        """Count the jobs that each job waits for, and give each job its initial status."""
         self._after: dict[str, list[str]] = {ident: [] for ident in self._jobs}
         self._left = {job.id: len(job.needs) for job in self._jobs.values()}
         self._stuck = {
-            job.id: sum(each not in self._jobs for each in job.needs)  # nothing in this run will ever complete those
+            job.id: sum(need not in self._jobs for need in job.needs)  # no job of this run can complete those
             for job in self._jobs.values()
         }
         for job in self._jobs.values():
-            for each in job.needs:
-                if each in self._jobs:
-                    self._after[each].append(job.id)
+            for need in job.needs:
+                if need in self._jobs:
+                    self._after[need].append(job.id)
         for ident in [ident for ident, count in self._stuck.items() if count]:
             self._spread(ident, "open")
         self._members: dict[float, list[str]] = {wave: [] for wave in self._coming}
@@ -142,23 +142,23 @@ class Board:
                 self._enter(job.id, job.status)
 
     def started(self, ident: str) -> None:
-        """A job was started; it must be one that could."""
+        """Record that a job was started. Raise IllegalMove if it still waits for others."""
         self._move(ident, "running")
 
     def ended(self, ident: str, status: str) -> None:
-        """A job ended: completed, failed, asking or abandoned; or it waits again, after a limit or for another try."""
+        """Record that a job ended, or that it waits again after a limit or for a retry."""
         if status == "running":
             raise IllegalMove(f"job {ident} cannot end as running", "tell of a start with started()")
         self._move(ident, status)
 
     def answered(self, ident: str) -> None:
-        """Somebody answered what a job asked, or sent a failed one on: it may start again."""
+        """Record that a question was answered or that a failed job is retried. The job may start again."""
         if self.status(ident) not in ("asking", "failed"):
             raise IllegalMove(f"job {ident} is {self.status(ident)} and asks nothing", "answer one that asks or failed")
         self._move(ident, "waiting")
 
     def pause(self, pool: str, until: float = NEVER) -> None:
-        """Start nothing in this pool before that time; without one, until somebody resumes it."""
+        """Start nothing in this pool before the given time, or until it is resumed."""
         self._pauses[pool] = until
 
     def resume(self, pool: str) -> None:
@@ -166,7 +166,7 @@ class Board:
         self._pauses.pop(pool, None)
 
     def transfer(self, ident: str, pool: str) -> None:
-        """Let another pool take over a job that does not run, such as when its own has reached a limit."""
+        """Move a job that does not run to another pool, such as when its own pool has reached a limit."""
         if self.status(ident) == "running":
             raise IllegalMove(f"job {ident} is running in {self._pool[ident]}", "end it first")
         self._unqueue(ident)
@@ -174,17 +174,17 @@ class Board:
         self._queue(ident)
 
     def status(self, ident: str) -> str:
-        """The status of a job."""
+        """Return the status of a job."""
         if ident not in self._status:
             raise SowError(f"job {ident} is not in this run", "ask for one of its jobs")
         return self._status[ident]
 
     def statuses(self) -> dict[str, str]:
-        """The status of every job."""
+        """Return the status of every job."""
         return dict(self._status)
 
     def decide(self, now: float) -> Decision:
-        """What may start now; asking changes nothing."""
+        """Return the jobs that may start now, without changing anything."""
         idle = not self._running
         if not any(self._queues.values()):
             return Decision([], over=idle)
@@ -198,7 +198,7 @@ class Board:
         return Decision(start, until=until, over=idle and not start and until is None)
 
     def blocked(self) -> dict[str, str]:
-        """The jobs that cannot start before somebody acts on others, and on which."""
+        """Return the jobs that cannot start until a person acts, each with the jobs it waits for."""
         return {
             ident: self._waits_for(ident, dead=True)
             for ident, status in self._status.items()
@@ -206,15 +206,15 @@ class Board:
         }
 
     def why(self, now: float) -> dict[str, str]:
-        """Why each job that has not ended does not run."""
+        """Return for each job that has not ended why it does not run."""
         stops = "; ".join(filter(None, (guard.stop_new(now) for guard in self._guards)))
-        found = {}
+        reasons = {}
         for ident, status in self._status.items():
             if status == "asking":
-                found[ident] = "asks a question"
+                reasons[ident] = "asks a question"
             elif status == "waiting":
-                found[ident] = self._waits_for(ident) or self._held(ident, now) or stops or "waits for a free slot"
-        return found
+                reasons[ident] = self._waits_for(ident) or self._held(ident, now) or stops or "waits for a free slot"
+        return reasons
 
     def _held(self, ident: str, now: float) -> str:
         if self._wave[ident] > self._begun:
@@ -223,12 +223,12 @@ class Board:
         return f"{pool or 'its pool'} is paused" if now < self._pauses.get(pool, -NEVER) else ""
 
     def _waits_for(self, ident: str, *, dead: bool = False) -> str:
-        words = [
-            f"{each} ({self._word(each)})"
-            for each in self._jobs[ident].needs
-            if self._standing(each) != "completed" and (not dead or self._standing(each) == "dead")
+        parts = [
+            f"{need} ({self._word(need)})"
+            for need in self._jobs[ident].needs
+            if self._standing(need) != "completed" and (not dead or self._standing(need) == "dead")
         ]
-        return f"waits for {', '.join(words)}" if words else ""
+        return f"waits for {', '.join(parts)}" if parts else ""
 
     def _word(self, ident: str) -> str:
         if ident not in self._status:
@@ -236,30 +236,30 @@ class Board:
         return "blocked" if self._status[ident] == "waiting" and self._stuck[ident] else self._status[ident]
 
     def _choose(self, now: float) -> list[str]:
-        """The longest chains first, within the slots of the run and of each pool, and the folder that they share."""
+        """Return the jobs to start, the longest chains first, within the free slots and the shared folder."""
         free = self._slots - len(self._running)
-        room = {pool: self._room(pool) for pool in self._queues if self._pauses.get(pool, -NEVER) <= now}
-        ahead = {pool: 0 for pool, slots in room.items() if slots > 0 and self._queues[pool]}
+        free_slots = {pool: self._room(pool) for pool in self._queues if self._pauses.get(pool, -NEVER) <= now}
+        positions = {pool: 0 for pool, slots in free_slots.items() if slots > 0 and self._queues[pool]}
         folder = self._folder()
         start: list[str] = []
-        while len(start) < free and ahead and not (folder and folder.closed):
-            (pool, *others) = ahead
-            if others:
-                pool = min(ahead, key=lambda each: self._queues[each][ahead[each]])
-            ident = self._queues[pool][ahead[pool]][2]
-            ahead[pool] += 1
+        while len(start) < free and positions and not (folder and folder.closed):
+            (pool, *other_pools) = positions
+            if other_pools:
+                pool = min(positions, key=lambda name: self._queues[name][positions[name]])
+            ident = self._queues[pool][positions[pool]][2]
+            positions[pool] += 1
             if folder is None or folder.take(self._writers[ident]):
                 start.append(ident)
-                room[pool] -= 1
-            if not room[pool] or ahead[pool] == len(self._queues[pool]):
-                del ahead[pool]
+                free_slots[pool] -= 1
+            if not free_slots[pool] or positions[pool] == len(self._queues[pool]):
+                del positions[pool]
         return start
 
     def _room(self, pool: str) -> int:
         return self._pool_slots.get(pool, self._slots) - self._busy.get(pool, 0)
 
     def _folder(self) -> SharedFolder | None:
-        """The one folder in which all work, where they do."""
+        """Return the shared folder with all running jobs in it, or None if each job has its own checkout."""
         if not self._writers:
             return None
         folder = SharedFolder()
@@ -268,7 +268,7 @@ class Board:
         return folder
 
     def _pause_ends(self, now: float, starting: int) -> float | None:
-        """The first end of a pause that keeps something from starting."""
+        """Return the first end of a pause that keeps a job from starting."""
         if len(self._running) + starting >= self._slots:
             return None
         ends = [
@@ -286,48 +286,48 @@ class Board:
         self._advance()
 
     def _enter(self, ident: str, status: str) -> None:
-        """Give a job its status, and tell those that need it."""
+        """Set the status of a job, and update the jobs that need it."""
         self._unqueue(ident)
-        was, before = self._standing(ident), self._status[ident]
+        old_standing, old_status = self._standing(ident), self._status[ident]
         self._status[ident] = status
         pool = self._pool[ident]
-        if before == "running":
+        if old_status == "running":
             del self._running[ident]
             self._busy[pool] -= 1
         if status == "running":
             self._running[ident] = None
             self._busy[pool] = self._busy.get(pool, 0) + 1
-        self._spread(ident, was)
+        self._spread(ident, old_standing)
         if status == "completed":
-            for each in self._after[ident]:
-                self._left[each] -= 1
-                self._queue(each)
+            for dependent in self._after[ident]:
+                self._left[dependent] -= 1
+                self._queue(dependent)
         self._queue(ident)
 
     def _standing(self, ident: str) -> str:
-        """Completed; open, if it may still complete without anybody's act; else dead."""
+        """Return `completed`, `open` if the job can complete without a person, or `dead`."""
         status = self._status.get(ident, "failed")
         if status == "waiting":
             return "dead" if self._stuck[ident] else "open"
         return "dead" if status in DEAD else "completed" if status == "completed" else "open"
 
-    def _spread(self, ident: str, was: str) -> None:
-        """Carry a change of standing to all that need the job, near and far."""
-        changed = [(ident, was)]
-        while changed:
-            here, before = changed.pop()
-            now = self._standing(here)
-            if self._wave[here] <= self._begun:
-                self._unsettled += (now == "open") - (before == "open")
-            step = (now == "dead") - (before == "dead")
-            for each in self._after[here] if step else ():
-                stood = self._standing(each)
-                self._stuck[each] += step
-                if self._standing(each) != stood:
-                    changed.append((each, stood))
+    def _spread(self, ident: str, old_standing: str) -> None:
+        """Update all jobs that need this one, directly or indirectly, after its standing changed."""
+        pending = [(ident, old_standing)]
+        while pending:
+            current, old = pending.pop()
+            new = self._standing(current)
+            if self._wave[current] <= self._begun:
+                self._unsettled += (new == "open") - (old == "open")
+            step = (new == "dead") - (old == "dead")
+            for dependent in self._after[current] if step else ():
+                previous = self._standing(dependent)
+                self._stuck[dependent] += step
+                if self._standing(dependent) != previous:
+                    pending.append((dependent, previous))
 
     def _advance(self) -> None:
-        """Begin the next wave once nothing of those before can go on by itself."""
+        """Begin the next wave when no job of the waves before it can end without a person."""
         while self._coming and not self._unsettled:
             self._begun = self._coming.pop()
             for ident in self._members[self._begun]:
@@ -344,25 +344,25 @@ class Board:
             del queue[bisect_left(queue, self._place[ident])]
 
     def _can_queue(self, ident: str) -> bool:
-        """Whether a job belongs into its queue: it waits, and for nothing but a slot."""
+        """Return whether a job waits for nothing but a slot."""
         return self._status[ident] == "waiting" and not self._left[ident] and self._wave[ident] <= self._begun
 
 
 def _by_id(jobs: Iterable[Job]) -> dict[str, Job]:
-    found: dict[str, Job] = {}
+    by_id: dict[str, Job] = {}
     for job in jobs:
-        if job.id in found:
+        if job.id in by_id:
             raise SowError(f"job {job.id} is there twice", "give each job an id of its own")
         if job.status not in JOB.statuses:
             raise SowError(f"job {job.id}: unknown status {job.status!r}", f"use one of: {', '.join(JOB.statuses)}")
-        found[job.id] = job
-    return found
+        by_id[job.id] = job
+    return by_id
 
 
 def _check(slots: int, pool_slots: Mapping[str, int], schedule: str, share: str) -> None:
-    for where, count in {"the run": slots, **pool_slots}.items():
+    for owner, count in {"the run": slots, **pool_slots}.items():
         if count < 1:
-            raise SowError(f"{where} has {count} slots", "give it at least one")
+            raise SowError(f"{owner} has {count} slots", "give it at least one")
     if schedule not in SCHEDULES:
         raise SowError(f"unknown schedule {schedule!r}", f"use one of: {', '.join(SCHEDULES)}")
     if share not in ("", "none"):

@@ -1,4 +1,4 @@
-"""What an agent answered that was asked to describe documents: a JSON object with the question's nonce, or nothing."""
+"""Reads the description of a document from an agent's answer: a JSON object with the nonce of the question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_TEXT = 64_000
 
 
 class Answered:
-    """The parts of a good answer; `why` says what is wrong with another."""
+    """The parts of a valid answer. For an invalid one `why` gives the reason."""
 
     __slots__ = ("summary", "tags", "when_to_use", "why")
 
@@ -27,41 +27,41 @@ class Answered:
 
 
 def parse(text: str, nonce: str) -> Answered:
-    """The description in a final text; of two different ones neither is taken."""
-    found = [each for each in _objects(text[-MOST_TEXT:]) if each.get("nonce") == nonce]
-    if not found:
+    """Return the description in a final text. If there are two different ones, the answer is invalid."""
+    objects = [candidate for candidate in _objects(text[-MOST_TEXT:]) if candidate.get("nonce") == nonce]
+    if not objects:
         return Answered(why="there is no JSON object with the nonce in it")
-    if any(each != found[0] for each in found):
+    if any(candidate != objects[0] for candidate in objects):
         return Answered(why="there are two different ones")
-    summary, when = (_line(found[0].get(key)) for key in ("summary", "when_to_use"))
+    summary, when = (_line(objects[0].get(key)) for key in ("summary", "when_to_use"))
     if not summary or not when:
         return Answered(why="summary or when_to_use is missing")
-    return Answered(summary=summary, when_to_use=when, tags=_tags(found[0].get("tags")))
+    return Answered(summary=summary, when_to_use=when, tags=_tags(objects[0].get("tags")))
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     import json
 
-    reader, at, tries = json.JSONDecoder(), text.find("{"), 0
-    while at >= 0 and tries < MOST_TRIES:
+    reader, position, tries = json.JSONDecoder(), text.find("{"), 0
+    while position >= 0 and tries < MOST_TRIES:
         tries += 1
         try:
-            data, end = reader.raw_decode(text, at)
+            data, end = reader.raw_decode(text, position)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = position + 1
         else:
             if isinstance(data, dict):
                 yield data
-        at = text.find("{", end)
+        position = text.find("{", end)
 
 
 def _line(value: object) -> str:
-    """A text on one line, in plain characters."""
+    """Return a text on one line, in printable characters."""
     if not isinstance(value, str):
         return ""
-    return " ".join("".join(each if each.isprintable() else " " for each in value).split())[:LONGEST]
+    return " ".join("".join(character if character.isprintable() else " " for character in value).split())[:LONGEST]
 
 
 def _tags(value: object) -> tuple[str, ...]:
-    lines = [_line(each).lower() for each in value] if isinstance(value, list) else []
-    return tuple(dict.fromkeys(each for each in lines if 0 < len(each) <= LONGEST_TAG))[:MOST_TAGS]
+    lines = [_line(item).lower() for item in value] if isinstance(value, list) else []
+    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= LONGEST_TAG))[:MOST_TAGS]

@@ -1,4 +1,4 @@
-"""One entry of a run's journal, as far as it can be understood: a file on disk may hold anything."""
+"""One entry of a run's journal. A field with an unexpected type counts as missing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-MOST = 10**15  # no second, token or dollar of a run counts further; sums of such numbers stay numbers
+MOST = 10**15  # upper limit for seconds, tokens and dollars, so that their sums stay numbers
 
 
 class Entry:
-    """A line of the journal, read by the type that each of its fields should have."""
+    """A line of the journal, with one method for each type of field."""
 
     __slots__ = ("data",)
 
@@ -35,42 +35,42 @@ class Entry:
         return self.number("t")
 
     def text(self, key: str) -> str:
-        """A text; an empty one where there is none."""
+        """Return a text, or an empty one."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
 
     def word(self, key: str) -> str:
-        """A name or a number, as a text."""
+        """Return a name or a number as a text."""
         value = self.data.get(key)
         return str(value) if isinstance(value, int) and number(value) is not None else self.text(key)
 
     def number(self, key: str) -> float | None:
-        """A number from zero up; None where it is unknown, or no such number."""
+        """Return a number from zero up, or None."""
         return number(self.data.get(key))
 
     def count(self, key: str) -> int:
-        """A whole number; 0 where there is none."""
-        found = self.number(key)
-        return int(found) if found is not None else 0
+        """Return a whole number, or 0."""
+        value = self.number(key)
+        return int(value) if value is not None else 0
 
     def texts(self, key: str) -> list[str]:
-        """The texts in a list."""
+        """Return the texts in a list."""
         value = self.data.get(key)
-        return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
     def entries(self, key: str) -> list[Entry]:
-        """The mappings in a list."""
+        """Return the mappings in a list."""
         value = self.data.get(key)
-        return [Entry(each) for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+        return [Entry(item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
     def entry(self, key: str) -> Entry:
-        """A mapping; an empty one where there is none."""
+        """Return a mapping, or an empty one."""
         value = self.data.get(key)
         return Entry(value if isinstance(value, dict) else {})
 
 
 def number(value: object) -> float | None:
-    """A number from zero up that can be counted with."""
+    """Return the value if it is a number from zero up to the limit."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if 0 <= value <= MOST else None

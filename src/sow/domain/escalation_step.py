@@ -1,4 +1,4 @@
-"""What the escalated notes of one blocked member need next, from what is on disk alone."""
+"""Computes the next step for the escalated notes of one blocked member from the recorded state."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import Escalation, MemberState, Note
 
-# apply: an answer is known and not in the note yet. sort, loop, validate: a turn of the workflow architect. ask: a
-# person's question is to be written. commission: the solution architect gets a task. wait: for one of these two.
+# apply: an answer is recorded and not in the note yet. sort, loop, validate: a turn of the workflow architect. ask: a
+# question to a person must be written. commission: the solution architect gets a task. wait: for one of the last two.
 STEPS = ("apply", "wait", "loop", "sort", "ask", "validate", "commission", "done")
 
 
 class Step:
-    """What to do, for which notes, and why."""
+    """The kind of step, its notes, and the reason."""
 
     __slots__ = ("kind", "notes", "reason")
 
@@ -37,35 +37,39 @@ def next_step(
     escalations: Sequence[Escalation],
     architect: MemberState | None = None,
 ) -> Step:
-    """The next step; `architect` is the solution architect's state, if it has a desk."""
-    waiting = [each["note_id"] for each in escalation.escalated(notes)]
-    if not waiting:
+    """Return the next step. `architect` is the state of the solution architect, if it has an agent folder."""
+    escalated = [note["note_id"] for note in escalation.escalated(notes)]
+    if not escalated:
         return Step("done", reason="nothing is escalated")
-    known = {note: escalation.entry(escalations, state["task_id"], note) for note in waiting}
-    answered = [note for note, each in known.items() if each is not None and "resolution" in each]
+    records = {note: escalation.entry(escalations, state["task_id"], note) for note in escalated}
+    answered = [note for note, record in records.items() if record is not None and "resolution" in record]
     if answered:
         return Step("apply", answered, "the answer is known and not in the note yet")
-    routes = {note: _route(each) for note, each in known.items()}
+    routes = {note: _route(record) for note, record in records.items()}
     unsorted = [note for note, route in routes.items() if not route]
     if unsorted:
         return _question(state, unsorted) or _sorting(state, unsorted, notes, escalations)
     technical = [note for note, route in routes.items() if route == escalation.ARCHITECT]
-    asked = [note for note in waiting if note not in technical]
+    for_person = [note for note in escalated if note not in technical]
     step = _of_architect(name, technical, architect, escalations) if technical else None
     if step is not None and step.kind == "commission":
         return step
-    return _question(state, waiting) or (_of_person(state, asked) if asked else step) or Step("wait", waiting)
+    return (
+        _question(state, escalated)
+        or (_of_person(state, for_person) if for_person else step)
+        or Step("wait", escalated)
+    )
 
 
 def _question(state: MemberState, notes: list[str]) -> Step | None:
-    """Wait, if a person was asked."""
+    """Return a step that waits, if a person was asked."""
     question = state.get("question")
     return Step("wait", notes, f"question w{question['number']} waits for an answer") if question else None
 
 
-def _route(each: Escalation | None) -> str:
-    """The way that a note was sent; one that was to be answered at once and was not is sorted again."""
-    route = each.get("route", "") if each is not None else ""
+def _route(record: Escalation | None) -> str:
+    """Return the route of a note. If it was to be answered at once and was not, it is sorted again."""
+    route = record.get("route", "") if record is not None else ""
     return "" if route == escalation.ANSWER else route
 
 
@@ -76,27 +80,31 @@ def _sorting(state: MemberState, unsorted: list[str], notes: Sequence[Note], esc
     return Step("sort", unsorted, "the architect has not sorted them yet")
 
 
-def _of_person(state: MemberState, asked: list[str]) -> Step:
+def _of_person(state: MemberState, notes: list[str]) -> Step:
     if "pending_answer" in state:
-        return Step("validate", asked, "a person has answered")
-    return Step("ask", asked, "a person is to be asked")
+        return Step("validate", notes, "a person has answered")
+    return Step("ask", notes, "a person is to be asked")
 
 
 def _of_architect(
     name: str, notes: list[str], architect: MemberState | None, escalations: Sequence[Escalation]
 ) -> Step:
-    """One task at a time: a new one only when the answer to the last is in the notes that asked for it."""
+    """Return the step for technical notes. The solution architect gets one task at a time."""
     if architect is None:
         return Step("commission", notes, "there is no solution architect yet")
-    owed = architect.get("requested_by", [])
-    if name in owed and architect["status"] in DONE:
+    requesters = architect.get("requested_by", [])
+    if name in requesters and architect["status"] in DONE:
         return Step("validate", notes, "the solution architect's answer is verified")
-    untaken = {each["member"] for each in escalations if each.get("route") == escalation.ARCHITECT and _is_open(each)}
-    first = name if name in owed else next((each for each in owed if each in untaken), "")
+    open_members = {
+        record["member"] for record in escalations if record.get("route") == escalation.ARCHITECT and _is_open(record)
+    }
+    first = (
+        name if name in requesters else next((requester for requester in requesters if requester in open_members), "")
+    )
     if first:
         return Step("wait", notes, f"the solution architect works for {first}")
     return Step("commission", notes, "the solution architect has no task for it yet")
 
 
-def _is_open(each: Escalation) -> bool:
-    return "resolution" not in each
+def _is_open(record: Escalation) -> bool:
+    return "resolution" not in record

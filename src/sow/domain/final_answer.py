@@ -1,4 +1,4 @@
-"""What an agent says at the end: a JSON block with the one-time nonce, or one line of its own, or nothing sure."""
+"""Reads an agent's final answer: a JSON block with the one-time nonce, or a single result line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRESS = {ord(letter): None for letter in " \t*_`"}
 
 
 class Answer:
-    """A surveyed text: what its JSON block says, where that stands, or why nothing is taken from it."""
+    """A parsed text: the contents and position of its JSON block, or the reason why it is not accepted."""
 
     __slots__ = ("end", "passage", "said", "start", "why")
 
@@ -28,37 +28,37 @@ class Answer:
         self.start = self.end = 0
 
     def own_lines(self) -> list[Line]:
-        """The lines outside of the block that are the agent's own words."""
+        """Return the lines outside of the block that are the agent's own text, without quotations and code."""
         return [line for line in self.passage.lines if not line.inside and not self.start <= line.start < self.end]
 
 
 def read(final_text: str, nonce: str) -> Answer:
-    """The block that holds the nonce, once and as its own field; without a nonce in it, a text that is not cut."""
+    """Return the JSON block that contains the nonce exactly once. Without a nonce, the text must not be cut."""
     text = final_text[:MAX_READ]
     passage = survey(text)
     key = f'"{nonce}"'
-    named = text.count(key) if nonce else 0
-    if named > 1:
+    count = text.count(key) if nonce else 0
+    if count > 1:
         return Answer(passage, why="the nonce is there more than once")
-    if named:
+    if count:
         return _block(passage, text.index(key), nonce)
     if len(final_text) > MAX_READ:
         return Answer(passage, why="the answer is too long, and its beginning holds no JSON block with the nonce")
     return Answer(passage)
 
 
-def _block(passage: Passage, at: int, nonce: str) -> Answer:
-    start, end = passage.block(at)
-    said = json_object(passage.text[start:end])
-    if not isinstance(said, dict) or said.get("nonce") != nonce:
+def _block(passage: Passage, position: int, nonce: str) -> Answer:
+    start, end = passage.block(position)
+    block = json_object(passage.text[start:end])
+    if not isinstance(block, dict) or block.get("nonce") != nonce:
         return Answer(passage, why="the nonce stands in no JSON block of its own")
-    answer = Answer(passage, said=said)
+    answer = Answer(passage, said=block)
     answer.start, answer.end = start, end
     return answer
 
 
 def json_object(text: str) -> object:
-    """The JSON in a text, None if it is none or says something twice."""
+    """Return the JSON value in a text, or None if it is invalid or has a duplicate key."""
     import json
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def json_object(text: str) -> object:
 
 
 def forms(title: str, flags: tuple[str, ...]) -> dict[str, str]:
-    """Every way to write the line `title: FLAG`, with its flag: with brackets or bold letters, or without."""
-    found = {}
+    """Map every form of the line `title: FLAG`, with or without brackets and bold letters, to its flag."""
+    flags_by_line = {}
     for flag in flags:
         for word in (flag, f"[{flag}]"):
             for line in (
@@ -86,38 +86,40 @@ def forms(title: str, flags: tuple[str, ...]) -> dict[str, str]:
                 f"**{title}:** **{word}**",
                 f"**{title}**: **{word}**",
             ):
-                found[line] = flag
-    return found
+                flags_by_line[line] = flag
+    return flags_by_line
 
 
-def mentions(line: str, words: str) -> bool:
-    """Whether a line has these words, in whatever dress."""
-    return words.casefold().translate(DRESS) in line.casefold().translate(DRESS)
+def mentions(line: str, phrase: str) -> bool:
+    """Return whether a line contains the phrase, in any formatting."""
+    return phrase.casefold().translate(DRESS) in line.casefold().translate(DRESS)
 
 
-def sole_line(passage: Passage, known: Mapping[str, str], speaks: Callable[[str], bool]) -> tuple[str, int, str]:
-    """The flag of the only line that speaks of one, and its place; or no flag, and why."""
-    found = [at for at, line in enumerate(passage.lines) if speaks(line.text)]
-    if len(found) != 1:
-        return "", 0, "more than one line gives a verdict" if found else "there is no verdict"
-    (at,) = found
-    line = passage.lines[at]
-    flag = known.get(line.text, "")
+def sole_line(
+    passage: Passage, flags_by_line: Mapping[str, str], is_verdict: Callable[[str], bool]
+) -> tuple[str, int, str]:
+    """Return the flag of the only line that gives one, and its index; or no flag, and the reason."""
+    indexes = [index for index, line in enumerate(passage.lines) if is_verdict(line.text)]
+    if len(indexes) != 1:
+        return "", 0, "more than one line gives a verdict" if indexes else "there is no verdict"
+    (index,) = indexes
+    line = passage.lines[index]
+    flag = flags_by_line.get(line.text, "")
     if not flag:
-        return "", at, "the line of the verdict has another form"
+        return "", index, "the line of the verdict has another form"
     if line.inside or passage.hides(line.start):
-        return "", at, "the verdict stands in a quotation, a code block or hidden text"
-    before, after = passage.around(at)
+        return "", index, "the verdict stands in a quotation, a code block or hidden text"
+    before, after = passage.around(index)
     if (before and before[-1] not in ".!?") or (after and not after.startswith(LABELS)):
-        return "", at, "the verdict is part of a sentence"
-    return flag, at, ""
+        return "", index, "the verdict is part of a sentence"
+    return flag, index, ""
 
 
-def feedback_of(passage: Passage, at: int) -> str:
-    """What follows the label, else all but the line of the verdict."""
+def feedback_of(passage: Passage, index: int) -> str:
+    """Return the text after the feedback label, or else all lines but that of the verdict."""
     lines = passage.lines
-    for number in range(at + 1, len(lines)):
-        label = next((each for each in LABELS if lines[number].text.startswith(each)), "")
+    for number in range(index + 1, len(lines)):
+        label = next((prefix for prefix in LABELS if lines[number].text.startswith(prefix)), "")
         if label:
             return passage.text[lines[number].start + len(label) :]
-    return "\n".join(line.text for number, line in enumerate(lines) if number != at)
+    return "\n".join(line.text for number, line in enumerate(lines) if number != index)

@@ -1,4 +1,4 @@
-"""What a review found: each finding has an identity, by which the next review is seen to find it again."""
+"""Reads findings of a review, and gives each an id by which later reviews can recognize it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Finding
 
 SEVERITIES = ("error", "warning", "note")
-MOST = 50  # of one review: with the limits below, dozens of reviews fit into a state file
+MOST = 50  # findings of one review; with the limits below, dozens of reviews fit into a state file
 LIMITS = {"text": 1000, "evidence": 1000, "rule": 200, "file": 1000, "symbol": 200}
 LINES = ("rule", "file", "symbol")
 
 
-def read(said: object) -> Finding | None:
-    """A finding as a reviewer wrote it, fit to be kept; None if it says nothing.
+def read(item: object) -> Finding | None:
+    """Return a reviewer's finding in the form in which it is kept, or None if it has no text.
 
-    A severity that we do not know counts as an error: a reviewer who says "critical" does not mean a note.
+    An unknown severity counts as an error: a reviewer who says "critical" does not mean a note.
     """
-    if not isinstance(said, dict):
+    if not isinstance(item, dict):
         return None
     parts = {
-        key: tidy(said[key], limit, key in LINES) for key, limit in LIMITS.items() if isinstance(said.get(key), str)
+        key: tidy(item[key], limit, key in LINES) for key, limit in LIMITS.items() if isinstance(item.get(key), str)
     }
     if not parts.get("text"):
         return None
-    severity = said.get("severity")
-    found: Any = {"id": "", "severity": severity if severity in SEVERITIES else "error"}
-    found |= {key: value for key, value in parts.items() if value}
-    found["id"] = identity(found)
-    return found  # type: ignore[no-any-return]
+    severity = item.get("severity")
+    finding: Any = {"id": "", "severity": severity if severity in SEVERITIES else "error"}
+    finding |= {key: value for key, value in parts.items() if value}
+    finding["id"] = identity(finding)
+    return finding  # type: ignore[no-any-return]
 
 
 def tidy(text: str, limit: int, one_line: bool = False) -> str:
-    """A text without control characters and halves of characters, cut to its limit."""
+    """Return a text without control characters and lone surrogates, cut to its limit."""
     text = text[: 2 * limit].encode("utf-8", "replace").decode()
     if one_line:
         text = " ".join(text.split())
@@ -46,7 +46,7 @@ def tidy(text: str, limit: int, one_line: bool = False) -> str:
 
 
 def identity(finding: Mapping[str, Any]) -> str:
-    """A short id made of rule, file and symbol, or of the words where there is none; a line number never counts."""
+    """Return a short id of rule, file and symbol, or of the text if there is none. Line numbers do not count."""
     import hashlib
 
     parts = [_rule(finding.get("rule") or ""), _file(finding.get("file") or ""), _symbol(finding.get("symbol") or "")]
@@ -56,18 +56,18 @@ def identity(finding: Mapping[str, Any]) -> str:
 
 
 def same_again(before: Iterable[Finding], now: Iterable[Finding]) -> list[Finding]:
-    """The errors that the review before had found as well."""
-    known = {each["id"] for each in before}
-    return [each for each in now if each["severity"] == "error" and each["id"] in known]
+    """Return the errors that the previous review found as well."""
+    earlier_ids = {finding["id"] for finding in before}
+    return [finding for finding in now if finding["severity"] == "error" and finding["id"] in earlier_ids]
 
 
 def joined(groups: Iterable[Iterable[Finding]]) -> list[Finding]:
-    """The findings of one or several reviewers, errors first; what two say alike is there once, at its worst."""
+    """Return the findings of all reviewers, errors first. A duplicate is kept once, with the worst severity."""
     worst: dict[tuple[str, str], Finding] = {}
-    for each in (each for group in groups for each in group):
-        key = (each["id"], " ".join(words(each["text"])))
-        if key not in worst or _rank(each) < _rank(worst[key]):
-            worst[key] = each
+    for finding in (finding for group in groups for finding in group):
+        key = (finding["id"], " ".join(words(finding["text"])))
+        if key not in worst or _rank(finding) < _rank(worst[key]):
+            worst[key] = finding
     return sorted(worst.values(), key=_rank)[:MOST]
 
 
@@ -80,7 +80,7 @@ def _rule(rule: str) -> str:
 
 
 def _file(path: str) -> str:
-    """A path below the root, without the place in the file."""
+    """Return a path below the root, without a line number."""
     path = _without_place(path.strip().replace("\\", "/"))
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
@@ -90,7 +90,7 @@ def _symbol(symbol: str) -> str:
 
 
 def _without_place(name: str) -> str:
-    """`a.py:12:5`, `a.py#L12-L14` and `a.py` are the same."""
+    """Return a name without its line number: `a.py:12:5` and `a.py#L12-L14` become `a.py`."""
     head, mark, tail = name.rpartition("#")
     if mark and tail[:1] in ("L", "l") and tail[1:2].isdigit():
         name = head
@@ -100,13 +100,13 @@ def _without_place(name: str) -> str:
 
 
 def _words_without_lines(text: str) -> list[str]:
-    """The words of a text but for numbers of lines: `line 12`, `lines 3-7`, `a.py:12`, `L12`."""
+    """Return the words of a text without line numbers such as `line 12`, `lines 3-7`, `a.py:12` and `L12`."""
     parts = text.split(":")
     marked = parts[0] + "".join(f" line {part}" if part[:1].isdigit() else f" {part}" for part in parts[1:])
-    found: list[str] = []
+    kept: list[str] = []
     for word in words(marked):
-        if word.isdigit() and found and found[-1] in ("line", "lines"):
+        if word.isdigit() and kept and kept[-1] in ("line", "lines"):
             continue
         if not (word[0] == "l" and word[1:].isdigit()):
-            found.append(word)
-    return found
+            kept.append(word)
+    return kept

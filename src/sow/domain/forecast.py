@@ -1,4 +1,4 @@
-"""How long tasks will take and what they will cost: what their plan says, and what such tasks took before."""
+"""Estimates the time and cost of tasks from their plan and from earlier tasks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 GUESSED = "guess"
-GUESS = 30.0  # minutes, where neither the plan nor the past says anything
-ENOUGH = 3  # tasks of the past from which a correction is taken
+GUESS = 30.0  # minutes, if neither the plan nor earlier tasks give a figure
+ENOUGH = 3  # earlier tasks that are needed to correct an estimate
 
 
 class Past:
-    """One finished task: who worked on it, how long it was thought to take, how long it took, and its cost if known."""
+    """A finished task: its agent, its estimated and real minutes, and its cost if known."""
 
     __slots__ = ("agent", "cost", "estimated", "minutes")
 
@@ -26,7 +26,7 @@ class Past:
 
 
 class Expected:
-    """Minutes, and where the figure comes from: estimate, history, estimate and history, or guess."""
+    """Minutes, and the origin of the figure: estimate, history, estimate and history, or guess."""
 
     __slots__ = ("minutes", "origin")
 
@@ -36,17 +36,17 @@ class Expected:
 
 
 class Forecast:
-    """Says how long a task will take, and what it will cost."""
+    """Estimates the time and cost of a task."""
 
     __slots__ = ("_costs", "_factors", "_times")
 
     def __init__(self, past: Sequence[Past] = ()) -> None:
-        self._times = _by_agent((each.agent, each.minutes) for each in past)
-        self._factors = _by_agent((each.agent, each.minutes / each.estimated) for each in past if each.estimated)
-        self._costs = _by_agent((each.agent, each.cost) for each in past if each.cost is not None)
+        self._times = _by_agent((task.agent, task.minutes) for task in past)
+        self._factors = _by_agent((task.agent, task.minutes / task.estimated) for task in past if task.estimated)
+        self._costs = _by_agent((task.agent, task.cost) for task in past if task.cost is not None)
 
     def expected(self, agent: str, estimated: float | None) -> Expected:
-        """One task's time: an estimate times how wrong estimates were, else what its agent usually takes."""
+        """Return a task's time: its corrected estimate, or else the usual time of its agent."""
         if estimated:
             factors = _enough(self._factors, agent)
             return Expected(estimated * _median(factors), "estimate and history") if factors else _estimate(estimated)
@@ -54,7 +54,7 @@ class Forecast:
         return Expected(_median(times), "history") if times else Expected(GUESS, GUESSED)
 
     def cost(self, agent: str) -> float | None:
-        """What a task of this agent usually costs; None where nobody knows."""
+        """Return the usual cost of a task of this agent, or None if it is unknown."""
         costs = self._costs.get(agent) or self._costs.get("")
         return _median(costs) if costs else None
 
@@ -64,17 +64,17 @@ def _estimate(minutes: float) -> Expected:
 
 
 def _by_agent(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    """The values of each agent, and under the empty name those of all."""
-    found: dict[str, list[float]] = {}
+    """Group the values by agent. The empty name has the values of all."""
+    grouped: dict[str, list[float]] = {}
     for agent, value in values:
         for key in (agent, ""):
-            found.setdefault(key, []).append(value)
-    return found
+            grouped.setdefault(key, []).append(value)
+    return grouped
 
 
 def _enough(values: dict[str, list[float]], agent: str) -> list[float]:
-    """Those of the agent where there are enough, else those of all, else none."""
-    return next((found for key in (agent, "") if len(found := values.get(key, [])) >= ENOUGH), [])
+    """Return the agent's values if there are enough, else those of all, else none."""
+    return next((candidates for key in (agent, "") if len(candidates := values.get(key, [])) >= ENOUGH), [])
 
 
 def _median(values: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
-"""The graph of a plan: order, waves, the critical path, and how long it takes with so many at once.
+"""Computes the order, waves, critical path and duration of a plan.
 
-`needs` has for each task those that come first. But for waves() and cycles(), it must have no cycle.
+`needs` maps each task to the tasks that come first. Except for waves() and cycles(), it must have no cycle.
 """
 
 from __future__ import annotations
@@ -13,82 +13,84 @@ if TYPE_CHECKING:
 
 
 def followers(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each task, those that need it."""
+    """Return for each task the tasks that need it."""
     after: dict[str, list[str]] = {task: [] for task in needs}
     for task, before in needs.items():
-        for each in dict.fromkeys(before):
-            after[each].append(task)
+        for dependency in dict.fromkeys(before):
+            after[dependency].append(task)
     return after
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Tasks by level: those that need nothing, those that need only these, and so on. Tasks on a cycle are in none."""
-    left = {task: len(set(before)) for task, before in needs.items()}
+    """Group the tasks by level: those that need nothing, then those that need only these. Cycles are left out."""
+    remaining = {task: len(set(before)) for task, before in needs.items()}
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
-    level = [task for task, count in left.items() if not count]
-    found = []
+    level = [task for task, count in remaining.items() if not count]
+    levels = []
     while level:
-        found.append(level)
+        levels.append(level)
         following = []
         for task in level:
-            for each in after[task]:
-                left[each] -= 1
-                if not left[each]:
-                    following.append(each)
+            for follower in after[task]:
+                remaining[follower] -= 1
+                if not remaining[follower]:
+                    following.append(follower)
         level = sorted(following, key=order.__getitem__)
-    return found
+    return levels
 
 
 def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Circles of tasks, each closed (2, 5, 2): one for each knot of tasks that all need each other."""
+    """Return one closed cycle, such as (2, 5, 2), for each group of tasks that all need each other."""
     done = {task for level in waves(needs) for task in level}
-    tangled = {
-        task: [each for each in before if each not in done] for task, before in needs.items() if task not in done
+    cyclic = {
+        task: [dependency for dependency in before if dependency not in done]
+        for task, before in needs.items()
+        if task not in done
     }
-    order = {task: index for index, task in enumerate(tangled)}
-    starts = {min(knot, key=order.__getitem__): set(knot) for knot in _knots(tangled)}
-    circles = (_circle(tangled, starts[task], task) for task in tangled if task in starts)
-    return [circle for circle in circles if circle]
+    order = {task: index for index, task in enumerate(cyclic)}
+    starts = {min(component, key=order.__getitem__): set(component) for component in _knots(cyclic)}
+    candidates = (_circle(cyclic, starts[task], task) for task in cyclic if task in starts)
+    return [cycle for cycle in candidates if cycle]
 
 
 def _knots(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The tasks in groups: in each, every task is reached from every other."""
+    """Return the strongly connected components: in each, every task is reached from every other one."""
     seen: set[str] = set()
-    ended = [task for root in needs for task in _walk(needs, root, seen)]
+    finished = [task for root in needs for task in _walk(needs, root, seen)]
     after = followers(needs)
     seen = set()
-    return [knot for root in reversed(ended) if (knot := _walk(after, root, seen))]
+    return [component for root in reversed(finished) if (component := _walk(after, root, seen))]
 
 
 def _walk(edges: Mapping[str, Sequence[str]], root: str, seen: set[str]) -> list[str]:
-    """All that is reached from a task and was not seen before, each behind those that are reached from it."""
+    """Return the tasks that are reached from the root and were not seen before, in post-order."""
     if root in seen:
         return []
     seen.add(root)
-    found = []
+    finished = []
     path = [(root, iter(edges[root]))]
     while path:
-        task, rest = path[-1]
-        following = next((each for each in rest if each not in seen), None)
-        if following is None:
-            found.append(task)
+        task, neighbours = path[-1]
+        unseen = next((neighbour for neighbour in neighbours if neighbour not in seen), None)
+        if unseen is None:
+            finished.append(task)
             path.pop()
         else:
-            seen.add(following)
-            path.append((following, iter(edges[following])))
-    return found
+            seen.add(unseen)
+            path.append((unseen, iter(edges[unseen])))
+    return finished
 
 
-def _circle(needs: Mapping[str, Sequence[str]], knot: set[str], start: str) -> list[str]:
-    """The shortest way within a knot from a task back to itself; nothing where there is none."""
+def _circle(needs: Mapping[str, Sequence[str]], component: set[str], start: str) -> list[str]:
+    """Return the shortest path within a component from a task back to itself, or an empty list."""
     came_from: dict[str, str] = {}
     reached = [start]
     for task in reached:
-        for each in needs[task]:
-            if each in knot and each not in came_from:
-                came_from[each] = task
-                reached.append(each)
+        for dependency in needs[task]:
+            if dependency in component and dependency not in came_from:
+                came_from[dependency] = task
+                reached.append(dependency)
         if start in came_from:
             break
     if start not in came_from:
@@ -100,46 +102,46 @@ def _circle(needs: Mapping[str, Sequence[str]], knot: set[str], start: str) -> l
 
 
 def all_before(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """For each task, all that come before it, near and far: a set of bits by their places in the plan."""
+    """Return for each task all tasks before it, direct and indirect, as a bit set by their positions in the plan."""
     order = {task: index for index, task in enumerate(needs)}
-    found: dict[str, int] = {}
+    ancestors: dict[str, int] = {}
     for level in waves(needs):
         for task in level:
             bits = 0
-            for each in needs[task]:
-                bits |= found[each] | 1 << order[each]
-            found[task] = bits
-    return found
+            for dependency in needs[task]:
+                bits |= ancestors[dependency] | 1 << order[dependency]
+            ancestors[task] = bits
+    return ancestors
 
 
 def lengths(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> dict[str, float]:
-    """For each task, the time from its start to the end of the longest chain behind it."""
+    """Return for each task the time from its start to the end of the longest chain after it."""
     after = followers(needs)
-    found: dict[str, float] = {}
+    chain: dict[str, float] = {}
     for level in reversed(waves(needs)):
         for task in level:
-            found[task] = minutes[task] + max((found[each] for each in after[task]), default=0.0)
-    return found
+            chain[task] = minutes[task] + max((chain[follower] for follower in after[task]), default=0.0)
+    return chain
 
 
 def critical_path(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> list[str]:
-    """The longest chain of tasks: nothing makes the whole shorter but making one of these shorter."""
-    rest = lengths(needs, minutes)
+    """Return the longest chain of tasks. The plan gets shorter only if one of these tasks does."""
+    chain_minutes = lengths(needs, minutes)
     after = followers(needs)
     starts = [task for task, before in needs.items() if not before]
-    path = [max(starts, key=rest.__getitem__)] if starts else []
+    path = [max(starts, key=chain_minutes.__getitem__)] if starts else []
     while path and after[path[-1]]:
-        path.append(max(after[path[-1]], key=rest.__getitem__))
+        path.append(max(after[path[-1]], key=chain_minutes.__getitem__))
     return path
 
 
 def ready_order(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]) -> list[str]:
-    """All tasks in an order in which they can be started, the longest chain first."""
+    """Return all tasks in an order in which they can be started, the longest chain first."""
     return [task for _, task, _ in schedule(needs, minutes, workers=1)]
 
 
 def lower_bound(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], workers: int) -> float:
-    """No schedule is shorter: neither than the critical path nor than all work shared evenly."""
+    """Return the shortest possible duration: the critical path, or all work shared evenly, whichever is longer."""
     path = sum(minutes[task] for task in critical_path(needs, minutes))
     return max(path, sum(minutes[task] for task in needs) / workers)
 
@@ -147,39 +149,41 @@ def lower_bound(needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float]
 def schedule(
     needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
 ) -> list[tuple[float, str, float]]:
-    """(start, task, end) for so many at once: what is ready is started, the longest chain first."""
-    rest = lengths(needs, minutes)
+    """Return (start, task, end) if so many workers start ready tasks at once, the longest chain first."""
+    chain_minutes = lengths(needs, minutes)
     order = {task: index for index, task in enumerate(needs)}
     after = followers(needs)
-    left = {task: len(set(before)) for task, before in needs.items()}
-    ready = [(-rest[task], order[task], task) for task, count in left.items() if not count]
+    remaining = {task: len(set(before)) for task, before in needs.items()}
+    ready = [(-chain_minutes[task], order[task], task) for task, count in remaining.items() if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int, str]] = []
-    found = []
+    scheduled = []
     now = 0.0
     while ready or running:
         while ready and len(running) < workers:
             _, index, task = heapq.heappop(ready)
             heapq.heappush(running, (now + minutes[task], index, task))
-            found.append((now, task, now + minutes[task]))
+            scheduled.append((now, task, now + minutes[task]))
         now = running[0][0]
-        # All that end at this moment make room before anything is started.
+        # All tasks that end at this moment free their workers before the next task starts.
         while running and running[0][0] == now:
-            for each in after[heapq.heappop(running)[2]]:
-                left[each] -= 1
-                if not left[each]:
-                    heapq.heappush(ready, (-rest[each], order[each], each))
-    return found
+            for follower in after[heapq.heappop(running)[2]]:
+                remaining[follower] -= 1
+                if not remaining[follower]:
+                    heapq.heappush(ready, (-chain_minutes[follower], order[follower], follower))
+    return scheduled
 
 
 def schedule_in_waves(
     needs: Mapping[str, Sequence[str]], minutes: Mapping[str, float], *, workers: int
 ) -> list[tuple[float, str, float]]:
-    """The same with barriers: a wave begins when the one before it has ended."""
-    found: list[tuple[float, str, float]] = []
+    """Return the same schedule with barriers: a wave begins when the one before it has ended."""
+    scheduled: list[tuple[float, str, float]] = []
     begin = 0.0
     for wave in waves(needs):
-        alone = dict.fromkeys(wave, ())
-        found += [(begin + start, task, begin + end) for start, task, end in schedule(alone, minutes, workers=workers)]
-        begin = max((end for _, _, end in found), default=0.0)
-    return found
+        independent = dict.fromkeys(wave, ())
+        scheduled += [
+            (begin + start, task, begin + end) for start, task, end in schedule(independent, minutes, workers=workers)
+        ]
+        begin = max((end for _, _, end in scheduled), default=0.0)
+    return scheduled

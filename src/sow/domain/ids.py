@@ -1,4 +1,4 @@
-"""Task ids have three digits and gaps (010, 020, …), so that a task can be put between two others."""
+"""Task ids of three digits with gaps (010, 020, …), so that a task can be inserted between two others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_MEMBER = 63
 
 
 def is_task_id(text: str) -> bool:
-    """Whether the text has the form of a task id."""
+    """Return whether the text has the form of a task id."""
     return (
         WIDTH <= len(text) <= MAX_DIGITS
         and text.isascii()
@@ -25,19 +25,19 @@ def is_task_id(text: str) -> bool:
 
 
 def is_member(text: str) -> bool:
-    """Whether the text can be the name of a workflow's agent: a small letter, then letters, digits, _ and -."""
-    rest = text.replace("_", "").replace("-", "")
+    """Return whether the text can be the name of a workflow's agent: a lowercase letter, then a-z, 0-9, _ and -."""
+    letters = text.replace("_", "").replace("-", "")
     return (
         0 < len(text) <= MAX_MEMBER
         and text.isascii()
-        and rest.isalnum()
+        and letters.isalnum()
         and text == text.lower()
         and "a" <= text[0] <= "z"
     )
 
 
 def task_id(text: str) -> str:
-    """The id that a person meant: `10` is 010."""
+    """Return the task id for what a person typed: `10` is 010."""
     padded = text.zfill(WIDTH) if text.isascii() and text.isdigit() else text
     if not is_task_id(padded):
         raise SowError(
@@ -46,18 +46,18 @@ def task_id(text: str) -> str:
     return padded
 
 
-def next_id(taken: Iterable[str]) -> str:
-    """The id for a new last task: the next multiple of ten."""
-    last = max((int(each) for each in taken), default=0)
+def next_id(used_ids: Iterable[str]) -> str:
+    """Return the id for a new last task: the next multiple of ten."""
+    last = max((int(used_id) for used_id in used_ids), default=0)
     following = str((last // GAP + 1) * GAP).zfill(WIDTH)
     if not is_task_id(following):
         raise SowError(f"no id is free behind {last}", "put the task behind another one: sow task create --after ID …")
     return following
 
 
-def id_after(anchor: str, taken: Iterable[str]) -> str:
-    """A free id between the anchor and the task that follows it."""
-    numbers = {int(each) for each in taken}
+def id_after(anchor: str, used_ids: Iterable[str]) -> str:
+    """Return a free id between the anchor and the task that follows it."""
+    numbers = {int(used_id) for used_id in used_ids}
     start = int(anchor)
     if start not in numbers:
         raise SowError(f"there is no task {anchor} to come after", "see 'sow task list' for the ids")
@@ -72,12 +72,12 @@ def id_after(anchor: str, taken: Iterable[str]) -> str:
 
 
 def agent_id(role: str, iteration: int) -> str:
-    """How a worker signs its log entries: implementer-3 is the third attempt."""
+    """Return how a worker signs its log entries: implementer-3 is the third iteration."""
     return f"{role}-{iteration}"
 
 
 def note_id(count: int) -> str:
-    """The id of the note after `count` others of the same session."""
+    """Return the id of the next note in a session that has `count` notes."""
     return f"note_{count + 1:03d}"
 
 
@@ -86,10 +86,10 @@ def _words(name: str) -> list[str]:
 
 
 def slug(name: str, epoch: int) -> str:
-    """A worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
+    """Return a worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
     return f"{'_'.join(_words(name))[:60] or 'task'}_{epoch}"
 
 
 def slug_of(name: str) -> str:
-    """A name as part of a branch's name: `Add a login` is add-a-login."""
+    """Return a name as part of a branch name: `Add a login` becomes add-a-login."""
     return "-".join(_words(name))[:60].strip("-")

@@ -1,4 +1,4 @@
-"""What waits for a person, most blocking first."""
+"""Lists what waits for a person, most blocking first."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ Item = dict[str, "Any"]
 
 
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
-    """Questions, proposals, reviews and failures, ranked by how many tasks each holds up."""
+    """Return questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
     asking = [task for task in tasks if _asks(task)]
-    held = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
-    waiting = [_with_refusals(_of_task(task, held[task["id"]]), task) for task in asking]
-    waiting += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
-    waiting += [
-        item("broken", task=each, text=text, blocks=held[each], do="sow doctor") for each, text in broken.items()
+    blocked = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
+    entries = [_with_refusals(_of_task(task, blocked[task["id"]]), task) for task in asking]
+    entries += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
+    entries += [
+        item("broken", task=task_id, text=text, blocks=blocked[task_id], do="sow doctor")
+        for task_id, text in broken.items()
     ]
-    return ranked(waiting)
+    return ranked(entries)
 
 
 def _asks(task: Task) -> bool:
-    """Whether it waits for a person; what is approved waits for a run, which merges it."""
+    """Return whether a task waits for a person. An approved task waits for a run to merge it."""
     if task["status"] == "needs_review" and is_approved(task):
         return False
     return task["status"] in ("paused", "needs_review", "failed") or "question" in task
 
 
-def ranked(waiting: Iterable[Item]) -> list[Item]:
-    """What holds up most comes first, then what has waited longest."""
-    return sorted(waiting, key=lambda each: (-each["blocks"], each["since"], each["task"] or each["agent"] or ""))
+def ranked(entries: Iterable[Item]) -> list[Item]:
+    """Sort items by how many tasks they block, then by how long they have waited."""
+    return sorted(entries, key=lambda entry: (-entry["blocks"], entry["since"], entry["task"] or entry["agent"] or ""))
 
 
 def item(
@@ -52,7 +53,7 @@ def item(
     since: str = "",
     blocks: int = 0,
 ) -> Item:
-    """One thing that waits: for a task, an agent of a workflow, or a phase; `do` is the command that settles it."""
+    """Return an item for a task, an agent of a workflow, or a phase. `do` is the command that settles it."""
     return {
         "number": number,
         "kind": kind,
@@ -104,10 +105,10 @@ def _of_task(task: Task, blocks: int) -> Item:
     )
 
 
-def _with_refusals(found: Item, task: Task) -> Item:
-    """The item with a remark on what the agent CLI refused, and how to allow it."""
-    refused = refusals.last(task)
-    return {**found, "remark": f"{refusals.sentence(refused)}; {refusals.advice(refused)}" if refused else ""}
+def _with_refusals(entry: Item, task: Task) -> Item:
+    """Return the item with a remark on the commands that the agent CLI refused, and how to allow them."""
+    refusal = refusals.last(task)
+    return {**entry, "remark": f"{refusals.sentence(refusal)}; {refusals.advice(refusal)}" if refusal else ""}
 
 
 def _of_phase(phase: Phase) -> Item:
@@ -125,7 +126,7 @@ def _of_phase(phase: Phase) -> Item:
 def blocked_by(
     tasks: Sequence[Task], broken: Iterable[str] = (), only: Collection[str] | None = None
 ) -> dict[str, int]:
-    """How many open tasks wait for each one, or for some only, near or far; a broken one holds others up too."""
+    """Return how many open tasks wait for each task, directly or indirectly. A broken task blocks others too."""
     waits = {task["id"]: task["depends_on"] for task in tasks if task["status"] not in ("completed", "abandoned")}
     return held_up((*(task["id"] for task in tasks), *broken), waits, only)
 
@@ -133,12 +134,15 @@ def blocked_by(
 def held_up(
     names: Iterable[str], waits: Mapping[str, Sequence[str]], only: Collection[str] | None = None
 ) -> dict[str, int]:
-    """For each name, how many others wait for it, near or far; `waits` has whom each that is not done waits for."""
-    dependents: dict[str, list[str]] = {each: [] for each in names}
+    """Return for each name how many others wait for it, directly or indirectly.
+
+    `waits` maps each name that is not done to the names that it waits for.
+    """
+    dependents: dict[str, list[str]] = {name: [] for name in names}
     for name, needed in waits.items():
-        for each in needed:
-            if each in dependents:
-                dependents[each].append(name)
+        for dependency in needed:
+            if dependency in dependents:
+                dependents[dependency].append(name)
     return {name: _reach(name, dependents) for name in dependents if only is None or name in only}
 
 
@@ -146,10 +150,10 @@ def _reach(start: str, dependents: Mapping[str, Sequence[str]]) -> int:
     if not dependents[start]:
         return 0
     seen = {start}
-    waiting = [start]
-    while waiting:
-        for each in dependents[waiting.pop()]:
-            if each not in seen:
-                seen.add(each)
-                waiting.append(each)
+    stack = [start]
+    while stack:
+        for dependent in dependents[stack.pop()]:
+            if dependent not in seen:
+                seen.add(dependent)
+                stack.append(dependent)
     return len(seen) - 1

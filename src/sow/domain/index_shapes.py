@@ -1,6 +1,6 @@
-"""The shapes of the indexes of sinks and of linked repositories.
+"""The types of the indexes of sinks and linked repositories.
 
-Import this under TYPE_CHECKING, as shapes.
+Import this under TYPE_CHECKING, like shapes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a plan to the tasks of a project: which id each gets, which fields, and what a second import would change."""
+"""Turns the tasks of a plan into tasks of a project, and compares a plan with tasks that were imported before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sow.domain.plan import Criterion, Plan, PlanTask
     from sow.domain.shapes import Check, Task
 
-# The fields of a task that its plan decides; all others are the project's own.
+# The fields of a task that its plan decides. All others belong to the project.
 FIELDS = (
     "name",
     "assigned_agent",
@@ -36,7 +36,7 @@ GONE = "no longer in the plan"
 
 
 class Wanted:
-    """One task as its plan wants it: its id here, its fields, its description, and the digest of both."""
+    """A task as its plan describes it: its id, its fields, its description, and the digest of both."""
 
     __slots__ = ("description", "digest", "fields", "id", "source_id", "source_plan", "status")
 
@@ -51,7 +51,7 @@ class Wanted:
 
 
 class Difference:
-    """What an import would do to one task: kind is new, changed, gone, ended or same."""
+    """The change that an import would make to one task: kind is new, changed, gone, ended or same."""
 
     __slots__ = ("fields", "kind", "name", "number", "task", "wanted")
 
@@ -64,33 +64,33 @@ class Difference:
         self.fields: list[tuple[str, str, str]] = []  # field, before, after
 
 
-def agent_of(task: PlanTask, plan: Plan, known: Collection[str]) -> str:
-    """The role that works on a task: its own, the plan's default, or ours, whichever is known."""
-    return next((name for name in (task.agent, plan.default_agent) if name in known), DEFAULT_AGENT)
+def agent_of(task: PlanTask, plan: Plan, roles: Collection[str]) -> str:
+    """Return the role that works on a task: its own, the plan's default, or sow's default, whichever exists."""
+    return next((name for name in (task.agent, plan.default_agent) if name in roles), DEFAULT_AGENT)
 
 
-def number(tasks: Sequence[PlanTask], given: Mapping[str, str], taken: Iterable[str]) -> dict[str, str]:
-    """An id for every task of a plan: the one it has, N×10 where it fits (2.5 → 025), else the next free one."""
-    found = {task.id: given[task.id] for task in tasks if task.id in given}
-    used = {*taken, *found.values()}
-    rest = []
+def number(tasks: Sequence[PlanTask], existing: Mapping[str, str], used_ids: Iterable[str]) -> dict[str, str]:
+    """Return an id for each task of a plan: its existing id, N×10 if free (2.5 → 025), else the next free id."""
+    numbers = {task.id: existing[task.id] for task in tasks if task.id in existing}
+    used = {*used_ids, *numbers.values()}
+    unnumbered = []
     for task in tasks:
-        wanted = _tenfold(task.number)
-        if task.id in found:
+        preferred = _tenfold(task.number)
+        if task.id in numbers:
             continue
-        if wanted and wanted not in used:
-            found[task.id] = wanted
-            used.add(wanted)
+        if preferred and preferred not in used:
+            numbers[task.id] = preferred
+            used.add(preferred)
         else:
-            rest.append(task)
-    for task in rest:
-        found[task.id] = ids.next_id(used)
-        used.add(found[task.id])
-    return found
+            unnumbered.append(task)
+    for task in unnumbered:
+        numbers[task.id] = ids.next_id(used)
+        used.add(numbers[task.id])
+    return numbers
 
 
 def _tenfold(number: str) -> str:
-    """The id of task N: ten times its number, where that is a whole one."""
+    """Return the id of task N: ten times its number, if that is a whole number, else an empty text."""
     whole, _, part = number.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) < 8) or (part and part not in "0123456789"):
         return ""
@@ -99,14 +99,14 @@ def _tenfold(number: str) -> str:
 
 
 def fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: Collection[str]) -> dict[str, Any]:
-    """What the plan says of a task, as the project's state has it."""
-    found: dict[str, Any] = {
+    """Return the fields of a task from the plan, in the form of the project's state."""
+    values: dict[str, Any] = {
         "name": _short(_one_line(task.name), LONGEST_NAME),
         "assigned_agent": agent,
-        "depends_on": [numbers[each] for each in task.depends_on if each not in skipped],
-        "after": [numbers[each] for each in task.implied if each not in skipped],
-        "criteria": _texts(each.text for each in [*task.success_criteria, *task.integration_criteria]),
-        "files": [_short(_one_line(each), LONGEST_PATH) for each in task.files if each.strip()],
+        "depends_on": [numbers[dependency] for dependency in task.depends_on if dependency not in skipped],
+        "after": [numbers[dependency] for dependency in task.implied if dependency not in skipped],
+        "criteria": _texts(criterion.text for criterion in [*task.success_criteria, *task.integration_criteria]),
+        "files": [_short(_one_line(path), LONGEST_PATH) for path in task.files if path.strip()],
         "checks": checks_of(task),
         "protected": list(task.protected),
         "estimated_minutes": _whole(task.estimated_minutes),
@@ -114,21 +114,21 @@ def fields(task: PlanTask, numbers: Mapping[str, str], *, agent: str, skipped: C
         "worktree_group": _short(_one_line(task.worktree_group), LONGEST_NAME),
         "allow_empty": task.allow_empty,
     }
-    return {key: value for key, value in found.items() if value or key in ("name", "depends_on", "criteria")}
+    return {key: value for key, value in values.items() if value or key in ("name", "depends_on", "criteria")}
 
 
 def _whole(minutes: float | None) -> float | None:
-    """45 rather than 45.0, which is how a person would write it."""
+    """Return 45 rather than 45.0, as a person would write it."""
     return minutes if minutes is None or minutes != int(minutes) else int(minutes)
 
 
 def checks_of(task: PlanTask) -> list[Check]:
-    """The commands of a task, in the order in which they are run."""
-    found: list[Check] = [{"kind": "dependency", "command": each} for each in _texts(task.dependency_checks)]
-    found += [{"kind": "test", "command": each} for each in _texts(task.test_commands)]
+    """Return the commands of a task, in the order in which they are run."""
+    checks: list[Check] = [{"kind": "dependency", "command": command} for command in _texts(task.dependency_checks)]
+    checks += [{"kind": "test", "command": command} for command in _texts(task.test_commands)]
     for kind, criteria in (("criterion", task.success_criteria), ("integration", task.integration_criteria)):
-        found += [_check(kind, each) for each in criteria if each.command.strip()]
-    return found
+        checks += [_check(kind, criterion) for criterion in criteria if criterion.command.strip()]
+    return checks
 
 
 def _check(kind: str, criterion: Criterion) -> Check:
@@ -141,7 +141,7 @@ def _check(kind: str, criterion: Criterion) -> Check:
 
 
 def _texts(values: Iterable[str]) -> list[str]:
-    return [_short(each.strip(), LONGEST_TEXT) for each in values if each.strip()]
+    return [_short(value.strip(), LONGEST_TEXT) for value in values if value.strip()]
 
 
 def _one_line(text: str) -> str:
@@ -153,16 +153,16 @@ def _short(text: str, limit: int) -> str:
 
 
 def compare(wanted: Sequence[Wanted], tasks: Sequence[Task], plans: Collection[str]) -> list[Difference]:
-    """What an import would do, in the order of the plan; tasks of these plans that it no longer has come last."""
-    there = {(task["source"]["plan"], task["source"]["id"]): task for task in tasks if "source" in task}
-    found = []
-    for each in wanted:
-        task = there.pop((each.source_plan, each.source_id), None)
-        found.append(_difference(each, task))
-    for (plan, ident), task in there.items():
+    """Return the changes of an import in plan order. Tasks that are no longer in these plans come last."""
+    existing = {(task["source"]["plan"], task["source"]["id"]): task for task in tasks if "source" in task}
+    differences = []
+    for target in wanted:
+        task = existing.pop((target.source_plan, target.source_id), None)
+        differences.append(_difference(target, task))
+    for (plan, source_id), task in existing.items():
         if plan in plans and task["status"] not in ENDED_STATUSES:
-            found.append(Difference("gone", task["id"], number=ident, name=task["name"]))
-    return found
+            differences.append(Difference("gone", task["id"], number=source_id, name=task["name"]))
+    return differences
 
 
 def _difference(wanted: Wanted, task: Task | None) -> Difference:
@@ -181,13 +181,13 @@ def _difference(wanted: Wanted, task: Task | None) -> Difference:
 
 
 def _is_same(wanted: Wanted, task: Task) -> bool:
-    """Whether a task is as its plan wants it; stored checks are compared, because a digest in a file proves nothing."""
+    """Return whether a task matches its plan. Stored checks are compared too: a digest in a file proves nothing."""
     same = task["source"]["digest"] == wanted.digest
     return same and (task.get("checks") or []) == (wanted.fields.get("checks") or [])
 
 
 def _shown(value: Any) -> str:
-    """A field's value for eyes."""
+    """Return a field's value for display."""
     if isinstance(value, list):
-        return ", ".join(each["command"] if isinstance(each, dict) else str(each) for each in value) or "nothing"
+        return ", ".join(item["command"] if isinstance(item, dict) else str(item) for item in value) or "nothing"
     return "nothing" if value in (None, "") else str(value)

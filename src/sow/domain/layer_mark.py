@@ -1,4 +1,4 @@
-"""The mark in a file that `sow install` wrote: its version, and a digest that tells whether somebody changed it."""
+"""Writes and reads the mark in an installed file: its version, and a digest that shows whether somebody changed it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 VERSION = "sow-version"
 DIGEST = "sow-digest"
 END = "<!-- sow: end -->"
-SIGNS = ' \t\r\n"#<!->,'  # what stands around a mark in one of the formats
+SIGNS = ' \t\r\n"#<!->,'  # characters around a mark in one of the formats
 FRONTMATTER, PAGE, HASHES, JSON = "frontmatter", "page", "hashes", "json"
 LINES = {
     FRONTMATTER: "{key}: {value}\n",
@@ -18,7 +18,7 @@ LINES = {
 
 
 class Mark:
-    """What a file says about itself."""
+    """The version in a file's mark, and whether the file is unchanged."""
 
     __slots__ = ("intact", "version")
 
@@ -28,26 +28,26 @@ class Mark:
 
 
 def stamp(text: str, version: str, style: str) -> str:
-    """The text with its mark: in the frontmatter, in JSON behind the first bracket, else above or below everything."""
-    at = {
+    """Return the text with its mark: in the frontmatter, in JSON after the first bracket, else at the start or end."""
+    position = {
         FRONTMATTER: text.find("\n---\n", 3) + 1,
         PAGE: len(text),
         HASHES: 0,
         JSON: 2,
     }[style]
     line = LINES[style]
-    head, tail = text[:at] + line.format(key=VERSION, value=version), text[at:]
+    head, tail = text[:position] + line.format(key=VERSION, value=version), text[position:]
     return head + line.format(key=DIGEST, value=digest(head + tail)) + tail
 
 
 def read(text: str) -> Mark | None:
-    """The mark of a text; None where there is none, or not all of it."""
+    """Return the mark of a text, or None if it is missing or incomplete."""
     lines = text.replace("\r\n", "\n").split("\n")
     for number in range(1, len(lines)):
-        version, said = _value(lines[number - 1], VERSION), _value(lines[number], DIGEST)
-        if version and said:
-            rest = "\n".join(lines[:number] + lines[number + 1 :])
-            return Mark(version=version, intact=digest(rest) == said)
+        version, stored = _value(lines[number - 1], VERSION), _value(lines[number], DIGEST)
+        if version and stored:
+            unmarked = "\n".join(lines[:number] + lines[number + 1 :])
+            return Mark(version=version, intact=digest(unmarked) == stored)
     return None
 
 
@@ -56,20 +56,20 @@ def digest(text: str) -> str:
 
 
 def _value(line: str, key: str) -> str:
-    """What a line says about a key: `key: value`, whatever its format puts around both."""
+    """Return the value of a line `key: value` in any of the formats, or an empty text."""
     name, colon, value = line.partition(":")
     return value.strip(SIGNS) if colon and name.strip(SIGNS) == key else ""
 
 
 def block(text: str, version: str) -> str:
-    """A part of somebody's page that is ours: a mark, the text, and its end."""
-    inside = f"{text.strip()}\n"
+    """Return sow's block for a user's page: a mark, the text, and an end line."""
+    body = f"{text.strip()}\n"
     head = LINES[PAGE]
-    return head.format(key=VERSION, value=version) + head.format(key=DIGEST, value=digest(inside)) + inside + END + "\n"
+    return head.format(key=VERSION, value=version) + head.format(key=DIGEST, value=digest(body)) + body + END + "\n"
 
 
 def cut(page: str) -> tuple[str, str, str]:
-    """A page as what is before our block, the block, and what is after it; a page without one is all before."""
+    """Split a page into the text before sow's block, the block, and the text after it."""
     lines = page.splitlines(keepends=True)
     for start in range(len(lines) - 1):
         if _value(lines[start], VERSION) and _value(lines[start + 1], DIGEST):
@@ -80,7 +80,7 @@ def cut(page: str) -> tuple[str, str, str]:
 
 
 def put(page: str, ours: str) -> str:
-    """A page with this block in the place of the old one, or at its end; without a block it is taken out."""
+    """Return a page with this block in place of the old one, or at its end. An empty block removes the old one."""
     before, old, after = cut(page)
     if old:
         return before + ours + after if ours else _joined(before.rstrip("\n"), after.lstrip("\n"))
@@ -88,11 +88,11 @@ def put(page: str, ours: str) -> str:
 
 
 def _joined(before: str, after: str) -> str:
-    """Two parts of a page with an empty line between them."""
+    """Join two parts of a page with an empty line between them."""
     return f"{before}\n\n{after}" if before and after else f"{before}\n" if before else after
 
 
 def block_is_intact(text: str) -> bool:
-    """Whether nobody changed the words of our block."""
+    """Return whether the text of sow's block is unchanged."""
     lines = text.replace("\r\n", "\n").splitlines(keepends=True)
     return digest("".join(lines[2:-1])) == _value(lines[1], DIGEST)

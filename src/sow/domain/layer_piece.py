@@ -1,10 +1,10 @@
-"""What an execution layer consists of: files of ours, and blocks in pages that are the user's."""
+"""The parts of an execution layer: sow's files, and blocks in the user's pages."""
 
 from __future__ import annotations
 
 
 class Piece:
-    """One file of the layer, or our block in a page that is the user's, or settings to which others may add."""
+    """A file of the layer, sow's block in a user's page, or settings that others may add to."""
 
     __slots__ = ("block", "path", "settings", "text")
 
@@ -16,7 +16,7 @@ class Piece:
 
 
 class Layer:
-    """What is written for one CLI, and the folders in which files of an older version of it would be."""
+    """The pieces for one agent CLI, and the folders that may have files of an older version."""
 
     __slots__ = ("folders", "pieces")
 

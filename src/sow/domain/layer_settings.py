@@ -1,4 +1,4 @@
-"""The settings of an agent CLI that `sow install` wrote: the person and the CLI itself add to them, and that stays."""
+"""Updates sow's hooks in the settings of an agent CLI, and keeps everything that others added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OURS = "sow hook "
 
 
 class Fitted:
-    """The settings with another part of ours; `changed` where the part before was not that of any plain copy."""
+    """The updated settings. `changed` tells whether sow's hooks in the file differed from the installed ones."""
 
     __slots__ = ("changed", "text")
 
@@ -22,30 +22,32 @@ class Fitted:
 
 
 def fit(text: str, ours: str) -> Fitted | None:
-    """Settings with our part anew, or without it where `ours` is empty; None where this is no such document."""
+    """Return the settings with sow's part replaced, or removed if `ours` is empty. None if the document is invalid."""
     import json
 
     try:
-        known = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(known, dict) or not isinstance(known.get("hooks", {}), dict):
+    if not isinstance(settings, dict) or not isinstance(settings.get("hooks", {}), dict):
         return None
-    wanted: dict[str, Any] = json.loads(ours) if ours else {}
-    rest = {key: value for key, value in known.items() if key not in (VERSION, DIGEST, "hooks")}
-    before, others = _parted(known.get("hooks", {}))
-    changed = bool(ours) and before != wanted["hooks"]
-    if not rest and not others:
+    new: dict[str, Any] = json.loads(ours) if ours else {}
+    other_settings = {key: value for key, value in settings.items() if key not in (VERSION, DIGEST, "hooks")}
+    old_hooks, other_hooks = _parted(settings.get("hooks", {}))
+    changed = bool(ours) and old_hooks != new["hooks"]
+    if not other_settings and not other_hooks:
         return Fitted(ours, changed=changed)
-    made = {**wanted, **rest}
-    hooks = wanted.get("hooks", {})
-    both = {event: [*hooks.get(event, []), *others.get(event, [])] for event in {**hooks, **others}}
-    made |= {"hooks": both} if both else {}
-    return Fitted(text if made == known else json.dumps(made, indent=2, ensure_ascii=False) + "\n", changed=changed)
+    merged = {**new, **other_settings}
+    hooks = new.get("hooks", {})
+    all_hooks = {event: [*hooks.get(event, []), *other_hooks.get(event, [])] for event in {**hooks, **other_hooks}}
+    merged |= {"hooks": all_hooks} if all_hooks else {}
+    return Fitted(
+        text if merged == settings else json.dumps(merged, indent=2, ensure_ascii=False) + "\n", changed=changed
+    )
 
 
 def _parted(hooks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The hooks that call sow, and those of others."""
+    """Split hooks into those that call sow and all others."""
     ours: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for event, entries in hooks.items():
@@ -55,9 +57,9 @@ def _parted(hooks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _is_ours(entry: Any) -> bool:
-    """Whether an entry does nothing but call sow."""
+    """Return whether an entry only calls sow."""
     calls = entry.get("hooks") if isinstance(entry, dict) else None
-    return isinstance(calls, list) and bool(calls) and all(isinstance(each, dict) and _calls(each) for each in calls)
+    return isinstance(calls, list) and bool(calls) and all(isinstance(call, dict) and _calls(call) for call in calls)
 
 
 def _calls(call: dict[str, Any]) -> bool:

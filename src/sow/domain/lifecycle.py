@@ -1,4 +1,4 @@
-"""A lifecycle is one table: (from, to) → the name of the move. What is not in the table is illegal."""
+"""Lifecycles as tables that map (from, to) to the name of the move. A move that is not in the table is illegal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Lifecycle:
-    """The legal moves of one noun; the diagrams in the docs are drawn from it."""
+    """The legal moves of one kind of thing. The diagrams in the docs are generated from it."""
 
     __slots__ = ("moves", "noun", "start", "statuses")
 
@@ -21,24 +21,24 @@ class Lifecycle:
         self.statuses = tuple(dict.fromkeys([start, *(status for pair in self.moves for status in pair)]))
 
     def targets(self, status: str) -> tuple[str, ...]:
-        """Where a noun in this status may go."""
+        """Return the statuses that can follow this one."""
         return tuple(to for source, to in self.moves if source == status)
 
-    def move(self, what: str, status: str, to: str) -> str:
-        """The name of the move from status to `to`; an illegal one raises and changes nothing."""
+    def move(self, subject: str, status: str, to: str) -> str:
+        """Return the name of the move from `status` to `to`, or raise IllegalMove."""
         event = self.moves.get((status, to))
         if event is not None:
             return event
         if to not in self.statuses:
-            raise IllegalMove(f"{what}: unknown status {to!r}", "a status is one of: " + ", ".join(self.statuses))
+            raise IllegalMove(f"{subject}: unknown status {to!r}", "a status is one of: " + ", ".join(self.statuses))
         if status == to:
-            raise IllegalMove(f"{what} is {status} already", "nothing to do")
+            raise IllegalMove(f"{subject} is {status} already", "nothing to do")
         targets = self.targets(status)
-        way_out = f"from {status} it can go to: {', '.join(targets)}" if targets else f"nothing leaves {status}"
-        raise IllegalMove(f"{what} cannot go from {status} to {to}", way_out)
+        hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"nothing leaves {status}"
+        raise IllegalMove(f"{subject} cannot go from {status} to {to}", hint)
 
     def diagram(self) -> str:
-        """The table as a Mermaid state diagram."""
+        """Return the table as a Mermaid state diagram."""
         lines = ["stateDiagram-v2", f"    [*] --> {self.start}"]
         lines += [f"    {source} --> {to}: {event}" for (source, to), event in self.moves.items()]
         lines += [f"    {status} --> [*]" for status in self.statuses if not self.targets(status)]

@@ -1,4 +1,4 @@
-"""Tells a program that this machine lacks from a command that failed."""
+"""Distinguishes a program that this machine lacks from a command that failed."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXITS = (126, 127)  # what a shell returns for a program that it cannot start, or cannot find
+EXITS = (126, 127)  # exit codes of a shell for a program that it cannot start or cannot find
 NO_FILE = ": No such file or directory"
 ENDINGS = (": command not found", ": not found", f": bad interpreter{NO_FILE}", NO_FILE, ": Permission denied")
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def missing_program(command: str, code: int | None, output: str, is_work: Callable[[str], bool]) -> str:
-    """The program that has to be installed before a command can run; empty if the command itself failed.
+    """Return the program that must be installed before a command can run, or an empty text if the command failed.
 
-    A path inside the repository, a file of the work (`is_work`), and a script that a shell is given are not programs
-    of the machine: a task that forgot to write one has failed.
+    A path inside the repository, a file of the work (`is_work`) and a script that is passed to a shell are not
+    programs of the machine: if a task forgot to write one, it has failed.
     """
     if code not in EXITS:
         return ""
     program = _named(command, output)
     if program is None:
         program = _first_word(command)
-        if program in SHELLS:  # it ran, and gave this code for what it was given
+        if program in SHELLS:  # The shell ran, and its script returned this code.
             return ""
     is_inside = "/" in program and not program.startswith("/")
     return "" if is_inside or is_work(program) else program
 
 
 def _named(command: str, output: str) -> str | None:
-    """The program that a shell named as missing; empty if that is a script in the command's own words."""
+    """Return the program that a shell reported as missing, or an empty text if it is a script in the command."""
     for line in reversed(output.splitlines()):
-        said = line.rstrip()
+        text = line.rstrip()
         for ending in ENDINGS:
-            if said.endswith(ending):
-                speaker, _, rest = said.removesuffix(ending).partition(": ")
+            if text.endswith(ending):
+                reporter, _, rest = text.removesuffix(ending).partition(": ")
                 name = rest.rpartition(": ")[2].strip()
                 is_given = name in [word.strip("'\"()") for word in command.split()[1:]]
-                is_script = ending == NO_FILE and speaker.rpartition("/")[2] in SHELLS
+                is_script = ending == NO_FILE and reporter.rpartition("/")[2] in SHELLS
                 return "" if is_given and is_script else name
     return None
 

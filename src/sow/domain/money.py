@@ -1,4 +1,4 @@
-"""Amounts of money, in words."""
+"""Formats amounts of money for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LEAST = 0.0001
 
 
 def dollars(amount: float) -> str:
-    """`$0.0042`, `$0.48`, `$1,200.50`; what is there is never shown as nothing."""
+    """Return `$0.0042`, `$0.48` or `$1,200.50`. A small amount is never shown as zero."""
     if 0 < amount < LEAST:
         return f"less than ${LEAST}"
     return f"${amount:.4f}" if 0 < amount < 0.1 else f"${amount:,.2f}"

@@ -1,4 +1,4 @@
-"""The life of a note: an assumption that a worker met, which gates 'done' until it is resolved."""
+"""The lifecycle of a note: a worker's assumption that must be resolved before its work is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTE = Lifecycle(
     },
 )
 
-# Who lacks the authority to decide a matter cannot close it: these go up.
+# A worker lacks the authority to decide these matters and must escalate them.
 ESCALATED_CATEGORIES = ("technology", "architecture", "security", "requirements", "conflict")
 SELF_CATEGORIES = ("consistency", "bug", "detail", "documentation")
 CATEGORIES = ESCALATED_CATEGORIES + SELF_CATEGORIES
@@ -33,12 +33,12 @@ RESOLVED_BY = {actors.WORKER: "agent_self", actors.ORCHESTRATOR: "workflow_execu
 
 
 def unresolved(notes: Iterable[Note]) -> list[str]:
-    """The ids of the notes that close the gate."""
+    """Return the ids of the notes that are not resolved."""
     return [note["note_id"] for note in notes if note["status"] != "resolved"]
 
 
 def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
-    """The note with its answer; a worker closes only what is its own to decide."""
+    """Return the note with its resolution. A worker may resolve only matters that it can decide itself."""
     event = NOTE.move(note["note_id"], note["status"], "resolved")
     if actor.is_worker and event == "answer":
         raise IllegalMove(
@@ -60,13 +60,13 @@ def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
 
 
 def escalate(note: Note, reason: str) -> Note:
-    """The note as a question for somebody else."""
+    """Return the note as a question for somebody else."""
     NOTE.move(note["note_id"], note["status"], "escalated")
     return {**note, "status": "escalated", "escalation_reason": reason}
 
 
 def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
-    """Whether this actor could have made of a note what it is now; one that is gone could have been made by nobody."""
+    """Return whether this actor could have changed the note from `before` to `after`. Nobody may delete a note."""
     if after is None or before["description"] != after["description"]:
         return False
     try:
@@ -80,8 +80,12 @@ def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
 
 
 def is_answered(before: Note, after: Note | None, answer: str) -> bool:
-    """Whether the one thing that happened to an escalated note is this answer, which was given by somebody else."""
+    """Return whether the only change to an escalated note is this answer, and another actor gave it."""
     if after is None or not answer or before["status"] != "escalated" or after["status"] != "resolved":
         return False
-    given = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
-    return {**before, **given} == after and after.get("resolution") == answer and given["resolved_by"] != "agent_self"
+    resolution_fields = {key: after.get(key) for key in ("status", "resolution", "resolved_by", "resolution_timestamp")}
+    return (
+        {**before, **resolution_fields} == after
+        and after.get("resolution") == answer
+        and resolution_fields["resolved_by"] != "agent_self"
+    )

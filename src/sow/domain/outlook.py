@@ -1,4 +1,4 @@
-"""What a run would do with the tasks of its plan, by how each stands: begin it, go on with it, or leave it alone."""
+"""Predicts for each task of a plan whether a run would start it, continue it or leave it alone."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
     from sow.domain.plan import PlanTask
 
-STANDS = {**STANDINGS, "skipped": "abandoned"}  # a plan's own word for it
+STANDS = {**STANDINGS, "skipped": "abandoned"}  # the word in a plan
 WHY = {"asking": "asks a question: sow inbox", "failed": "failed, and is not tried again by itself"}
 
 
 class Outlook:
-    """The tasks that would be worked on, those of them that have begun, and why others of the run would not."""
+    """The tasks that a run would work on, those of them that have begun, and the reasons for the others."""
 
     __slots__ = ("goes_on", "left_alone", "needs")
 
     def __init__(self, tasks: Sequence[PlanTask], chosen: Collection[str], *, skipped: Collection[str]) -> None:
-        """Which of them are chosen; for what the plan itself skips nobody waits."""
+        """Compute it for the chosen tasks. No task waits for one that the plan skips."""
         statuses = {task.id: task.status for task in tasks if task.id not in skipped}
         jobs = [
             Job(task.id, needs=_needs(task, chosen, statuses), status=STANDS.get(task.status, "waiting"))
@@ -31,18 +31,18 @@ class Outlook:
         blocked = board.blocked()
         standing = board.statuses()
         self.left_alone = {
-            ident: blocked.get(ident) or WHY[status]
-            for ident, status in standing.items()
-            if ident in blocked or status in WHY
+            task_id: blocked.get(task_id) or WHY[status]
+            for task_id, status in standing.items()
+            if task_id in blocked or status in WHY
         }
-        open_ones = [job for job in jobs if standing[job.id] == "waiting" and job.id not in blocked]
-        names = {job.id for job in open_ones}
-        self.needs = {job.id: [each for each in job.needs if each in names] for job in open_ones}
-        self.goes_on = [task.id for task in tasks if task.id in names and task.status != "pending"]
+        open_jobs = [job for job in jobs if standing[job.id] == "waiting" and job.id not in blocked]
+        open_ids = {job.id for job in open_jobs}
+        self.needs = {job.id: [need for need in job.needs if need in open_ids] for job in open_jobs}
+        self.goes_on = [task.id for task in tasks if task.id in open_ids and task.status != "pending"]
 
 
 def _needs(task: PlanTask, chosen: Collection[str], statuses: Mapping[str, str]) -> list[str]:
-    """What a task waits for: all that it depends on and is not done, and of what merely goes before it, this run's."""
-    before = [each for each in task.depends_on if each in chosen or statuses.get(each) != "completed"]
-    before += [each for each in task.implied if each in chosen]
-    return [each for each in before if each in statuses]
+    """Return the dependencies of a task that are not done, and its implied predecessors in this run."""
+    needs = [task_id for task_id in task.depends_on if task_id in chosen or statuses.get(task_id) != "completed"]
+    needs += [task_id for task_id in task.implied if task_id in chosen]
+    return [task_id for task_id in needs if task_id in statuses]

@@ -1,4 +1,4 @@
-"""Patterns of paths below a repository's root, such as tests/** or *.lock."""
+"""Matches patterns of paths below a repository's root, such as tests/** or *.lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_PATTERN = 1000
 
 
 def problem_with(pattern: str) -> str:
-    """Why a text is no pattern of protected paths; '' if it is one."""
+    """Return why a text is not a pattern of protected paths, or '' if it is one."""
     if not pattern.strip() or len(pattern) > LONGEST_PATTERN or not pattern.isprintable():
         return "is empty, too long or not printable"
     if pattern.startswith(("/", "!", "~")) or "\\" in pattern:
@@ -26,46 +26,47 @@ def problem_with(pattern: str) -> str:
 
 
 def _closed(part: str) -> bool:
-    at = part.find("[")
-    while at >= 0:
-        end = part.find("]", at + 2)
+    start = part.find("[")
+    while start >= 0:
+        end = part.find("]", start + 2)
         if end < 0:
             return False
-        at = part.find("[", end)
+        start = part.find("[", end)
     return True
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path fits a pattern, or lies in a folder that fits it.
+    """Return whether a path, or a folder that contains it, matches a pattern.
 
-    `*` and `?` stay within one folder, `**` spans folders. A pattern without a slash inside fits in every folder.
+    `*` and `?` match within one folder, `**` matches any number of folders. A pattern without a slash matches in every
+    folder.
     """
     from fnmatch import fnmatchcase
 
-    wanted = pattern.rstrip("/").split("/")
-    if len(wanted) == 1 and wanted != ["**"]:
-        return any(fnmatchcase(part, wanted[0]) for part in path.split("/"))
-    return fits([*wanted, "**"], path.split("/"))
+    pattern_parts = pattern.rstrip("/").split("/")
+    if len(pattern_parts) == 1 and pattern_parts != ["**"]:
+        return any(fnmatchcase(part, pattern_parts[0]) for part in path.split("/"))
+    return fits([*pattern_parts, "**"], path.split("/"))
 
 
-def fits(wanted: Sequence[str], parts: Sequence[str]) -> bool:
-    """Match part by part; after a mismatch only the last `**` takes one part more, so the time is bounded."""
+def fits(pattern_parts: Sequence[str], parts: Sequence[str]) -> bool:
+    """Match part by part. After a mismatch only the last `**` takes one more part, so the time is bounded."""
     from fnmatch import fnmatchcase
 
-    at = here = 0
-    star, marked = -1, 0
-    while here < len(parts):  # `**` fits no part, too
-        if at < len(wanted) and wanted[at] == "**":
-            star, marked = at, here
-            at += 1
-        elif at < len(wanted) and fnmatchcase(parts[here], wanted[at]):
-            at += 1
-            here += 1
+    pattern_index = part_index = 0
+    star, star_end = -1, 0
+    while part_index < len(parts):  # `**` also matches no part
+        if pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
+            star, star_end = pattern_index, part_index
+            pattern_index += 1
+        elif pattern_index < len(pattern_parts) and fnmatchcase(parts[part_index], pattern_parts[pattern_index]):
+            pattern_index += 1
+            part_index += 1
         elif star >= 0:
-            marked += 1
-            at, here = star + 1, marked
+            star_end += 1
+            pattern_index, part_index = star + 1, star_end
         else:
             return False
-    while at < len(wanted) and wanted[at] == "**":
-        at += 1
-    return at == len(wanted)
+    while pattern_index < len(pattern_parts) and pattern_parts[pattern_index] == "**":
+        pattern_index += 1
+    return pattern_index == len(pattern_parts)

@@ -1,4 +1,4 @@
-"""Phases are ordered: one is active, those before it are completed, those after it wait."""
+"""The ordered phases of a project: one is active, those before it are completed, those after it are pending."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PHASE = Lifecycle(
 
 
 def canonical(name: str) -> str:
-    """The phase's own name: `implement` is written `implementation`."""
+    """Return the full name of a phase: `implement` is an alias of `implementation`."""
     return ALIASES.get(name, name)
 
 
 def check_name(name: str) -> str:
-    """The canonical name, if it is fit for a folder."""
+    """Return the canonical name, or raise SowError if it cannot be the name of a folder."""
     letters = name.replace("-", "").replace("_", "")
     fits = (
         letters.isascii() and letters.isalnum() and name == name.lower() and name[0].isalnum() and len(name) <= MAX_NAME
@@ -49,12 +49,12 @@ def check_name(name: str) -> str:
 
 
 def match(name: str, phases: Sequence[Phase]) -> str:
-    """The phase that a person meant: its name, its alias, or a unique prefix."""
+    """Return the name of the phase with this name, alias or unique prefix."""
     names = [phase["name"] for phase in phases]
     wanted = canonical(name)
     if wanted in names:
         return wanted
-    candidates = [each for each in names if name and each.startswith(name)]
+    candidates = [phase_name for phase_name in names if name and phase_name.startswith(name)]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
@@ -66,7 +66,7 @@ def match(name: str, phases: Sequence[Phase]) -> str:
 
 
 def new_phases(names: Iterable[str], *, now: str) -> list[Phase]:
-    """The phases of a new project, the first of them active."""
+    """Return the phases of a new project. The first one is active."""
     checked = [check_name(name) for name in names] or [DEFAULT_PHASE]
     repeated = {name for name in checked if checked.count(name) > 1}
     if repeated:
@@ -78,12 +78,12 @@ def new_phases(names: Iterable[str], *, now: str) -> list[Phase]:
 
 
 def active(phases: Sequence[Phase]) -> Phase | None:
-    """The current phase; none when all are completed."""
+    """Return the active phase, or None if all are completed."""
     return next((phase for phase in phases if phase["status"] == "active"), None)
 
 
 def usual(phases: Sequence[Phase]) -> str:
-    """Where the tasks of a plan go: implementation where there is one, else the current phase, or the last."""
+    """Return the phase for a plan's tasks: implementation if it exists, else the active phase, else the last one."""
     names = [phase["name"] for phase in phases]
     current = active(phases)
     return DEFAULT_PHASE if DEFAULT_PHASE in names else current["name"] if current else names[-1]
@@ -92,7 +92,7 @@ def usual(phases: Sequence[Phase]) -> str:
 def propose(
     phases: Sequence[Phase], name: str, *, reason: str, before: str = "", after: str = "", question: int, now: str
 ) -> list[Phase]:
-    """The phases with a proposed one at the named place, or behind the active one."""
+    """Return the phases with a proposed one before or after the named one, by default after the active one."""
     name = check_name(name)
     names = [phase["name"] for phase in phases]
     if name in names:
@@ -101,47 +101,47 @@ def propose(
         raise SowError(f"phase {name!r}: both --before and --after are given", "give one place")
     current = active(phases)
     anchor = match(before or after, phases) if before or after else current["name"] if current else names[-1]
-    place = names.index(anchor) + (0 if before else 1)
+    position = names.index(anchor) + (0 if before else 1)
     proposal: Phase = {"name": name, "status": "proposed", "created_at": now, "reason": reason, "question": question}
-    return [*phases[:place], proposal, *phases[place:]]
+    return [*phases[:position], proposal, *phases[position:]]
 
 
 def approve(phases: Sequence[Phase], name: str) -> list[Phase]:
-    """The phases with the proposed one taken in; before the active one it counts as passed until somebody goes back."""
-    taken = [_with(phase, "pending") if phase["name"] == name else phase for phase in phases]
-    current = active(phases) or next(phase for phase in taken if phase["name"] == name)
-    return _arrange(taken, _index(taken, current))
+    """Return the phases with the proposed one approved. If it comes before the active phase, it counts as completed."""
+    approved = [_with(phase, "pending") if phase["name"] == name else phase for phase in phases]
+    current = active(phases) or next(phase for phase in approved if phase["name"] == name)
+    return _arrange(approved, _index(approved, current))
 
 
 def reject(phases: Sequence[Phase], name: str) -> list[Phase]:
-    """The phases without the proposed one."""
+    """Return the phases without the proposed one."""
     return [phase for phase in phases if not (phase["name"] == name and phase["status"] == "proposed")]
 
 
 def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) -> list[Phase]:
-    """The phases one step on; refused while a task up to here is open."""
+    """Return the phases with the next one active. Raise IllegalMove if this or an earlier phase has open tasks."""
     current = active(phases)
     if current is None:
         raise IllegalMove(
             "all phases are completed", "add one with 'sow phase add NAME --reason \"…\"', or finish: sow cleanup"
         )
-    here = _index(phases, current)
-    for phase in phases[: here + 1]:
-        waiting = sorted(open_tasks.get(phase["name"], ()))
-        if waiting:
+    current_index = _index(phases, current)
+    for phase in phases[: current_index + 1]:
+        open_ids = sorted(open_tasks.get(phase["name"], ()))
+        if open_ids:
             raise IllegalMove(
-                f"phase {phase['name']} has open tasks: {', '.join(waiting)}",
+                f"phase {phase['name']} has open tasks: {', '.join(open_ids)}",
                 "complete or abandon them first; see 'sow status'",
             )
-    following = [index for index in range(here + 1, len(phases)) if phases[index]["status"] != "proposed"]
+    following = [index for index in range(current_index + 1, len(phases)) if phases[index]["status"] != "proposed"]
     return _arrange(phases, following[0] if following else len(phases))
 
 
 def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
-    """The phases with an earlier one active again."""
+    """Return the phases with an earlier one active."""
     current = active(phases)
-    here = _index(phases, current) if current else len(phases)
-    earlier = [index for index in range(here) if phases[index]["status"] != "proposed"]
+    current_index = _index(phases, current) if current else len(phases)
+    earlier = [index for index in range(current_index) if phases[index]["status"] != "proposed"]
     if not earlier:
         raise IllegalMove("there is no earlier phase to go back to", "see 'sow phase list'")
     if not name:
@@ -153,13 +153,13 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
 
 
 def may_plan_in(phases: Sequence[Phase], name: str) -> None:
-    """Refuse to put a task into a phase that is only proposed: a rejection would take the task with it."""
+    """Raise IllegalMove if the phase is only proposed, because a rejection would delete its tasks."""
     if _status(phases, name) == "proposed":
         raise IllegalMove(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
 
 
 def may_start_in(phases: Sequence[Phase], name: str) -> None:
-    """Refuse to start a task in a phase that has not begun."""
+    """Raise IllegalMove if the phase has not begun."""
     may_plan_in(phases, name)
     if _status(phases, name) == "pending":
         raise IllegalMove(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")
@@ -170,14 +170,16 @@ def _status(phases: Sequence[Phase], name: str) -> str:
 
 
 def _index(phases: Sequence[Phase], phase: Phase | None) -> int:
-    return next((index for index, each in enumerate(phases) if phase and each["name"] == phase["name"]), len(phases))
+    return next(
+        (index for index, candidate in enumerate(phases) if phase and candidate["name"] == phase["name"]), len(phases)
+    )
 
 
-def _arrange(phases: Sequence[Phase], here: int) -> list[Phase]:
-    """All before `here` completed, `here` active, all after it pending; proposals stay proposals."""
+def _arrange(phases: Sequence[Phase], active_index: int) -> list[Phase]:
+    """Mark all phases before `active_index` as completed and all after it as pending. Proposals stay proposals."""
     arranged = []
     for index, phase in enumerate(phases):
-        status = "active" if index == here else "completed" if index < here else "pending"
+        status = "active" if index == active_index else "completed" if index < active_index else "pending"
         arranged.append(phase if phase["status"] == "proposed" else _with(phase, status))
     return arranged
 

@@ -1,4 +1,4 @@
-"""A plan: tasks with dependencies, as a person or an agent wrote them down, and what is to be said about that."""
+"""The data of a plan: its tasks, their dependencies and settings, and the errors and warnings about them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
 TYPES = ("regular", "component", "integration")
 MAX_TASKS = 20_000
-MAX_SUGGESTIONS = 20  # looking for the nearest of many names is slow
-MAX_FINDINGS = 1000  # of each kind: nobody reads more of them, and a file can have a million
+MAX_SUGGESTIONS = 20  # The search for the nearest of many names is slow.
+MAX_FINDINGS = 1000  # of each kind; a file can have a million findings, and nobody reads more
 NOTE = "note"  # a warning that changes neither order nor scope
-# The other kinds of warnings: something was not understood that could change which tasks run, in which order, by which
-# agent, or with which checks. A run asks before it starts.
+# The other kinds of warnings: sow did not understand something that could change which tasks run, their order, their
+# agents or their checks. A run asks before it starts.
 DOUBTS = frozenset({"dependency", "task", "field", "agent", "status", "group", "unclosed", "more"})
-# The fields of a task, and the keys of a plan, that decide this.
+# The fields of a task and the keys of a plan that decide this.
 DECISIVE = frozenset(
     {
         *("depends_on", "dependencies", "files", "worktree_group", "worktree_groups", "group_id", "execution_model"),
@@ -27,14 +27,14 @@ DECISIVE = frozenset(
 
 
 def kind_of(field: str) -> str:
-    """The kind of a warning about a field that was not understood."""
+    """Return the kind of the warning about a field that was not understood."""
     if field in ("depends_on", "dependencies"):
         return "dependency"
     return "field" if field in DECISIVE else NOTE
 
 
 class Source:
-    """One plan file: its name as the user gave it, its text, and whether it was met in a folder."""
+    """One plan file: its name as the user gave it, its text, and whether it was found in a folder."""
 
     __slots__ = ("in_folder", "name", "text")
 
@@ -45,7 +45,7 @@ class Source:
 
 
 class Finding:
-    """Something about a place in a plan: an error stops everything, a warning has a kind and is said."""
+    """An error or a warning about a line of a plan. An error stops the import or run."""
 
     __slots__ = ("error", "file", "hint", "kind", "line", "message")
 
@@ -61,7 +61,7 @@ class Finding:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a run asks the user about it before it starts."""
+        """Return whether a run asks the user about it before it starts."""
         return self.kind in DOUBTS
 
     @property
@@ -70,7 +70,7 @@ class Finding:
 
 
 class Criterion:
-    """When a task is accepted, and the command that shows it, if there is one."""
+    """A condition for accepting a task, and the command that checks it, if there is one."""
 
     __slots__ = ("command", "description", "expected", "text")
 
@@ -81,14 +81,14 @@ class Criterion:
         self.description = description
 
     def document(self) -> Any:
-        """As JSON has it: a text, or an object where the plan says how to verify it."""
-        named = {"command": self.command, "expected": self.expected, "description": self.description}
-        verification = {key: value for key, value in named.items() if value}
+        """Return the criterion as JSON: a text, or an object if the plan says how to verify it."""
+        fields = {"command": self.command, "expected": self.expected, "description": self.description}
+        verification = {key: value for key, value in fields.items() if value}
         return {"criterion": self.text, "verification": verification} if verification else self.text
 
 
 class Reference:
-    """A dependency as it is written: a task of this file, or of a named one."""
+    """A dependency as written: a task of this file, or of a named file."""
 
     __slots__ = ("file", "line", "task")
 
@@ -137,27 +137,27 @@ class PlanTask:
 
     def __init__(self, *, number: str, name: str, file: str, line: int) -> None:
         self.number = number  # as the file has it
-        self.id = number  # unique in the plan: `setup#2` where two files have a task 2
+        self.id = number  # unique in the plan: `setup#2` if two files have a task 2
         self.name = name
         self.file = file
         self.line = line
-        self.lines: dict[str, int] = {}  # where each field stands
+        self.lines: dict[str, int] = {}  # the line of each field
         self.text = ""
-        self.brief = ""  # in Markdown: the text without its status, which is no part of the work
-        self.whole = False  # whether the text holds the fields too, as it does in Markdown
+        self.brief = ""  # in Markdown: the text without its status, which is not part of the work
+        self.whole = False  # whether the text contains the fields too, as it does in Markdown
         self.files: list[str] = []
         self.references: list[Reference] = []
         self.depends_on: list[str] = []
-        self.implied: list[str] = []  # tasks that come first because they write the same file, or are of its group
-        self.grouped: list[str] = []  # those of them that are of its worktree group
+        self.implied: list[str] = []  # tasks that come first because of a shared file or worktree group
+        self.grouped: list[str] = []  # those of `implied` that belong to the same worktree group
         self.agent = ""
         self.status = "pending"
-        self.facts_line = line  # the last of the facts that lead a task in Markdown: a status goes behind it
+        self.facts_line = line  # in Markdown: the last line of the fields; a status is inserted after it
         self.estimated_minutes: float | None = None
         self.type = "regular"
         self.worktree_group = ""
-        self.allow_empty = False  # whether a result without changes is fine
-        self.protected: list[str] = []  # patterns of paths that it must not change, those of the plan included
+        self.allow_empty = False  # whether a result without changes is accepted
+        self.protected: list[str] = []  # patterns of paths that it must not change, including those of the plan
         self.success_criteria: list[Criterion] = []
         self.integration_criteria: list[Criterion] = []
         self.test_commands: list[str] = []
@@ -166,10 +166,10 @@ class PlanTask:
         self.documentation_targets: list[str] = []
         self.prompt_blocks: list[str] = []
         self.commit: dict[str, Any] = {}
-        self.context: dict[str, Any] = {}  # structured parts and unknown keys: the agent sees them as plan context
+        self.context: dict[str, Any] = {}  # structured parts and unknown keys, which the agent sees as plan context
 
     def line_of(self, field: str) -> int:
-        """The line of a field, or of the task where it does not have that field."""
+        """Return the line of a field, or of the task if it does not have that field."""
         return self.lines.get(field, self.line)
 
     @property
@@ -177,7 +177,7 @@ class PlanTask:
         return self.lines.get("status", 0)
 
     def document(self) -> dict[str, Any]:
-        """The task as JSON."""
+        """Return the task as JSON."""
         return {
             "id": self.id,
             "number": self.number,
@@ -185,7 +185,7 @@ class PlanTask:
             "file": self.file,
             "line": self.line,
             "depends_on": self.depends_on,
-            "waits_for_files_of": [each for each in self.implied if each not in self.grouped],
+            "waits_for_files_of": [task_id for task_id in self.implied if task_id not in self.grouped],
             "waits_for_group_of": self.grouped,
             "files": self.files,
             "agent": self.agent,
@@ -195,8 +195,8 @@ class PlanTask:
             "worktree_group": self.worktree_group or None,
             "allow_empty": self.allow_empty or None,
             "protected": self.protected,
-            "success_criteria": [each.document() for each in self.success_criteria],
-            "integration_criteria": [each.document() for each in self.integration_criteria],
+            "success_criteria": [criterion.document() for criterion in self.success_criteria],
+            "integration_criteria": [criterion.document() for criterion in self.integration_criteria],
             "test_commands": self.test_commands,
             "key_points": self.key_points,
             "dependency_checks": self.dependency_checks,
@@ -209,7 +209,7 @@ class PlanTask:
 
 
 class Plan:
-    """All tasks of the given files, in the order in which they stand."""
+    """All tasks of the given files, in file order."""
 
     __slots__ = (
         "context",
@@ -241,14 +241,14 @@ class Plan:
         self.quality_control: dict[str, Any] = {}
         self.protected: list[str] = []  # patterns of paths that no task may change
         self.worktree_groups: list[str] = []
-        self.parallel_groups: set[str] = set()  # whose tasks may run side by side
-        self.prose: list[str] = []  # what each file says outside its tasks
-        self.context: dict[str, Any] = {}  # keys that hold for the whole plan and are no setting: agents see them
-        self.places: dict[str, tuple[str, int]] = {}  # where each setting stands: file and line
+        self.parallel_groups: set[str] = set()  # groups whose tasks may run side by side
+        self.prose: list[str] = []  # the text of each file outside its tasks
+        self.context: dict[str, Any] = {}  # keys of the whole plan that are not settings; agents see them
+        self.places: dict[str, tuple[str, int]] = {}  # file and line of each setting
         self.reference_count = 0
         self.suggestions = MAX_SUGGESTIONS
         self.findings: list[Finding] = []
-        self.counts = {True: 0, False: 0}  # errors and warnings, those past the limit included
+        self.counts = {True: 0, False: 0}  # errors and warnings, including those over the limit
 
     def error(self, file: str, line: int, message: str, hint: str) -> None:
         self.add(Finding(file, line, message, hint=hint, error=True))
@@ -257,24 +257,24 @@ class Plan:
         self.add(Finding(file, line, message, hint=hint, kind=kind))
 
     def add(self, finding: Finding) -> None:
-        """Keep a finding, or only count it where there are too many."""
+        """Keep a finding, or only count it if there are too many."""
         self.counts[finding.error] += 1
         if self.counts[finding.error] <= MAX_FINDINGS:
             self.findings.append(finding)
 
     def may_suggest(self) -> bool:
-        """Whether one more name may be looked for that is near to an unknown one."""
+        """Return whether one more similar name may be searched for."""
         self.suggestions -= 1
         return self.suggestions >= 0
 
     def needs(self) -> dict[str, list[str]]:
-        """For each task, all that comes first: what the plan says, and what shared files and groups imply."""
+        """Return for each task all tasks that come first, from the plan and from shared files and groups."""
         return {task.id: [*task.depends_on, *task.implied] for task in self.tasks}
 
     @property
     def errors(self) -> list[Finding]:
-        return [each for each in self.findings if each.error]
+        return [finding for finding in self.findings if finding.error]
 
     @property
     def warnings(self) -> list[Finding]:
-        return [each for each in self.findings if not each.error]
+        return [finding for finding in self.findings if not finding.error]

@@ -1,4 +1,4 @@
-"""Changes that can weaken the proof of a task's work: runner configuration, CI files, tests and protected paths."""
+"""Finds changes that can weaken the evidence for a task: runner configuration, CI files, tests and protected paths."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Check, Task
 
 MOST_NAMED = 8  # paths in one concern
-MOST_PATTERNS = 500  # of a task's text
-# Files that are configuration of a test runner as a whole; any folder.
+MOST_PATTERNS = 500  # patterns from a task's text
+# Files that configure a test runner, in any folder.
 RUNNER_FILES = (
     "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "noxfile.py", "nose.cfg",
     "jest.config.*", "jest.setup.*", "jest-*.json", "vitest.config.*", "vitest.workspace.*", "vitest.setup.*",
@@ -28,7 +28,7 @@ RUNNER_FILES = (
     "rails_helper.rb", "sitecustomize.py", "usercustomize.py", "*.pth", ".npmrc", ".testr.conf", "setupTests.*",
 )  # fmt: skip
 RUNNER_PATHS = (".cargo/config.toml", ".cargo/config", "node_modules/**", "vendor/bin/**")
-# A file or folder with the name of a runner's module is imported instead of the runner.
+# Python imports a file or folder with the name of a runner's module instead of the runner.
 SHADOWS = ("pytest", "_pytest", "unittest", "xdist", "pluggy", "nose", "tox", "nox", "doctest")
 CI = (
     ".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**",
@@ -73,7 +73,7 @@ WORD = re.compile(r"[^\s`'\"()<>,;|&=]+")
 
 
 class Change:
-    """One path that differs between two commits; `before` and `after` are texts where `needs_text` asks for them."""
+    """A path that differs between two commits. `before` and `after` are read only if `needs_text` asks for them."""
 
     __slots__ = ("after", "before", "path", "status")
 
@@ -89,70 +89,70 @@ class Change:
 
 
 def violations(changes: Iterable[Change], patterns: Sequence[str]) -> list[Change]:
-    """The changes that touch a protected path."""
-    return [each for each in changes if any(matches(pattern, each.path) for pattern in patterns)]
+    """Return the changes of protected paths."""
+    return [change for change in changes if any(matches(pattern, change.path) for pattern in patterns)]
 
 
 def needs_text(path: str) -> bool:
-    """Whether the contents of a changed file say if it matters."""
+    """Return whether the contents of a changed file decide if the change matters."""
     name = path.rpartition("/")[2]
-    return is_test(path) or any(fnmatchcase(name, each) for each in (*SECTIONS, *MAKEFILES, *JUSTFILES))
+    return is_test(path) or any(fnmatchcase(name, pattern) for pattern in (*SECTIONS, *MAKEFILES, *JUSTFILES))
 
 
 def is_test(path: str) -> bool:
-    """Whether a path looks like a test, or data of tests."""
+    """Return whether a path looks like a test or test data."""
     *folders, name = path.split("/")
     if any(folder.lower() in TEST_FOLDERS for folder in folders):
         return True
-    return any(fnmatchcase(name, each.replace("[cm]?", mark)) for each in TEST_FILES for mark in ("c", "m"))
+    return any(fnmatchcase(name, pattern.replace("[cm]?", mark)) for pattern in TEST_FILES for mark in ("c", "m"))
 
 
 def concerns(changes: Sequence[Change], *, task: Task, description: str) -> list[str]:
-    """Say what a reviewer must know about some changes: one text for each kind of thing the task does not ask for."""
-    asked = Asked(task, description)
-    called = Called(task.get("checks", ()))
+    """Return one concern for each kind of change that the task does not ask for."""
+    task_paths = Asked(task, description)
+    check_calls = Called(task.get("checks", ()))
     runner: list[str] = []
     ci: list[str] = []
     tests: list[str] = []
     weaker: list[str] = []
     for change in changes:
         if _is_ci(change.path):
-            ci += [] if asked.names(change.path) else [change.shown]
-        elif (why := _runner_change(change, called)) is not None:
-            runner += [] if asked.names(change.path) else [f"{change.path} ({why or change.status})"]
+            ci += [] if task_paths.names(change.path) else [change.shown]
+        elif (why := _runner_change(change, check_calls)) is not None:
+            runner += [] if task_paths.names(change.path) else [f"{change.path} ({why or change.status})"]
         elif change.status != "added" and is_test(change.path):
-            if not asked.names(change.path):
+            if not task_paths.names(change.path):
                 tests.append(change.shown)
             elif loss := _weaker(change):
                 weaker.append(f"{change.path} ({loss})")
-    found = (
+    groups = (
         ("it changes how tests are run, which the task does not ask for", runner),
         ("it changes CI files, which the task does not ask for", ci),
         ("it changes tests that existed before, which the task does not ask for", tests),
         ("it weakens tests that existed before", weaker),
     )
-    return [f"{said}: {named(paths)}" for said, paths in found if paths]
+    return [f"{message}: {named(paths)}" for message, paths in groups if paths]
 
 
 def named(paths: Sequence[str]) -> str:
-    """Some paths on one line."""
+    """Join paths into one line."""
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return ", ".join(paths[:MOST_NAMED]) + more
 
 
 class Asked:
-    """The paths that a task names: in its files, its description and its criteria; commands of checks name none."""
+    """The paths that a task names in its files, description and criteria. Commands of checks name none."""
 
     __slots__ = ("patterns", "words")
 
     def __init__(self, task: Task, description: str) -> None:
         text = "\n".join([task["name"], description, *task.get("criteria", ())])
-        for check in sorted(task.get("checks", ()), key=lambda each: -len(each["command"])):
+        for check in sorted(task.get("checks", ()), key=lambda entry: -len(entry["command"])):
             text = text.replace(check["command"], " ")
         prose = (part for part in SENTENCE.split(text) if not NO_ORDER.search(part))
-        listed = {_plain(each) for each in task.get("files", ())}
-        words = {_plain(word) for part in prose for word in WORD.findall(part)} - set(task.get("protected", ()))
-        self.words = {word for word in words | listed if word}
+        listed = {_plain(path) for path in task.get("files", ())}
+        prose_words = {_plain(word) for part in prose for word in WORD.findall(part)} - set(task.get("protected", ()))
+        self.words = {word for word in prose_words | listed if word}
         self.patterns = [
             word
             for word in self.words
@@ -160,20 +160,20 @@ class Asked:
         ][:MOST_PATTERNS]
 
     def names(self, path: str) -> bool:
-        """Whether a path is named: itself, its file name, a folder above it, or a pattern that it fits."""
+        """Return whether a task names this path, its file name, a folder above it, or a pattern that matches it."""
         return (
             path in self.words or path.rpartition("/")[2] in self.words or any(matches(p, path) for p in self.patterns)
         )
 
 
 def _plain(word: str) -> str:
-    """A word of prose as a path: without `./`, the mark of a sentence at its end, or a line number."""
+    """Turn a word of prose into a path: without `./`, punctuation at its end, or a line number."""
     bare = word.strip("*_").rstrip(".:!?") if not word.endswith("**") else word
     return bare.removeprefix("./")
 
 
 class Called:
-    """The targets, scripts and files that the commands of a task call."""
+    """The targets, scripts and files that the checks of a task call."""
 
     __slots__ = ("files", "just", "make", "scripts", "words")
 
@@ -187,40 +187,44 @@ class Called:
             for part in re.split(r"&&|\|\||[;|\n&]", check["command"]):
                 self._command(part.split())
 
-    def _command(self, words: list[str]) -> None:
-        words = [word.strip("'\"()") for word in words]
-        while words and ("=" in words[0] or words[0] in ("env", "time", "exec", "command", "nice")):
-            words = words[1:]
-        if not words:
+    def _command(self, tokens: list[str]) -> None:
+        tokens = [word.strip("'\"()") for word in tokens]
+        while tokens and ("=" in tokens[0] or tokens[0] in ("env", "time", "exec", "command", "nice")):
+            tokens = tokens[1:]
+        if not tokens:
             return
-        program, rest = words[0].rpartition("/")[2], [each for each in words[1:] if not each.startswith("-")]
+        program, rest = tokens[0].rpartition("/")[2], [token for token in tokens[1:] if not token.startswith("-")]
         self.words |= {program, *rest[:2]}
         if program in ("make", "gmake"):
-            self.make = (self.make or set()) | ({each for each in rest if "=" not in each} or {""})
+            self.make = (self.make or set()) | ({target for target in rest if "=" not in target} or {""})
         elif program == "just":
             self.just = (self.just or set()) | (set(rest[:1]) or {""})
         elif program in PACKAGE_RUNNERS:
             self.scripts |= {*rest, *(["test"] if "t" in rest else [])} - {"run", "run-script", "t"}
-        named = [words[0]]
+        files = [tokens[0]]
         if program in INTERPRETERS:
-            named += [each for each in rest[:1] if program in SHELLS or _is_script(each)]
-        self.files |= {each.removeprefix("./") for each in named}
+            files += [path for path in rest[:1] if program in SHELLS or _is_script(path)]
+        self.files |= {path.removeprefix("./") for path in files}
 
 
 def _is_script(path: str) -> bool:
-    """Whether a program of the repository that a check calls is a tool, and not the work itself."""
+    """Return whether a program of the repository that a check calls is a tool rather than the work itself."""
     *folders, name = path.removeprefix("./").split("/")
-    return any(each in SCRIPT_FOLDERS for each in folders) or "test" in name or "check" in name
+    return any(folder in SCRIPT_FOLDERS for folder in folders) or "test" in name or "check" in name
 
 
 def _is_ci(path: str) -> bool:
-    return any(matches(each, path) if "/" in each else fnmatchcase(path.rpartition("/")[2], each) for each in CI)
+    return any(
+        matches(pattern, path) if "/" in pattern else fnmatchcase(path.rpartition("/")[2], pattern) for pattern in CI
+    )
 
 
 def _runner_change(change: Change, called: Called) -> str | None:
-    """What of a runner's configuration a change touches ('' is all of it), or None."""
+    """Return the changed part of a runner's configuration ('' for all of it), or None."""
     path, name = change.path, change.path.rpartition("/")[2]
-    if any(fnmatchcase(name, each) for each in RUNNER_FILES) or any(_below(each, path) for each in RUNNER_PATHS):
+    if any(fnmatchcase(name, pattern) for pattern in RUNNER_FILES) or any(
+        _below(pattern, path) for pattern in RUNNER_PATHS
+    ):
         return ""
     if path in called.files and change.status != "added":
         return "a check runs it"
@@ -229,8 +233,8 @@ def _runner_change(change: Change, called: Called) -> str | None:
         return "it takes the place of the runner's own module"
     if change.status == "added" and path in (called.make or ()):
         return "it has the name of a target that a check makes"
-    for names, read in READERS:
-        if any(fnmatchcase(name, each) for each in names):
+    for patterns, read in READERS:
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
             return _section_change(change, called, read)
     return None
 
@@ -240,7 +244,7 @@ def _below(pattern: str, path: str) -> bool:
 
 
 def _section_change(change: Change, called: Called, read: Callable[[str, Called], Mapping[str, Any]]) -> str | None:
-    """The names of the sections that differ; a file that cannot be read differs as a whole."""
+    """Return the names of the sections that differ, or '' if a file cannot be parsed and differs."""
     if change.before is None and change.after is None:
         return ""
     try:
@@ -254,38 +258,40 @@ def _section_change(change: Change, called: Called, read: Callable[[str, Called]
 def _pyproject(text: str, called: Called) -> Mapping[str, Any]:
     data = tomllib.loads(text)
     tool = data.get("tool", {})
-    found = {f"tool.{key}": value for key, value in tool.items() if key in ("pytest", "tox", "nox")}
-    found |= {f"tool.{key}": tool[key] for word, key in TASK_RUNNERS.items() if word in called.words and key in tool}
+    sections = {f"tool.{key}": value for key, value in tool.items() if key in ("pytest", "tox", "nox")}
+    sections |= {f"tool.{key}": tool[key] for word, key in TASK_RUNNERS.items() if word in called.words and key in tool}
     plugins = data.get("project", {}).get("entry-points", {}).get("pytest11")
     plugins = plugins or tool.get("poetry", {}).get("plugins", {}).get("pytest11")
-    return found | ({"entry-points.pytest11": plugins} if plugins else {})
+    return sections | ({"entry-points.pytest11": plugins} if plugins else {})
 
 
 def _setup_cfg(text: str, called: Called) -> Mapping[str, Any]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
-    wanted = ("tool:pytest", "pytest", "aliases", "unittest", "nosetests")
-    found = {name: dict(parser[name]) for name in parser.sections() if name in wanted or name.startswith("testenv")}
+    runner_sections = ("tool:pytest", "pytest", "aliases", "unittest", "nosetests")
+    sections = {
+        name: dict(parser[name]) for name in parser.sections() if name in runner_sections or name.startswith("testenv")
+    }
     plugins = parser.get("options.entry_points", "pytest11", fallback="")
-    return found | ({"entry_points.pytest11": plugins} if plugins else {})
+    return sections | ({"entry_points.pytest11": plugins} if plugins else {})
 
 
 def _package_json(text: str, called: Called) -> Mapping[str, Any]:
     data = json.loads(text) if text.strip() else {}
     scripts = data.get("scripts", {})
-    found = {key: data[key] for key in JS_RUNNERS if key in data}
-    wanted = sorted(called.scripts)
+    sections = {key: data[key] for key in JS_RUNNERS if key in data}
+    pending = sorted(called.scripts)
     seen: set[str] = set()
-    while wanted:
-        name = wanted.pop()
+    while pending:
+        name = pending.pop()
         if name in seen:
             continue
         seen.add(name)
-        for each in (f"pre{name}", name, f"post{name}"):
-            if each in scripts:
-                found[f"scripts.{each}"] = scripts[each]
-                wanted += [word for word in str(scripts[each]).split() if word in scripts]
-    return found
+        for script in (f"pre{name}", name, f"post{name}"):
+            if script in scripts:
+                sections[f"scripts.{script}"] = scripts[script]
+                pending += [word for word in str(scripts[script]).split() if word in scripts]
+    return sections
 
 
 def _composer(text: str, called: Called) -> Mapping[str, Any]:
@@ -296,13 +302,13 @@ def _composer(text: str, called: Called) -> Mapping[str, Any]:
 def _cargo(text: str, called: Called) -> Mapping[str, Any]:
     data = tomllib.loads(text)
     lib, package = data.get("lib", {}), data.get("package", {})
-    found = {f"lib.{key}": lib[key] for key in ("test", "doctest", "harness") if key in lib}
-    found |= {f"package.{key}": package[key] for key in ("autotests",) if key in package}
-    return found | ({"test": data["test"]} if "test" in data else {})
+    sections = {f"lib.{key}": lib[key] for key in ("test", "doctest", "harness") if key in lib}
+    sections |= {f"package.{key}": package[key] for key in ("autotests",) if key in package}
+    return sections | ({"test": data["test"]} if "test" in data else {})
 
 
 def _vite(text: str, called: Called) -> Mapping[str, Any]:
-    """A configuration of vite, which is one of vitest where it says so."""
+    """Return the file's text if it configures vitest."""
     return {"test": text} if "test" in text else {}
 
 
@@ -314,20 +320,20 @@ def _justfile(text: str, called: Called) -> Mapping[str, Any]:
     return _targets(text, called.just)
 
 
-def _targets(text: str, wanted: set[str] | None) -> Mapping[str, Any]:
-    """The rules that some targets need, and everything outside of rules; nothing if no target is called."""
-    if wanted is None:
+def _targets(text: str, targets: set[str] | None) -> Mapping[str, Any]:
+    """Return the rules that the targets need, and all lines outside of rules; nothing if no target is called."""
+    if targets is None:
         return {}
-    rules, rest = _rules(text)
-    found: dict[str, Any] = {"variables": rest} if rest else {}
-    todo = [each or _first_target(rules) for each in wanted]
+    rules, other_lines = _rules(text)
+    needed: dict[str, Any] = {"variables": other_lines} if other_lines else {}
+    pending = [target or _first_target(rules) for target in targets]
     phony = {name for head, _ in rules.get(".PHONY", ()) for name in head}
-    while todo:
-        name = todo.pop()
-        if name in rules and name not in found:
-            found[name] = (name in phony, rules[name])
-            todo += [each for head, _ in rules[name] for each in head]
-    return found
+    while pending:
+        name = pending.pop()
+        if name in rules and name not in needed:
+            needed[name] = (name in phony, rules[name])
+            pending += [dependency for head, _ in rules[name] for dependency in head]
+    return needed
 
 
 def _first_target(rules: Mapping[str, Any]) -> str:
@@ -335,9 +341,9 @@ def _first_target(rules: Mapping[str, Any]) -> str:
 
 
 def _rules(text: str) -> tuple[dict[str, list[tuple[list[str], list[str]]]], list[str]]:
-    """The rules of a makefile or justfile by target, each with what it needs and what it runs, and all other lines."""
+    """Return the rules of a makefile or justfile by target, with dependencies and commands, and all other lines."""
     rules: dict[str, list[tuple[list[str], list[str]]]] = {}
-    rest: list[str] = []
+    other_lines: list[str] = []
     body: list[str] | None = None
     for line in text.replace("\\\n", " ").split("\n"):
         bare = line.strip()
@@ -348,15 +354,15 @@ def _rules(text: str) -> tuple[dict[str, list[tuple[list[str], list[str]]]], lis
             body.append(bare)
         elif colon and not needs.startswith("=") and "=" not in head and head.strip():
             body = []
-            needed = needs.lstrip(":").partition(";")
-            body += [needed[2].strip()] if needed[2] else []
+            dependencies = needs.lstrip(":").partition(";")
+            body += [dependencies[2].strip()] if dependencies[2] else []
             names = head.split() if "$" not in head else [head]
             for name in names:
-                rules.setdefault(name.lstrip("@"), []).append((needed[0].split(), body))
+                rules.setdefault(name.lstrip("@"), []).append((dependencies[0].split(), body))
         else:
             body = None
-            rest.append(bare)
-    return rules, rest
+            other_lines.append(bare)
+    return rules, other_lines
 
 
 READERS: tuple[tuple[tuple[str, ...], Callable[[str, Called], Mapping[str, Any]]], ...] = (
@@ -372,7 +378,7 @@ READERS: tuple[tuple[tuple[str, ...], Callable[[str, Called], Mapping[str, Any]]
 
 
 def _weaker(change: Change) -> str:
-    """How a test that a task may change proves less than before; '' if nothing shows that."""
+    """Return how a test proves less than before, or ''."""
     if change.status == "deleted":
         return "deleted"
     if change.before is None or change.after is None:

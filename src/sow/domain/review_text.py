@@ -1,14 +1,14 @@
-"""A reviewer's answer as Markdown: which lines are its own words, and which are quoted, code or hidden."""
+"""Parses a reviewer's answer as Markdown: which lines are its own text, and which are quoted, code or hidden."""
 
 from __future__ import annotations
 
-# After one of these a line may not be seen by a reader, or not as the answer's own words.
+# After one of these tags, a reader may not see a line, or not as text of the answer.
 HIDING = ("<!--", "<pre", "<code", "<blockquote", "<details", "<script", "<style", "<template", "<textarea", "<xmp")
 TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Line:
-    """One line without the spaces at its end, where it starts, and what holds it: a fence, a quote or nothing."""
+    """A line without trailing spaces, its offset, and its container: a fence, a quote or nothing."""
 
     __slots__ = ("inside", "start", "text")
 
@@ -19,7 +19,7 @@ class Line:
 
 
 class Fence:
-    """A fenced block: its marks, the word behind them, and where its content begins and ends."""
+    """A fenced block: its marks, its info word, and the bounds of its content."""
 
     __slots__ = ("end", "mark", "start", "word")
 
@@ -31,7 +31,7 @@ class Fence:
 
 
 class Passage:
-    """A surveyed text."""
+    """A parsed text."""
 
     __slots__ = ("fences", "lines", "text")
 
@@ -40,73 +40,75 @@ class Passage:
         self.lines = lines
         self.fences = fences
 
-    def block(self, at: int) -> tuple[int, int]:
-        """The bounds of the JSON block around a place: a fence marked json, or lines from `{` to the closing `}`."""
+    def block(self, position: int) -> tuple[int, int]:
+        """Return the bounds of the JSON block around a position: a json fence, or lines from `{` to its `}`."""
         for fence in self.fences:
-            if fence.start <= at < fence.end:
+            if fence.start <= position < fence.end:
                 return (fence.start, fence.end) if fence.word.lower() == "json" else (0, 0)
-        starts = [line.start for line in self.lines if line.start <= at and not line.inside and line.text[:1] == "{"]
+        starts = [
+            line.start for line in self.lines if line.start <= position and not line.inside and line.text[:1] == "{"
+        ]
         return (starts[-1], self._closing(starts[-1])) if starts else (0, 0)
 
     def _closing(self, start: int) -> int:
-        """Where the object that begins here ends, if nothing follows on that line; else its own beginning."""
+        """Return the end of the object at `start`, or `start` if it is invalid or text follows on its line."""
         import json
 
         try:
             _, end = json.JSONDecoder().raw_decode(self.text, start)
         except (ValueError, RecursionError):
             return start
-        rest = self.text[end:].partition("\n")[0]
-        return start if rest.strip() else end
+        line_end = self.text[end:].partition("\n")[0]
+        return start if line_end.strip() else end
 
-    def hides(self, at: int) -> bool:
-        """Whether something before this place can hide what follows, or any character turns the text about."""
-        before = self.text[:at].casefold()
+    def hides(self, position: int) -> bool:
+        """Return whether a tag before this position can hide text, or a control character changes how it is shown."""
+        before = self.text[:position].casefold()
         if any(tag in before for tag in HIDING):
             return True
         return any((letter < " " and letter not in "\n\t\r") or "\x7f" <= letter <= "\x9f" for letter in self.text) or (
             not TURNING.isdisjoint(self.text)
         )
 
-    def around(self, at: int) -> tuple[str, str]:
-        """The lines before and after one that could belong to its sentence; a blank line and a heading do not."""
-        before = self.lines[at - 1].text if at else ""
+    def around(self, index: int) -> tuple[str, str]:
+        """Return the lines before and after one that could belong to its sentence. A heading before it does not."""
+        before = self.lines[index - 1].text if index else ""
         before = "" if before.startswith("#") else before
-        after = self.lines[at + 1].text if at + 1 < len(self.lines) else ""
+        after = self.lines[index + 1].text if index + 1 < len(self.lines) else ""
         return before, after
 
 
 def survey(text: str) -> Passage:
-    """Tell own words from fenced and quoted ones; a quote goes on until a blank line, as Markdown has it."""
+    """Split a text into lines that are its own, fenced or quoted. A quote ends at a blank line, as in Markdown."""
     lines: list[Line] = []
     fences: list[Fence] = []
     fence: Fence | None = None
     quoted = False
-    at = 0
+    offset = 0
     for raw in text.split("\n"):
         line = raw.rstrip(" \t\r")
         mark, word = _mark(line)
         if fence is not None:
             inside = "fence"
             if not word and mark.startswith(fence.mark):
-                fence.end = at
+                fence.end = offset
                 fence = None
         elif mark:
             inside = "fence"
-            fence = Fence(mark, word.partition(" ")[0], at + len(raw) + 1)
+            fence = Fence(mark, word.partition(" ")[0], offset + len(raw) + 1)
             fences.append(fence)
         else:
             quoted = bool(line) and (quoted or line.lstrip(" ")[0] == ">")
             inside = "quote" if quoted else ""
-        lines.append(Line(line, at, inside))
-        at += len(raw) + 1
+        lines.append(Line(line, offset, inside))
+        offset += len(raw) + 1
     if fence is not None:
         fence.end = len(text)
     return Passage(text, lines, fences)
 
 
 def _mark(line: str) -> tuple[str, str]:
-    """The marks of a fence and what stands behind them, if the line opens or closes one."""
+    """Return the marks of a fence and the text after them, if the line opens or closes one."""
     bare = line.lstrip(" ")
     letter = bare[:1]
     if letter not in ("`", "~") or len(line) - len(bare) > 3:

@@ -1,4 +1,4 @@
-"""The sections of a Markdown text: each heading outside of code and quotations, with what stands below it."""
+"""Splits a Markdown text into sections: each heading outside of code and quotations, with the text below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEEPEST = 6
 
 
 class Section:
-    """A heading with its level, its line, and all text up to the next heading of its level or above."""
+    """A heading with its level, its line, and all text up to the next heading of the same or a higher level."""
 
     __slots__ = ("level", "line", "text", "title")
 
@@ -25,29 +25,29 @@ class Section:
 
 
 def sections(text: str, first_line: int = 1) -> list[Section]:
-    """All sections in their order."""
+    """Return all sections in order."""
     lines = survey(text).lines
-    found: list[tuple[int, Section]] = []
+    indexed: list[tuple[int, Section]] = []
     for index, line in enumerate(lines):
         level, title = (0, "") if line.inside else _heading(line.text)
         if level:
-            found.append((index, Section(title, level, first_line + index)))
-    ends: dict[int, int] = {}  # of each level, where the nearest heading behind begins
-    for index, section in reversed(found):
-        end = min((at for level, at in ends.items() if level <= section.level), default=len(lines))
+            indexed.append((index, Section(title, level, first_line + index)))
+    ends: dict[int, int] = {}  # for each level the index of the nearest heading below
+    for index, section in reversed(indexed):
+        end = min((start for level, start in ends.items() if level <= section.level), default=len(lines))
         section.text = "\n".join(line.text for line in lines[index + 1 : end])
         ends[section.level] = index
-    return [section for _, section in found]
+    return [section for _, section in indexed]
 
 
 def says_something(section: Section) -> bool:
-    """Whether there are words below the heading, or below the headings in it."""
+    """Return whether there is text below the heading, other than headings."""
     return any(words(line) for line in section.text.split("\n") if not line.lstrip().startswith("#"))
 
 
-def titled(found: Iterable[Section], starts: tuple[tuple[str, ...], ...]) -> list[Section]:
-    """The sections whose heading has, for one of these sets, a word that begins with each of its words."""
-    return [section for section in found if any(_has(words(section.title), each) for each in starts)]
+def titled(candidates: Iterable[Section], starts: tuple[tuple[str, ...], ...]) -> list[Section]:
+    """Return the sections whose title has, for one of these sets, a word that starts with each prefix."""
+    return [section for section in candidates if any(_has(words(section.title), prefixes) for prefixes in starts)]
 
 
 def _has(title: list[str], starts: tuple[str, ...]) -> bool:

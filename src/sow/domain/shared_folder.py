@@ -1,4 +1,4 @@
-"""One folder in which several tasks work: they do so at once only if each names its files, and no two meet."""
+"""Decides which tasks may work in one folder at the same time: only those that name their files and do not overlap."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ WILD = frozenset("*?[")
 
 
 class Writer:
-    """What one task writes: its files, the folders above them, and whether that is all."""
+    """The files that one task writes, the folders above them, and whether the list is complete."""
 
     __slots__ = ("above", "files", "is_exact")
 
     def __init__(self, files: Iterable[str]) -> None:
-        self.files = frozenset(_plain(each) for each in files)
-        self.above = frozenset(folder for each in self.files for folder in _folders(each))
+        self.files = frozenset(_plain(path) for path in files)
+        self.above = frozenset(folder for path in self.files for folder in _folders(path))
         self.is_exact = bool(self.files) and all(map(_is_exact, self.files))
 
 
 class SharedFolder:
-    """Who writes where at present."""
+    """The writers that are active in the folder."""
 
     __slots__ = ("_above", "_files", "_used", "closed")
 
     def __init__(self) -> None:
-        self.closed = False  # somebody may write anywhere
+        self.closed = False  # some writer may write anywhere
         self._used = False
         self._files: set[str] = set()
         self._above: set[str] = set()
 
     def take(self, writer: Writer) -> bool:
-        """Let a writer in, if it meets nobody; whether it is in."""
+        """Add a writer if it overlaps with no other, and return whether it was added."""
         if self._used and (self.closed or not writer.is_exact or self._meets(writer)):
             return False
         self.join(writer)
         return True
 
     def join(self, writer: Writer) -> None:
-        """Count a writer in that is at work already."""
+        """Add a writer that already works."""
         self._used = True
         self.closed = self.closed or not writer.is_exact
         self._files |= writer.files
         self._above |= writer.above
 
     def _meets(self, writer: Writer) -> bool:
-        """Whether a file, a folder that holds it, or something in it is written already."""
+        """Return whether a file, a folder that contains it, or a file below it is already written."""
         return not (
             self._files.isdisjoint(writer.files)
             and self._above.isdisjoint(writer.files)
@@ -59,7 +59,7 @@ def _plain(path: str) -> str:
 
 
 def _is_exact(path: str) -> bool:
-    """Whether a path says what is written: a pattern, the root and a way up do not."""
+    """Return whether a path names exactly what is written. A pattern, the root and `..` do not."""
     return bool(path) and not WILD & set(path) and ".." not in path.split("/")
 
 

@@ -1,4 +1,4 @@
-"""Notes of several workers about one file or one topic, put together, so that contradicting assumptions are seen.
+"""Groups notes of several workers about one file or topic, so that contradicting assumptions are noticed.
 
 Code cannot tell that two assumptions contradict each other. It can show a verifier those that might.
 """
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Desk = tuple[str, "Sequence[str]", "Sequence[Note]"]  # owner, files, notes
 
-MAX_NOTES = 200  # of one owner: its last ones
+MAX_NOTES = 200  # the last notes of one owner
 MAX_GROUPS = 50
-MAX_SHARED = 40  # notes with one word: more of them tell no topic
+MAX_SHARED = 40  # If more notes share a word, it is no topic.
 MAX_LINE = 300
-SHORTEST = 4  # letters of a word that tells a topic
-# Words that notes are full of and that tell no topic.
+SHORTEST = 4  # letters of a topic word
+# Words that are frequent in notes and are no topic.
 COMMON = frozenset(
     words(
         """about added after again agent also always assume assumed assuming assumption because before being both cannot
@@ -35,7 +35,7 @@ COMMON = frozenset(
 
 
 class Group:
-    """Who shares what, and their notes: each with its owner."""
+    """A shared file or topic, and the notes about it, each with its owner."""
 
     __slots__ = ("about", "names", "notes", "owners")
 
@@ -46,40 +46,40 @@ class Group:
         self.owners = list(dict.fromkeys(owner for owner, _ in notes))
 
     def text(self) -> str:
-        """The group as lines of Markdown."""
+        """Return the group as lines of Markdown."""
         lines = [f"{self.about}: {', '.join(self.names[:8])}"]
         lines += [f"- {owner} {note['note_id']} ({note['status']}): {_told(note)}" for owner, note in self.notes]
         return "\n".join(lines)
 
 
-def groups(desks: Iterable[Desk], of: str = "") -> list[Group]:
-    """All groups with notes of two owners or more, those about files first; with `of`, only those of that owner."""
-    given = [(owner, list(files), list(notes)[-MAX_NOTES:]) for owner, files, notes in desks]
-    found = _by_file(given)
-    shown = [{_key(each) for each in group.notes} for group in found]
-    for group in _by_topic(given):
-        keys = {_key(each) for each in group.notes}
-        found += [] if any(keys <= other for other in shown) else [group]
-    return [group for group in found if not of or of in group.owners][:MAX_GROUPS]
+def groups(workers: Iterable[Desk], of: str = "") -> list[Group]:
+    """Return all groups with notes of two or more owners, files first. `of` selects the groups of one owner."""
+    limited = [(owner, list(files), list(notes)[-MAX_NOTES:]) for owner, files, notes in workers]
+    all_groups = _by_file(limited)
+    note_keys = [{_key(entry) for entry in group.notes} for group in all_groups]
+    for group in _by_topic(limited):
+        keys = {_key(entry) for entry in group.notes}
+        all_groups += [] if any(keys <= earlier for earlier in note_keys) else [group]
+    return [group for group in all_groups if not of or of in group.owners][:MAX_GROUPS]
 
 
-def _key(each: tuple[str, Note]) -> tuple[str, str]:
-    return each[0], each[1]["note_id"]
+def _key(entry: tuple[str, Note]) -> tuple[str, str]:
+    return entry[0], entry[1]["note_id"]
 
 
-def _by_file(desks: Sequence[Desk]) -> list[Group]:
-    """One group for all files that the same owners touch."""
-    touch: dict[str, list[str]] = {}
-    for owner, files, notes in desks:
+def _by_file(workers: Sequence[Desk]) -> list[Group]:
+    """Return one group for all files that the same owners change."""
+    owners_by_file: dict[str, list[str]] = {}
+    for owner, files, notes in workers:
         for file in dict.fromkeys(_plain(file) for file in files) if notes else ():
-            touch.setdefault(file, []).append(owner)
-    together: dict[tuple[str, ...], list[str]] = {}
-    for file, owners in touch.items():
+            owners_by_file.setdefault(file, []).append(owner)
+    files_by_owners: dict[tuple[str, ...], list[str]] = {}
+    for file, owners in owners_by_file.items():
         if len(set(owners)) > 1:
-            together.setdefault(tuple(owners), []).append(file)
+            files_by_owners.setdefault(tuple(owners), []).append(file)
     return [
-        Group("file", files, [(owner, note) for owner, _, notes in desks if owner in owners for note in notes])
-        for owners, files in together.items()
+        Group("file", files, [(owner, note) for owner, _, notes in workers if owner in owners for note in notes])
+        for owners, files in files_by_owners.items()
     ]
 
 
@@ -87,75 +87,75 @@ def _plain(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _by_topic(desks: Sequence[Desk]) -> list[Group]:
-    """Notes of different owners that share telling words, directly or through each other."""
-    every = [(owner, note) for owner, _, notes in desks for note in notes]
-    topics = [_topic(note) for _, note in every]
-    leader = list(range(len(every)))
-    named: dict[int, dict[str, int]] = {}
-    for one, other in _near(topics):
-        shared = topics[one] & topics[other]
-        enough = len(shared) > 1 or len(shared) * 3 >= min(len(topics[one]), len(topics[other]))
-        if enough and every[one][0] != every[other][0]:
-            _join(leader, one, other)
-            counts = named.setdefault(one, {})
+def _by_topic(workers: Sequence[Desk]) -> list[Group]:
+    """Group notes of different owners that share topic words, directly or through other notes."""
+    entries = [(owner, note) for owner, _, notes in workers for note in notes]
+    topics = [_topic(note) for _, note in entries]
+    leader = list(range(len(entries)))
+    shared_words: dict[int, dict[str, int]] = {}
+    for first, second in _near(topics):
+        shared = topics[first] & topics[second]
+        enough = len(shared) > 1 or len(shared) * 3 >= min(len(topics[first]), len(topics[second]))
+        if enough and entries[first][0] != entries[second][0]:
+            _join(leader, first, second)
+            counts = shared_words.setdefault(first, {})
             for word in shared:
                 counts[word] = counts.get(word, 0) + 1
     members: dict[int, list[int]] = {}
-    for at in range(len(every)):
-        members.setdefault(_find(leader, at), []).append(at)
+    for index in range(len(entries)):
+        members.setdefault(_find(leader, index), []).append(index)
     return [
-        Group("topic", _names(named, together), [every[at] for at in together])
-        for together in members.values()
-        if len(together) > 1
+        Group("topic", _names(shared_words, indexes), [entries[index] for index in indexes])
+        for indexes in members.values()
+        if len(indexes) > 1
     ]
 
 
-def _names(named: dict[int, dict[str, int]], together: list[int]) -> list[str]:
-    """The words that the notes share, those that most of them share first."""
+def _names(shared_words: dict[int, dict[str, int]], indexes: list[int]) -> list[str]:
+    """Return the words that the notes share, the most frequent first."""
     counts: dict[str, int] = {}
-    for at in together:
-        for word, count in named.get(at, {}).items():
+    for index in indexes:
+        for word, count in shared_words.get(index, {}).items():
             counts[word] = counts.get(word, 0) + count
     return sorted(counts, key=lambda word: (-counts[word], word))
 
 
 def _topic(note: Note) -> set[str]:
-    """The words of a note that tell what it is about; one and many are the same."""
-    found = (word.removesuffix("s") for word in words(note["description"]) if len(word) >= SHORTEST)
-    return {word for word in found if word not in COMMON}
+    """Return the topic words of a note. Singular and plural count as the same word."""
+    stems = (word.removesuffix("s") for word in words(note["description"]) if len(word) >= SHORTEST)
+    return {word for word in stems if word not in COMMON}
 
 
 def _near(topics: list[set[str]]) -> list[tuple[int, int]]:
-    """The pairs of notes that have a word in common, but for words that are everywhere."""
-    having: dict[str, list[int]] = {}
-    for at, topic in enumerate(topics):
+    """Return the pairs of notes that have a word in common, except for words that too many notes have."""
+    indexes_by_word: dict[str, list[int]] = {}
+    for index, topic in enumerate(topics):
         for word in topic:
-            having.setdefault(word, []).append(at)
+            indexes_by_word.setdefault(word, []).append(index)
     pairs = {
-        (one, other)
-        for places in having.values()
-        if len(places) <= MAX_SHARED
-        for number, one in enumerate(places)
-        for other in places[number + 1 :]
+        (first, second)
+        for indexes in indexes_by_word.values()
+        if len(indexes) <= MAX_SHARED
+        for position, first in enumerate(indexes)
+        for second in indexes[position + 1 :]
     }
     return sorted(pairs)
 
 
-def _find(leader: list[int], at: int) -> int:
-    while leader[at] != at:
-        leader[at] = leader[leader[at]]
-        at = leader[at]
-    return at
+def _find(leader: list[int], index: int) -> int:
+    while leader[index] != index:
+        leader[index] = leader[leader[index]]
+        index = leader[index]
+    return index
 
 
-def _join(leader: list[int], one: int, other: int) -> None:
-    first, second = sorted((_find(leader, one), _find(leader, other)))
+def _join(leader: list[int], first_index: int, second_index: int) -> None:
+    first, second = sorted((_find(leader, first_index), _find(leader, second_index)))
     leader[second] = first
 
 
 def _told(note: Note) -> str:
-    """What was assumed, and what became of it."""
-    said = tidy(note["description"], MAX_LINE, one_line=True)
+    """Return the assumption of a note and its resolution."""
+    assumption = tidy(note["description"], MAX_LINE, one_line=True)
     resolution = tidy(note.get("resolution") or "", MAX_LINE, one_line=True)
-    return f"{said} → {resolution}" if resolution else said
+    return f"{assumption} → {resolution}" if resolution else assumption

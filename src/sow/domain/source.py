@@ -1,4 +1,4 @@
-"""Where knowledge is fetched from: which URLs, refs, folders and names are taken. All of it reaches a command line."""
+"""Checks URLs, refs, folders and names of knowledge sources, because all of them reach a command line."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ FORMS = "give https://…, ssh://…, user@host:path, file:///… or the path of
 HEX = frozenset("0123456789abcdef")
 COMMITS = (40, 64)
 HOST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+~[]:%")
-LONGEST_USER = 32  # what is longer is a token, and no name
+LONGEST_USER = 32  # a longer user name is probably a token
 ENCODED = ("%00", "%0a", "%0d")
 LONGEST_NAME = 64
 
 
 def kind_of(url: str) -> str:
-    """How a URL is reached: https, ssh, file or path; everything else is refused, whatever git could do with it."""
+    """Return how a URL is reached: https, ssh, file or path. Any other form is refused, even if git supports it."""
     checked = text.line(url, "the URL", 2000)
     head = checked.partition("/")[0]
     if checked.startswith("-") or "\\" in checked or checked != url:
         raise _refused(checked, "is no URL of a repository")
     if "::" in head:
         raise _refused(checked, "names a program to be run")
-    if any(each in checked.lower() for each in ENCODED):
+    if any(code in checked.lower() for code in ENCODED):
         raise _refused(checked, "hides a line break")
     if "://" in checked:
         return _with_scheme(checked)
@@ -52,15 +52,15 @@ def _with_scheme(url: str) -> str:
 
 
 def _scp_form(url: str) -> str:
-    place, _, path = url.partition(":")
-    user, at, host = place.rpartition("@")
+    authority, _, path = url.partition(":")
+    user, at, host = authority.rpartition("@")
     if not _is_host(host) or (at and not _is_host(user)) or not _is_plain(path):
         raise _refused(url, "has no host, or no path")
     return SSH
 
 
 def _is_host(name: str) -> bool:
-    """Whether this can be the name of a host or of a user there."""
+    """Return whether this can be the name of a host or of a user on it."""
     return bool(name) and not name.startswith("-") and HOST.issuperset(name)
 
 
@@ -69,7 +69,7 @@ def _is_plain(path: str) -> bool:
 
 
 def _check_user(user: str, url: str, *, secret: bool) -> None:
-    """Refuse a URL with a password: it would stand in files that anybody may read."""
+    """Raise SowError if a URL has a password, because it would be written to readable files."""
     if ":" in user or (secret and len(user) > LONGEST_USER):
         raise SowError(
             f"the URL of {url.rpartition('@')[2][:100]!r} holds a password or a token, which is kept nowhere",
@@ -78,12 +78,12 @@ def _check_user(user: str, url: str, *, secret: bool) -> None:
 
 
 def is_commit(ref: str) -> bool:
-    """Whether a ref is a whole commit id, which never moves."""
+    """Return whether a ref is a full commit id, which never moves."""
     return len(ref) in COMMITS and HEX.issuperset(ref)
 
 
 def check_ref(ref: str) -> str:
-    """A branch, a tag or a whole commit id; nothing is the default branch."""
+    """Return a branch, a tag or a full commit id, or raise SowError. An empty text is the default branch."""
     if ref and not is_commit(ref) and not is_branch_name(ref):
         raise SowError(
             f"{ref[:200]!r} is no name of a branch, a tag or a commit", "give --ref main, --ref v1.2 or 40 digits"
@@ -92,7 +92,7 @@ def check_ref(ref: str) -> str:
 
 
 def check_folder(path: str) -> str:
-    """A folder inside a repository; nothing is all of it."""
+    """Return a folder inside a repository, or raise SowError. An empty text is the whole repository."""
     checked = text.path(path, "the folder") if path else "."
     if any(part.lower() == ".git" for part in checked.split("/")):
         raise SowError(f"the folder {path!r} is git's own", "give a folder of the repository's files")
@@ -100,7 +100,7 @@ def check_folder(path: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """The name of a sink or of a linked repository, which is the name of a folder."""
+    """Return the name of a sink or linked repository, which is also its folder's name, or raise SowError."""
     letters = name.replace("-", "").replace("_", "")
     good = letters.isascii() and letters.isalnum() and name == name.lower() and name[0].isalnum()
     if not good or len(name) > LONGEST_NAME:
@@ -109,10 +109,10 @@ def check_name(name: str) -> str:
 
 
 def name_for(url: str, path: str = "") -> str:
-    """The name that a source suggests: that of its folder, or of its repository."""
+    """Return the name that a source suggests: that of its folder or repository."""
     last = (path or url.rstrip("/").removesuffix(".git").replace(":", "/")).rstrip("/").rpartition("/")[2].lower()
-    words = "".join(each if each.isascii() and each.isalnum() else "-" for each in last)
-    name = "-".join(part for part in words.split("-") if part)[:LONGEST_NAME].strip("-")
+    dashed = "".join(character if character.isascii() and character.isalnum() else "-" for character in last)
+    name = "-".join(part for part in dashed.split("-") if part)[:LONGEST_NAME].strip("-")
     if not name:
         raise SowError(f"{last[:100]!r} gives no name", "give one: --name python-style")
     return name

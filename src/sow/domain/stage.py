@@ -1,8 +1,8 @@
-"""The next stage of a task in a run, read from what is on disk: after a crash the same question has the same answer.
+"""Computes the next stage of a task in a run from the recorded state, so that a run can continue after a crash.
 
-The run does what the stage says, writes it down, and asks again. Only what is recorded for the present iteration
-counts: evidence of the tree that was collected, reviews of that commit, and the run's record of its merge. The checks
-come before the reviews: work with a failed check is sent back without a review.
+The run does the work of the stage, records the result, and asks again. Only records of the current iteration count:
+evidence of the collected tree, reviews of the collected commit, and the run's record of the merge. Checks come before
+reviews: work with a failed check is sent back without a review.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ STAGES = (
     "failed",
 )
 TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
-LOOP = 3  # the same question so often is a loop: only a person ends it
-PROTECTED = "protected paths"  # the command of the evidence that such a path was changed
-UNMERGEABLE = "it could not be merged"  # so begins why
+LOOP = 3  # If the same question is asked this often, only a person can end the loop.
+PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
+UNMERGEABLE = "it could not be merged"  # the beginning of the reason
 FINAL = wording.FINAL
 Stage = tuple[str, str]
 
@@ -51,10 +51,10 @@ def next_stage(
     only_answered: bool = False,
     resolved: bool = False,
 ) -> Stage:
-    """The stage that a task is at, and why; `merged` is the run's record, and without isolation nothing is merged.
+    """Return the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
 
-    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
-    `resolved` a person has changed the work since the run asked how to merge it.
+    With `only_answered` the last iteration brought only the answer to a question, and no finding. With `resolved` a
+    person has changed the work since the run asked how to merge it.
     """
     status = task["status"]
     if status == "completed":
@@ -69,10 +69,10 @@ def next_stage(
         return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged)
     if status != "in_progress":
         return "start", "it has not begun"
-    decided = final_answer(task)
-    if decided == "waive":
+    decision = final_answer(task)
+    if decision == "waive":
         return "waive", "a person waived the final check that failed"
-    if decided == "stop":
+    if decision == "stop":
         return "failed", "a person stopped it: a final check fails"
     if resolved and isolated:
         return "hand_in", "a person has changed the work since the run asked"
@@ -82,43 +82,51 @@ def next_stage(
 
 
 def final_answer(task: Task) -> str:
-    """The decision of a person about a final check that failed: waive or stop; every other answer sends it back."""
+    """Return the answer of a person to a failed final check: waive or stop. Any other answer sends the task back."""
     failed = failed_finally(task)
-    asked = task["questions"][-1:]
-    if failed is None or failed["iteration"] != task["iteration"] - 1 or not asked:
+    latest = task["questions"][-1:]
+    if failed is None or failed["iteration"] != task["iteration"] - 1 or not latest:
         return ""
-    decided = words(asked[0]["answer"])[:1] if asked[0]["text"].startswith(FINAL) else []
-    return decided[0] if decided in (["waive"], ["stop"]) else ""
+    decision = words(latest[0]["answer"])[:1] if latest[0]["text"].startswith(FINAL) else []
+    return decision[0] if decision in (["waive"], ["stop"]) else ""
 
 
 def failed_finally(task: Task) -> Evidence | None:
-    """The last final check that failed because of this task."""
-    failed = [each for each in task.get("evidence", ()) if each["kind"] == "final" and not each["passed"]]
+    """Return the last final check that failed because of this task."""
+    failed = [
+        evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "final" and not evidence["passed"]
+    ]
     return failed[-1] if failed else None
 
 
 def times_asked(task: Task) -> int:
-    """How often the question that a task waits with was asked on it, this time included."""
+    """Return how often the task has asked its current question, this time included."""
     question = task.get("question")
     if question is None:
         return 0
-    return 1 + sum(similar(each["text"], question["text"]) for each in task["questions"])
+    return 1 + sum(similar(earlier["text"], question["text"]) for earlier in task["questions"])
 
 
 def merge_failures(task: Task) -> int:
-    """In how many iterations the work could not be merged: the first goes to its worker, the next to an integrator."""
-    failed = (each for each in task.get("evidence", ()) if each["kind"] == "merge" and not each["passed"])
-    return len({each["iteration"] for each in failed})
+    """Return in how many iterations the merge failed. The worker gets the first failure, an integrator the next."""
+    failed = (
+        evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "merge" and not evidence["passed"]
+    )
+    return len({evidence["iteration"] for evidence in failed})
 
 
 def needs_integrator(task: Task) -> bool:
-    """Whether its worker has tried to make the work fit, and the last iteration did not fit again."""
-    failed = {each["iteration"] for each in task.get("evidence", ()) if each["kind"] == "merge" and not each["passed"]}
+    """Return whether the worker has already tried to fix the merge, and it failed again in the last iteration."""
+    failed = {
+        evidence["iteration"]
+        for evidence in task.get("evidence", ())
+        if evidence["kind"] == "merge" and not evidence["passed"]
+    }
     return len(failed) >= TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
 
 
 def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
-    """The checks that are still to run on what was collected; a list that is incomplete runs as a whole."""
+    """Return the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
     checks = check_list.of_task(task)
     return [] if _latest(task, _collected(task) if isolated else None) else checks
 
@@ -131,7 +139,7 @@ def _paused(task: Task) -> Stage:
 
 
 def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
-    """A turn is to be started or gone on with; one that timed out costs a try, and without reviews there is none."""
+    """Start or resume a turn. A timeout costs a retry, and without reviews there are no retries."""
     timed_out = task.get("result") == "TIMEOUT"
     if timed_out and not reviewers:
         return "failed", "it timed out, and without reviews it is not tried again"
@@ -157,18 +165,18 @@ def _handed_in(
     if missing:
         return "check", f"not run yet: {missing[0]['command']}"
     reviews = _reviews(task, work)
-    failed = [each["command"] for each in _latest(task, work) if not each["passed"]]
+    failed = [evidence["command"] for evidence in _latest(task, work) if not evidence["passed"]]
     if failed:
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
     if len(reviews) < reviewers:
         return "review", f"{len(reviews)} of {reviewers} reviews are there"
-    if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
+    if reviews and not verdict.strictest(verdict.Verdict(review["verdict"]) for review in reviews).passes:
         return _rejected(task, reviews, retries, why="the review is RED")
     return _accepted(task, "it is checked and reviewed", isolated=isolated, is_merged=is_merged)
 
 
 def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage:
-    """The merge of work that passed; only after that, the run's record of exactly this commit makes it done."""
+    """Merge work that passed. It is done when the run has recorded the merge of exactly this commit."""
     if not isolated:
         return "done", why
     if is_merged:
@@ -177,8 +185,8 @@ def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage
 
 
 def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> Stage:
-    """Back to its worker while tries are left, unless the last try changed nothing about a finding."""
-    again = same_again(_findings_before(task), [found for each in reviews for found in each["findings"]])
+    """Send the work back while retries are left, or ask if the last iteration left a finding unchanged."""
+    again = same_again(_findings_before(task), [finding for review in reviews for finding in review["findings"]])
     if again:
         return "ask", f"the same finding again: {again[0]['text'][:200]}"
     used = task.get("retry_count", 0)
@@ -198,49 +206,51 @@ def _unmergeable(task: Task) -> Stage:
 
 
 def _collected(task: Task) -> Work | None:
-    """What this iteration left in git."""
+    """Return the collected work of this iteration."""
     work = task.get("work")
     return work if work is not None and work["iteration"] == task["iteration"] else None
 
 
 def _latest(task: Task, work: Work | None) -> list[Evidence]:
-    """The last whole run of the task's list in this iteration, on the collected tree where there is one."""
-    now = [
-        each
-        for each in task.get("evidence", ())
-        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge", "final")
+    """Return the last complete run of the check list in this iteration, on the collected tree if there is one."""
+    current = [
+        evidence
+        for evidence in task.get("evidence", ())
+        if evidence["iteration"] == task["iteration"] and evidence["kind"] not in ("dependency", "merge", "final")
     ]
-    return check_list.last_run(now, check_list.of_task(task), tree=work["tree"] if work is not None else "")
+    return check_list.last_run(current, check_list.of_task(task), tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:
-    """Whether the collected work changes a path that the plan protects."""
+    """Return whether the collected work changes a path that the plan protects."""
     return work is not None and any(
-        each["command"] == PROTECTED and each["iteration"] == task["iteration"] and each.get("tree") == work["tree"]
-        for each in task.get("evidence", ())
+        evidence["command"] == PROTECTED
+        and evidence["iteration"] == task["iteration"]
+        and evidence.get("tree") == work["tree"]
+        for evidence in task.get("evidence", ())
     )
 
 
 def _at_merge(task: Task) -> dict[str, bool]:
-    """Of each command at this iteration's merge, whether it passed last."""
+    """Return for each command at this iteration's merge whether its last run passed."""
     return {
-        each["command"]: each["passed"]
-        for each in task.get("evidence", ())
-        if each["iteration"] == task["iteration"] and each["kind"] == "merge"
+        evidence["command"]: evidence["passed"]
+        for evidence in task.get("evidence", ())
+        if evidence["iteration"] == task["iteration"] and evidence["kind"] == "merge"
     }
 
 
 def _reviews(task: Task, work: Work | None) -> list[Review]:
-    """The reviews of this iteration, and of the collected commit where there is one."""
+    """Return the reviews of this iteration, and of the collected commit if there is one."""
     return [
-        each
-        for each in task.get("reviews", ())
-        if each["iteration"] == task["iteration"] and (work is None or each.get("commit") == work["commit"])
+        review
+        for review in task.get("reviews", ())
+        if review["iteration"] == task["iteration"] and (work is None or review.get("commit") == work["commit"])
     ]
 
 
 def _findings_before(task: Task) -> list[Finding]:
-    """What the last review before this iteration found."""
-    earlier = [each for each in task.get("reviews", ()) if each["iteration"] < task["iteration"]]
-    last = max((each["iteration"] for each in earlier), default=0)
-    return [found for each in earlier if each["iteration"] == last for found in each["findings"]]
+    """Return the findings of the last review before this iteration."""
+    earlier = [review for review in task.get("reviews", ()) if review["iteration"] < task["iteration"]]
+    last = max((review["iteration"] for review in earlier), default=0)
+    return [finding for review in earlier if review["iteration"] == last for finding in review["findings"]]

@@ -1,4 +1,4 @@
-"""The life of a task: which moves there are, who may make them, and what each changes."""
+"""The lifecycle of a task: its moves, the actors that may make them, and the fields that each move changes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ TASK = Lifecycle(
     },
 )
 
-# A worker works; judging, answering and giving up belong to those who gave it the work.
+# A worker may not approve, answer or abandon its own task. Only the orchestrator or a person may.
 WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})
 NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
 def may_move(actor: Actor, task: Task, event: str) -> None:
-    """Refuse a move that this actor may not make."""
+    """Raise IllegalMove if this actor may not make this move."""
     if actor.kind != actors.WORKER:
         return
     if actor.task != task["id"]:
@@ -57,7 +57,7 @@ def may_move(actor: Actor, task: Task, event: str) -> None:
 
 
 def refuse_ended(task: Task) -> None:
-    """Refuse more work on a task that is over."""
+    """Raise IllegalMove if the task is completed or abandoned."""
     if task["status"] in ENDED_STATUSES:
         raise IllegalMove(
             f"task {task['id']} is {task['status']}", "create a new task for more work on it: sow task create …"
@@ -65,60 +65,61 @@ def refuse_ended(task: Task) -> None:
 
 
 def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
-    """The dependencies that are not completed, each with its status."""
+    """Return the dependencies that are not completed, each with its status."""
     return [
-        f"{each} ({statuses.get(each, 'missing')})" for each in task["depends_on"] if statuses.get(each) != "completed"
+        f"{dependency} ({statuses.get(dependency, 'missing')})"
+        for dependency in task["depends_on"]
+        if statuses.get(dependency) != "completed"
     ]
 
 
 def may_start(task: Task, statuses: Mapping[str, str]) -> None:
-    """Refuse to start a task whose dependencies are not completed."""
-    waiting = waits_for(task, statuses)
-    if waiting:
+    """Raise IllegalMove if a dependency of the task is not completed."""
+    unfinished = waits_for(task, statuses)
+    if unfinished:
         raise IllegalMove(
-            f"task {task['id']} waits for {', '.join(waiting)}",
+            f"task {task['id']} waits for {', '.join(unfinished)}",
             f'finish those first, or change them: sow task set --id {task["id"]} depends_on ""',
         )
 
 
 def gate(task: Task, unresolved: Iterable[str]) -> None:
-    """Refuse 'done' while a note on the desk is open or escalated."""
-    waiting = list(unresolved)
-    if waiting:
+    """Raise IllegalMove if the task folder has a note that is not resolved."""
+    note_ids = list(unresolved)
+    if note_ids:
         raise IllegalMove(
-            f"task {task['id']} has unresolved notes: {', '.join(waiting)}",
+            f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
             "resolve each ('sow note resolve N --resolution …'), or escalate it and set the task to paused",
         )
 
 
 def is_approved(task: Task) -> bool:
-    """Whether somebody has approved the present iteration; in a run the work may still have to be merged."""
+    """Return whether the current iteration is approved. In a run its work may still have to be merged."""
     return "approval" in task and task["approval"]["iteration"] == task["iteration"]
 
 
 def concerns(task: Task) -> list[Concern]:
-    """The concerns that count now: those of the present iteration, and of earlier ones whose merge stays."""
-    found: dict[tuple[str, str], Concern] = {}
-    for each in task.get("concerns", ()):
-        if each["iteration"] == task["iteration"] or each.get("merged"):
-            found.setdefault((each["kind"], each["text"]), each)
-    return list(found.values())
+    """Return the concerns of the current iteration, and those of earlier iterations whose work is merged."""
+    unique: dict[tuple[str, str], Concern] = {}
+    for concern in task.get("concerns", ()):
+        if concern["iteration"] == task["iteration"] or concern.get("merged"):
+            unique.setdefault((concern["kind"], concern["text"]), concern)
+    return list(unique.values())
 
 
 def approve_apart(task: Task, *, actor: Actor, now: str) -> Task:
-    """The task with an approval, still handed in: its work is not where the project is, and a run brings it there."""
+    """Return the task with an approval and its old status. A run merges the work later."""
     return {**task, "approval": _approval(task, actor, now), "updated_at": now}
 
 
 def _approval(task: Task, actor: Actor, now: str) -> Approval:
-    """Somebody's word for the present iteration."""
     return {"by": actor.name, "at": now, "iteration": task["iteration"]}
 
 
 def move(
     task: Task, to: str, *, actor: Actor, now: str, reason: str = "", may_reopen: bool = False
 ) -> tuple[Task, str]:
-    """The task after the move, and the move's name; the given task is not changed.
+    """Return the task after the move, and the name of the move. The given task is not changed.
 
     `may_reopen` is for a run whose final checks found that a completed task broke another one.
     """
@@ -132,7 +133,7 @@ def move(
     if event in NEW_ITERATION:
         changed["iteration"] = task["iteration"] + 1
         changed.pop("approval", None)
-        changed.pop("result", None)  # it was the last attempt's
+        changed.pop("result", None)  # the result of the last iteration
         changed.pop("completed_at", None)
     if event == "approve":
         changed["completed_at"] = now
@@ -150,16 +151,16 @@ def move(
 
 
 def ask(task: Task, text: str, *, number: int, now: str) -> Task:
-    """The task with something to ask: a second question is added to the first, so that one answer sees both."""
-    before = task.get("question")
-    if before is None:
+    """Return the task with a question. If it already has one, the text is appended, so that one answer covers both."""
+    previous = task.get("question")
+    if previous is None:
         return {**task, "question": {"number": number, "text": text, "asked_at": now}, "updated_at": now}
-    words = before["text"] if text in before["text"].split("\n") else f"{before['text']}\n{text}"
-    return {**task, "question": {**before, "text": words}, "updated_at": now}
+    joined = previous["text"] if text in previous["text"].split("\n") else f"{previous['text']}\n{text}"
+    return {**task, "question": {**previous, "text": joined}, "updated_at": now}
 
 
 def settle(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
-    """The task with its question answered and kept among those that were."""
+    """Return the task with its question moved to the answered ones."""
     settled: Task = {**task, "updated_at": now}
     question = settled.pop("question", None)
     if question is not None:
@@ -169,13 +170,15 @@ def settle(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
 
 
 def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str, Iterable[str]]) -> None:
-    """Refuse a dependency that is unknown, on itself, or that closes a circle."""
-    for each in depends_on:
-        if each == task:
+    """Raise SowError if a dependency is unknown, is the task itself, or closes a cycle."""
+    for dependency in depends_on:
+        if dependency == task:
             raise SowError(f"task {task} cannot depend on itself", "leave it out of --depends-on")
-        if each not in graph:
-            raise SowError(f"task {task} depends on {each}, which does not exist", "see 'sow task list' for the ids")
-        path = _path(each, task, graph)
+        if dependency not in graph:
+            raise SowError(
+                f"task {task} depends on {dependency}, which does not exist", "see 'sow task list' for the ids"
+            )
+        path = _path(dependency, task, graph)
         if path:
             raise SowError(
                 f"task {task} would wait for itself: {' → '.join([task, *path])}", "remove one of these dependencies"
@@ -183,32 +186,32 @@ def check_dependencies(task: str, depends_on: Iterable[str], graph: Mapping[str,
 
 
 def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """A path of dependencies from start to goal, or nothing."""
+    """Return a path of dependencies from start to goal, or an empty list."""
     came_from: dict[str, str] = {start: ""}
-    waiting = [start]
-    while waiting:
-        here = waiting.pop()
-        if here == goal:
-            path = [here]
+    stack = [start]
+    while stack:
+        current = stack.pop()
+        if current == goal:
+            path = [current]
             while came_from[path[0]]:
                 path.insert(0, came_from[path[0]])
             return path
-        for each in graph.get(here, ()):
-            if each not in came_from:
-                came_from[each] = here
-                waiting.append(each)
+        for dependency in graph.get(current, ()):
+            if dependency not in came_from:
+                came_from[dependency] = current
+                stack.append(dependency)
     return []
 
 
 def by_hand(task: Task) -> list[str]:
-    """The references that somebody gave the task, without those that were chosen for it."""
-    chosen = {each["path"] for each in task.get("context", ())}
-    return [each for each in task["references"] if each not in chosen]
+    """Return the references that a person gave the task, without those that sow chose."""
+    chosen_paths = {choice["path"] for choice in task.get("context", ())}
+    return [path for path in task["references"] if path not in chosen_paths]
 
 
 def refer(task: Task, chosen: list[Chosen], *, now: str) -> Task:
-    """The task with other chosen references; those that were given by hand stay, and come first."""
-    given = by_hand(task)
-    kept = [each for each in chosen if each["path"] not in given]
-    references = [*given, *(each["path"] for each in kept)]
+    """Return the task with new chosen references. Those that a person gave stay, and come first."""
+    given_paths = by_hand(task)
+    kept = [choice for choice in chosen if choice["path"] not in given_paths]
+    references = [*given_paths, *(choice["path"] for choice in kept)]
     return {**task, "references": references, "context": kept, "updated_at": now}

@@ -1,4 +1,4 @@
-"""The words of a task: what it is about, in the order of their weight, without the words that every task has."""
+"""Extracts the words that tell what a task is about, without words that every task has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Words that say nothing about what a text is about: of English, and of tasks in general.
+# Words that do not tell what a text is about: frequent words of English and of tasks.
 SAYING_LITTLE = """
 a about above across add added adr adrs after again all allow already also always an and another any anything are as
 at away back be because become been before begin behind being below best better between both build but by call called
@@ -35,36 +35,36 @@ MOST = 80
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters; parts of a name such as parsePlan or parse_plan count for themselves."""
+    """Return the words of a text in lowercase. Names such as parsePlan or parse_plan also count as their parts."""
     letters = "".join(letter if letter.isalnum() else " " for letter in text)
-    found = []
-    for whole in letters.split():
-        parts = _humps(whole)
-        found += [whole.lower()] if len(parts) == 1 else [whole.lower(), *(each.lower() for each in parts)]
-    return found
+    result = []
+    for word in letters.split():
+        parts = _humps(word)
+        result += [word.lower()] if len(parts) == 1 else [word.lower(), *(part.lower() for part in parts)]
+    return result
 
 
 def _humps(word: str) -> list[str]:
-    """`parsePlan` as parse and Plan; a word in one case is one part."""
+    """Split `parsePlan` into parse and Plan. A word in one case is one part."""
     starts = [0]
-    for place in range(1, len(word)):
-        if word[place].isupper() and word[place - 1].islower():
-            starts.append(place)
+    for index in range(1, len(word)):
+        if word[index].isupper() and word[index - 1].islower():
+            starts.append(index)
     return [word[start:end] for start, end in zip(starts, [*starts[1:], len(word)], strict=True)]
 
 
 def telling(texts: Iterable[str]) -> list[str]:
-    """The words of several texts that can tell one document from another; those that come often, and first, lead."""
+    """Return the words that distinguish documents, the most frequent first."""
     counts: dict[str, int] = {}
     for text in texts:
         for word in words(text):
             if len(word) > 1 and not word.isdigit() and COMMON.isdisjoint((word, word.removesuffix("s"))):
                 counts[word] = counts.get(word, 0) + 1
-    ordered = sorted(counts, key=lambda word: -counts[word])  # stable: of equals the first stays first
+    ordered = sorted(counts, key=lambda word: -counts[word])  # stable: words with equal counts keep their order
     return ordered[:MOST]
 
 
 def languages(paths: Iterable[str]) -> list[str]:
-    """The languages that files are written in, by the ends of their names."""
-    ends = (path.rpartition(".")[2].lower() for path in paths if "." in path.rpartition("/")[2])
-    return list(dict.fromkeys(LANGUAGES[end] for end in ends if end in LANGUAGES))
+    """Return the languages of files by their extensions."""
+    extensions = (path.rpartition(".")[2].lower() for path in paths if "." in path.rpartition("/")[2])
+    return list(dict.fromkeys(LANGUAGES[extension] for extension in extensions if extension in LANGUAGES))

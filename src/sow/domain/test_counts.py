@@ -1,4 +1,4 @@
-"""The numbers of tests that a test runner reports in its closing lines, and what they say about a check."""
+"""Reads the numbers of tests from the last lines of a test runner, and compares them with the base commit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from sow.domain.shapes import Evidence, TestCounts
 
-MOST_BYTES = 4 << 20  # of each stream of a command, from the end
-LONGEST_LINE = 2000  # a closing line is short; anything longer is output of a test
+MOST_BYTES = 4 << 20  # from the end of each stream of a command
+LONGEST_LINE = 2000  # A summary line is short. A longer line is output of a test.
 MOST_DIGITS = 9
-# Only lines with one of these words are looked at more closely.
+# Only lines with one of these texts are examined.
 SIGNS = (
     " in ", "Ran ", "OK", "FAILED", "NO TESTS RAN", "Tests", "No test", "passing", "pending", "failing", "# ",
     "\u2139 ", "ok  ", "FAIL\t", "?   ", "=== RUN", "--- ", "test result:", "Summary", " example", "executed",
@@ -44,7 +44,7 @@ PHPUNIT = re.compile(r"Tests: (\d{1,9}), Assertions: \d{1,9}((?:, [A-Z][A-Za-z ]
 
 
 class _Tally:
-    """Sums of the summaries in one output."""
+    """The sums of the summaries in one output."""
 
     __slots__ = ("failed", "found", "ran", "skipped")
 
@@ -60,11 +60,11 @@ class _Tally:
 
 
 def parse(output: str) -> TestCounts | None:
-    """Count the tests in the output of a command; None if no known runner closed it.
+    """Count the tests in the output of a command. None if no known runner printed a summary.
 
-    `ran` counts tests that could fail: skipped ones, and those that are expected to fail, are `skipped`. Several
-    summaries are summed, because each process of a runner prints one. RSpec is the exception: its parallel runner
-    prints a total at the end, so the last one counts. `go test` without -v names packages only: each counts as one.
+    `ran` counts tests that could fail. Skipped tests and tests that are expected to fail count as `skipped`. Several
+    summaries are added, because each process of a runner prints one. RSpec is the exception: its parallel runner
+    prints a total at the end, so the last one counts. `go test` without -v prints only packages; each counts as one.
     """
     tally = _Tally()
     lines = _lines(output)
@@ -77,30 +77,30 @@ def parse(output: str) -> TestCounts | None:
 
 
 def _lines(output: str) -> list[str]:
-    """The lines that can be part of a summary, without colours and white space around them."""
+    """Return the lines that can be part of a summary, without colours and surrounding spaces."""
     text = output[-2 * MOST_BYTES :].replace("\r", "\n")
-    found = []
+    lines = []
     for raw in text.split("\n"):
         if len(raw) > LONGEST_LINE or not any(sign in raw for sign in SIGNS):
             continue
         line = COLOUR.sub("", raw) if "\x1b" in raw else raw
-        found.append(line.strip(" "))
-    return found
+        lines.append(line.strip(" "))
+    return lines
 
 
 def _parts(text: str) -> dict[str, int]:
-    """`1 failed, 2 passed` as a mapping."""
+    """Parse `1 failed, 2 passed` into a mapping."""
     return {name.strip(): int(count) for count, name in PART.findall(text)}
 
 
 def _pytest(lines: Sequence[str], tally: _Tally) -> None:
     for line in lines:
-        found = PYTEST.match(line)
-        if found is None or ("test" in found[1] and " collected" in found[1]):
+        summary = PYTEST.match(line)
+        if summary is None or ("test" in summary[1] and " collected" in summary[1]):
             continue
-        parts = _parts(found[1])
-        known = ("passed", "failed", "skipped", "deselected", "xfailed", "xpassed", "error", "errors")
-        if not found[1].startswith("no tests") and not any(name in parts for name in known):
+        parts = _parts(summary[1])
+        names = ("passed", "failed", "skipped", "deselected", "xfailed", "xpassed", "error", "errors")
+        if not summary[1].startswith("no tests") and not any(name in parts for name in names):
             continue
         failed = parts.get("failed", 0)
         errors = parts.get("error", 0) + parts.get("errors", 0)
@@ -109,32 +109,32 @@ def _pytest(lines: Sequence[str], tally: _Tally) -> None:
 
 
 def _unittest(lines: Sequence[str], tally: _Tally) -> None:
-    waiting = -1  # tests of a summary whose last line is still to come
+    pending = -1  # tests of a summary whose last line has not been read yet
     for line in lines:
         ran, end = UNITTEST.match(line), UNITTEST_END.match(line)
         if ran is not None:
-            if waiting >= 0:
-                tally.add(waiting)
-            waiting = int(ran[1])
-        elif end is not None and waiting >= 0:
+            if pending >= 0:
+                tally.add(pending)
+            pending = int(ran[1])
+        elif end is not None and pending >= 0:
             parts = {
                 name: int(count)
-                for name, _, count in (each.partition("=") for each in (end[1] or "").split(", "))
+                for name, _, count in (part.partition("=") for part in (end[1] or "").split(", "))
                 if count
             }
             skipped = parts.get("skipped", 0) + parts.get("expected failures", 0)
             failed = sum(parts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
-            tally.add(waiting - skipped, failed, skipped)
-            waiting = -1
-    if waiting >= 0:
-        tally.add(waiting)
+            tally.add(pending - skipped, failed, skipped)
+            pending = -1
+    if pending >= 0:
+        tally.add(pending)
 
 
 def _jest_and_vitest(lines: Sequence[str], tally: _Tally) -> None:
     for line in lines:
-        found = JEST.search(line) or VITEST.search(line)
-        if found is not None:
-            parts = _parts(found[1])
+        summary = JEST.search(line) or VITEST.search(line)
+        if summary is not None:
+            parts = _parts(summary[1])
             failed = parts.get("failed", 0)
             skipped = parts.get("skipped", 0) + parts.get("todo", 0)
             tally.add(parts.get("passed", 0) + failed, failed, skipped)
@@ -144,25 +144,25 @@ def _jest_and_vitest(lines: Sequence[str], tally: _Tally) -> None:
 
 def _mocha(lines: Sequence[str], tally: _Tally) -> None:
     for line in lines:
-        found = MOCHA.match(line)
-        if found is None:
+        summary = MOCHA.match(line)
+        if summary is None:
             continue
-        count = int(found[1])
-        if found[2] == "passing":
+        count = int(summary[1])
+        if summary[2] == "passing":
             tally.add(count)
         elif tally.found:
-            tally.add(count if found[2] == "failing" else 0, *((count, 0) if found[2] == "failing" else (0, count)))
+            tally.add(count if summary[2] == "failing" else 0, *((count, 0) if summary[2] == "failing" else (0, count)))
 
 
 def _node(lines: Sequence[str], tally: _Tally) -> None:
-    begun = False  # a block begins with the number of tests
+    in_block = False  # A block begins with the number of tests.
     for line in lines:
-        found = NODE.match(line)
-        if found is None:
+        summary = NODE.match(line)
+        if summary is None:
             continue
-        name, count = found[1], int(found[2])
-        begun = begun or name == "tests"
-        if not begun:
+        name, count = summary[1], int(summary[2])
+        in_block = in_block or name == "tests"
+        if not in_block:
             continue
         if name in ("fail", "cancelled"):
             tally.add(count, count)
@@ -188,19 +188,19 @@ def _go(lines: Sequence[str], tally: _Tally) -> None:
 
 def _cargo(lines: Sequence[str], tally: _Tally) -> None:
     for line in lines:
-        found, closing = CARGO.search(line), NEXTEST.search(line)
-        if found is not None:
-            parts = _parts(found[1])
+        summary, nextest = CARGO.search(line), NEXTEST.search(line)
+        if summary is not None:
+            parts = _parts(summary[1])
             failed = parts.get("failed", 0)
             tally.add(parts.get("passed", 0) + parts.get("measured", 0) + failed, failed, parts.get("ignored", 0))
-        elif closing is not None:
-            parts = _parts(closing[2])
+        elif nextest is not None:
+            parts = _parts(nextest[2])
             failed = sum(parts.get(name, 0) for name in ("failed", "timed out", "exec failed"))
-            tally.add(int(closing[1]), failed, parts.get("skipped", 0))
+            tally.add(int(nextest[1]), failed, parts.get("skipped", 0))
 
 
 def _rspec(lines: Sequence[str], tally: _Tally) -> None:
-    last = next((found for line in reversed(lines) if (found := RSPEC.match(line))), None)
+    last = next((summary for line in reversed(lines) if (summary := RSPEC.match(line))), None)
     if last is not None:
         parts = _parts(last[3])
         pending = parts.get("pending", 0)
@@ -210,63 +210,63 @@ def _rspec(lines: Sequence[str], tally: _Tally) -> None:
 
 def _phpunit(lines: Sequence[str], tally: _Tally) -> None:
     for line in lines:
-        passed, found = PHPUNIT_OK.match(line), PHPUNIT.match(line)
+        passed, summary = PHPUNIT_OK.match(line), PHPUNIT.match(line)
         if passed is not None:
             tally.add(int(passed[1]))
-        elif found is not None:
-            parts = {name: int(count) for name, count in NAMED.findall(found[2])}
+        elif summary is not None:
+            parts = {name: int(count) for name, count in NAMED.findall(summary[2])}
             skipped = parts.get("Skipped", 0) + parts.get("Incomplete", 0)
-            tally.add(int(found[1]) - skipped, parts.get("Failures", 0) + parts.get("Errors", 0), skipped)
+            tally.add(int(summary[1]) - skipped, parts.get("Failures", 0) + parts.get("Errors", 0), skipped)
         elif line == "No tests executed!":
             tally.add(0)
 
 
 def total(counts: Iterable[TestCounts | None]) -> TestCounts | None:
-    """The sum of the counts of several commands; None if none of them has any."""
-    known = [each for each in counts if each is not None]
-    if not known:
+    """Return the sum of the counts of several commands, or None if none of them has any."""
+    present = [count for count in counts if count is not None]
+    if not present:
         return None
     return {
-        "ran": sum(each["ran"] for each in known),
-        "failed": sum(each.get("failed", 0) for each in known),
-        "skipped": sum(each.get("skipped", 0) for each in known),
+        "ran": sum(count["ran"] for count in present),
+        "failed": sum(count.get("failed", 0) for count in present),
+        "skipped": sum(count.get("skipped", 0) for count in present),
     }
 
 
 def of_command(command: str, output: str) -> TestCounts | None:
     """Count the tests of a command that passed.
 
-    pytest and unittest close every complete run. If one of them ends without it, a module ended the process, and no
-    test is known to have run. `pytest -qq` prints no counts, but its progress reaches 100%.
+    pytest and unittest print a summary at the end of every complete run. If it is missing, a module ended the process,
+    and no test is known to have run. `pytest -qq` prints no counts, but its progress reaches 100%.
     """
-    found = parse(output)
-    if found is not None:
-        return found
-    words = {word.rpartition("/")[2] for word in command.replace(";", " ").split()}
-    quiet = words & {"--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--markers"}
-    cut_off = ("pytest" in words and "[100%]" not in output) or {"-m", "unittest"} <= words
+    counts = parse(output)
+    if counts is not None:
+        return counts
+    tokens = {word.rpartition("/")[2] for word in command.replace(";", " ").split()}
+    quiet = tokens & {"--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--markers"}
+    cut_off = ("pytest" in tokens and "[100%]" not in output) or {"-m", "unittest"} <= tokens
     return {"ran": 0, "failed": 0, "skipped": 0} if cut_off and not quiet else None
 
 
 def shortfall(evidence: Sequence[Evidence], base: TestCounts | None) -> str:
-    """Why a check list that passed is no clean pass, with both counts; '' if nothing is wrong with its tests.
+    """Return why a check list that passed is not a clean pass, with both counts, or ''.
 
     `evidence` is the list's evidence on one tree, `base` the counts of the same list on the base commit.
     """
-    now = total(each.get("tests") for each in evidence)
+    current = total(result.get("tests") for result in evidence)
     on_base = "" if base is None else f"; {_tests(base['ran'])} ran on the base commit"
-    idle = [each["command"] for each in evidence if "tests" in each and not each["tests"]["ran"]]
+    idle = [result["command"] for result in evidence if "tests" in result and not result["tests"]["ran"]]
     if idle:
-        return f"no test ran in `{idle[0]}`{_skipped(now)}{on_base}"
-    failed = [each for each in evidence if each.get("exit") == 0 and each.get("tests", {}).get("failed", 0)]
+        return f"no test ran in `{idle[0]}`{_skipped(current)}{on_base}"
+    failed = [result for result in evidence if result.get("exit") == 0 and result.get("tests", {}).get("failed", 0)]
     if failed:
         return f"`{failed[0]['command']}` passed although {_tests(failed[0]['tests']['failed'])} failed{on_base}"
     if base is None or not evidence:
         return ""
-    if now is None:
+    if current is None:
         return f"`{evidence[-1]['command']}` printed no test counts{on_base}"
-    if now["ran"] < base["ran"]:
-        return f"fewer tests ran: {now['ran']} now{_skipped(now)}, {base['ran']} on the base commit"
+    if current["ran"] < base["ran"]:
+        return f"fewer tests ran: {current['ran']} now{_skipped(current)}, {base['ran']} on the base commit"
     return ""
 
 

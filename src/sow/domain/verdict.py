@@ -1,4 +1,4 @@
-"""What a review says: GREEN, YELLOW or RED from the reviewer's final text, and nothing where that leaves a doubt."""
+"""Reads GREEN, YELLOW or RED from a reviewer's final text. An ambiguous text has no verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMS = final_answer.forms(TITLE, FLAGS)
 
 
 class Verdict:
-    """A flag, or none where it is doubtful and why; with what the reviewer said and found."""
+    """The flag, feedback and findings of a review. If the text is ambiguous, the flag is empty and `why` says why."""
 
     __slots__ = ("feedback", "findings", "flag", "why")
 
@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
-        """Whether the work may be merged."""
+        """Return whether the work may be merged."""
         return self.flag in (GREEN, YELLOW)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class Verdict:
 
 
 def parse(final_text: str, nonce: str) -> Verdict:
-    """The verdict in a reviewer's final text: a JSON block with this review's nonce, or exactly one line of its own."""
+    """Read the verdict from a JSON block with this review's nonce, or from exactly one verdict line."""
     answer = final_answer.read(final_text, nonce)
     if answer.why:
         return _doubt(answer.why)
@@ -57,27 +57,31 @@ def parse(final_text: str, nonce: str) -> Verdict:
 
 
 def strictest(verdicts: Iterable[Verdict | None]) -> Verdict:
-    """What several reviewers say together; None is one that could not be had, which is no pass."""
-    given = [each or _doubt("a reviewer could not be had") for each in verdicts] or [_doubt("nobody reviewed")]
-    flag = max((each.flag for each in given), key=STRICTNESS.index)
-    feedback = "\n\n".join(dict.fromkeys(each.feedback for each in given if each.feedback))
+    """Return the strictest of several verdicts. None stands for a failed review, which does not pass."""
+    all_verdicts = [verdict or _doubt("a reviewer could not be had") for verdict in verdicts] or [
+        _doubt("nobody reviewed")
+    ]
+    flag = max((verdict.flag for verdict in all_verdicts), key=STRICTNESS.index)
+    feedback = "\n\n".join(dict.fromkeys(verdict.feedback for verdict in all_verdicts if verdict.feedback))
     return Verdict(
         flag,
         feedback=feedback[:MAX_FEEDBACK],
-        findings=findings_of.joined(each.findings for each in given),
-        why="; ".join(dict.fromkeys(each.why for each in given if each.why)) if flag == DOUBTFUL else "",
+        findings=findings_of.joined(verdict.findings for verdict in all_verdicts),
+        why="; ".join(dict.fromkeys(verdict.why for verdict in all_verdicts if verdict.why))
+        if flag == DOUBTFUL
+        else "",
     )
 
 
 def capped(verdict: Verdict, *, evidence_failed: bool) -> Verdict:
-    """The verdict in the light of the evidence: while a check fails, nothing passes."""
+    """Return the verdict, or RED if a check failed."""
     if not evidence_failed or not verdict.passes:
         return verdict
     return Verdict(RED, feedback=verdict.feedback, findings=verdict.findings, why="a check failed")
 
 
 def may_retry(flag: str, retries_used: int, limit: int) -> bool:
-    """Whether the work goes back to its worker: only RED does, and only so often."""
+    """Return whether the work goes back to its worker: only RED does, and only up to the limit."""
     return flag == RED and retries_used < limit
 
 
@@ -85,39 +89,39 @@ def _doubt(why: str) -> Verdict:
     return Verdict(DOUBTFUL, why=why)
 
 
-def _from_json(answer: Answer, said: dict[str, Any]) -> Verdict:
-    """The verdict of the block, if lines outside of it do not say otherwise."""
-    flag = said.get("verdict")
+def _from_json(answer: Answer, block: dict[str, Any]) -> Verdict:
+    """Return the verdict of the JSON block, if no line outside of it contradicts it."""
+    flag = block.get("verdict")
     if flag not in FLAGS:
         return _doubt("the JSON block has no verdict GREEN, YELLOW or RED")
     if any(FORMS.get(line.text) != flag for line in answer.own_lines() if _mentions(line.text)):
         return _doubt("the JSON block and a line of the answer do not agree")
-    return _judged(flag, said)
+    return _judged(flag, block)
 
 
-def _judged(flag: str, said: dict[str, Any]) -> Verdict:
-    """The verdict of a block whose form is right, if what it holds is right and fits its flag."""
-    listed, feedback = said.get("findings", []), said.get("feedback", "")
-    listed = [] if listed is None else listed
-    if not isinstance(listed, list) or not isinstance(feedback, str | None):
+def _judged(flag: str, block: dict[str, Any]) -> Verdict:
+    """Return the verdict of a JSON block, if its findings and feedback are valid and match its flag."""
+    items, feedback = block.get("findings", []), block.get("feedback", "")
+    items = [] if items is None else items
+    if not isinstance(items, list) or not isinstance(feedback, str | None):
         return _doubt("the findings are no list, or the feedback is no text")
-    found = [findings_of.read(each) for each in listed]
-    kept = [each for each in found if each is not None]
-    if len(kept) < len(found):
+    parsed = [findings_of.read(item) for item in items]
+    findings = [finding for finding in parsed if finding is not None]
+    if len(findings) < len(parsed):
         return _doubt("a finding says nothing")
-    if flag == GREEN and any(each["severity"] == "error" for each in kept):
+    if flag == GREEN and any(finding["severity"] == "error" for finding in findings):
         return _doubt("GREEN with an error among its findings")
     feedback = findings_of.tidy(feedback or "", MAX_FEEDBACK)
-    return Verdict(flag, feedback=feedback, findings=findings_of.joined([kept]))
+    return Verdict(flag, feedback=feedback, findings=findings_of.joined([findings]))
 
 
 def _mentions(line: str) -> bool:
-    """Whether a line speaks of a verdict, in whatever dress."""
+    """Return whether a line mentions a verdict in any form."""
     return final_answer.mentions(line, f"{TITLE}:")
 
 
 def _from_line(passage: Passage) -> Verdict:
-    """The verdict of the only line that speaks of one, if it stands for itself."""
+    """Return the verdict of the only line that mentions one."""
     flag, at, why = final_answer.sole_line(passage, FORMS, _mentions)
     if not flag:
         return _doubt(why)

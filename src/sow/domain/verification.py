@@ -1,4 +1,4 @@
-"""What a verification says: passed or failed from the verifier's final text, and nothing where that leaves a doubt."""
+"""Reads passed or failed from a verifier's final text. An ambiguous text has no result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_REASON = "the verifier gave no reason"
 
 
 class Verification:
-    """A result, or none where it is doubtful and why; with what is missing and what was found."""
+    """The result of a verification. If the text is ambiguous, the result is empty and `why` says why."""
 
     __slots__ = ("feedback", "findings", "missing_evidence", "result", "why")
 
@@ -45,19 +45,19 @@ class Verification:
 
     @property
     def passes(self) -> bool:
-        """Whether the work is verified."""
+        """Return whether the work is verified."""
         return self.result == PASSED
 
     def results(self, *, number: int, verifier: str, at: str) -> VerificationResults:
-        """The round as it is kept; a failed one says at least that no reason was given."""
+        """Return the record of the round. A failed one without a reason gets a finding that says so."""
         severity = "error" if self.result == FAILED else "note"
-        found = self.findings or _findings([{"severity": severity, "text": self.feedback}])
-        if self.result == FAILED and not found and not self.missing_evidence:
-            found = _findings([{"text": NO_REASON}])
+        findings = self.findings or _findings([{"severity": severity, "text": self.feedback}])
+        if self.result == FAILED and not findings and not self.missing_evidence:
+            findings = _findings([{"text": NO_REASON}])
         return {
             "result": self.result,
             "missing_evidence": self.missing_evidence,
-            "findings": found,
+            "findings": findings,
             "round": number,
             "verifier": verifier,
             "at": at,
@@ -68,7 +68,7 @@ class Verification:
 
 
 def parse(final_text: str, nonce: str) -> Verification:
-    """The result in a verifier's final text: a JSON block with this round's nonce, or exactly one line of its own."""
+    """Read the result from a JSON block with this round's nonce, or from exactly one result line."""
     answer = final_answer.read(final_text, nonce)
     if answer.why:
         return _doubt(answer.why)
@@ -76,7 +76,7 @@ def parse(final_text: str, nonce: str) -> Verification:
 
 
 def missing_outputs(paths: Sequence[str]) -> Verification:
-    """A round that fails before anybody looks: outputs that the plan names are not there."""
+    """Return a failed verification for outputs that the plan names and that are missing."""
     return Verification(
         FAILED,
         missing_evidence=[findings_of.tidy(path, MAX_LINE, one_line=True) for path in paths[:MAX_EVIDENCE]],
@@ -91,51 +91,51 @@ def _doubt(why: str) -> Verification:
     return Verification(DOUBTFUL, why=why)
 
 
-def _findings(said: Iterable[object]) -> list[Finding]:
-    """Those that say something."""
-    return [found for each in said if (found := findings_of.read(each)) is not None]
+def _findings(items: Iterable[object]) -> list[Finding]:
+    """Return the valid findings."""
+    return [finding for item in items if (finding := findings_of.read(item)) is not None]
 
 
-def _from_json(answer: Answer, said: dict[str, Any]) -> Verification:
-    """The result of the block, if lines outside of it do not say otherwise."""
-    word = said.get("result")
+def _from_json(answer: Answer, block: dict[str, Any]) -> Verification:
+    """Return the result of the JSON block, if no line outside of it contradicts it."""
+    word = block.get("result")
     result = WORDS.get(word, DOUBTFUL) if isinstance(word, str) else DOUBTFUL
     if not result:
         return _doubt("the JSON block has no result passed or failed")
     if any(FORMS.get(line.text) != result for line in answer.own_lines() if _mentions(line.text)):
         return _doubt("the JSON block and a line of the answer do not agree")
-    return _judged(result, said)
+    return _judged(result, block)
 
 
-def _judged(result: str, said: dict[str, Any]) -> Verification:
-    """The result of a block whose form is right, if what it holds is right and fits it."""
-    missing, listed, feedback = (said.get(key) for key in ("missing_evidence", "findings", "feedback"))
-    missing, listed, feedback = missing or [], listed or [], feedback or ""
-    if not isinstance(missing, list) or not isinstance(listed, list) or not isinstance(feedback, str):
+def _judged(result: str, block: dict[str, Any]) -> Verification:
+    """Return the result of a JSON block, if its contents are valid and match its result."""
+    missing, items, feedback = (block.get(key) for key in ("missing_evidence", "findings", "feedback"))
+    missing, items, feedback = missing or [], items or [], feedback or ""
+    if not isinstance(missing, list) or not isinstance(items, list) or not isinstance(feedback, str):
         return _doubt("missing_evidence or findings are no list, or the feedback is no text")
-    if not all(isinstance(each, str) and each.strip() for each in missing):
+    if not all(isinstance(text, str) and text.strip() for text in missing):
         return _doubt("missing_evidence is a list of texts")
-    kept = _findings(listed)
-    if len(kept) < len(listed):
+    findings = _findings(items)
+    if len(findings) < len(items):
         return _doubt("a finding says nothing")
-    if result == PASSED and (missing or any(each["severity"] == "error" for each in kept)):
+    if result == PASSED and (missing or any(finding["severity"] == "error" for finding in findings)):
         return _doubt("passed with missing evidence, or with an error among its findings")
-    evidence = [findings_of.tidy(each, MAX_LINE, one_line=True) for each in missing[:MAX_EVIDENCE]]
+    evidence = [findings_of.tidy(text, MAX_LINE, one_line=True) for text in missing[:MAX_EVIDENCE]]
     return Verification(
         result,
-        missing_evidence=[each for each in evidence if each],
-        findings=findings_of.joined([kept]),
+        missing_evidence=[text for text in evidence if text],
+        findings=findings_of.joined([findings]),
         feedback=findings_of.tidy(feedback, MAX_LINE),
     )
 
 
 def _mentions(line: str) -> bool:
-    """Whether a line speaks of a result, in whatever dress; `Verification: I ran the tests` is prose."""
+    """Return whether a line mentions a result in any form. `Verification: I ran the tests` is prose."""
     return any(final_answer.mentions(line, f"{TITLE}:{mark}{word}") for mark in ("", "[") for word in (PASSED, FAILED))
 
 
 def _from_line(passage: Passage) -> Verification:
-    """The result of the only line that speaks of one, if it stands for itself."""
+    """Return the result of the only line that mentions one."""
     result, at, why = final_answer.sole_line(passage, FORMS, _mentions)
     if not result:
         return _doubt(why)

@@ -1,6 +1,6 @@
-"""The shapes of what is written beside a workflow's state: shared_status.json, and what the archivist keeps.
+"""The types of files beside a workflow's state: shared_status.json, and the archivist's files.
 
-Import this under TYPE_CHECKING, as shapes.
+Import this under TYPE_CHECKING, like shapes.
 """
 
 from __future__ import annotations

@@ -1,34 +1,34 @@
-"""Texts compared by what they say: letter case, spacing and punctuation do not count."""
+"""Compares texts without regard to letter case, spacing and punctuation."""
 
 from __future__ import annotations
 
-ENOUGH = 0.85  # of the words of the longer of two questions
+ENOUGH = 0.85  # share of the words of the longer question
 MAX_TEXT = 20_000
-DETAILS = "\n\nWhat was found:\n"  # of a question of the run: what follows differs each time
+DETAILS = "\n\nWhat was found:\n"  # In a question of a run, the text after this differs each time.
 
 FINAL = "final checks: "  # begins a question about a check that fails on the final tree
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in lower case."""
+    """Return the words of a text, in lowercase."""
     folded = text[:MAX_TEXT].casefold()
     return "".join(letter if letter.isalnum() else " " for letter in folded).split()
 
 
 def gist(question: str) -> str:
-    """A question without the details that the run adds to its own."""
+    """Return a question without the details that a run adds."""
     return question.partition(DETAILS)[0]
 
 
 def answer_command(target: str, question: str) -> str:
-    """The command that answers a question; a question about final checks has fixed answers, of which it names one."""
+    """Return the command that answers a question. For a question about final checks it has one of the fixed answers."""
     return f'sow answer {target} "{"send back" if question.startswith(FINAL) else "…"}"'
 
 
 def similar(question_a: str, question_b: str) -> bool:
-    """Whether two questions are one: equal but for spacing and case, or nearly all of their words the same.
+    """Return whether two questions are the same: equal but for spacing and case, or with nearly the same words.
 
-    The details that a run adds do not count: of the same question they are others each time.
+    The details that a run adds do not count, because they differ each time.
     """
     question_a, question_b = gist(question_a), gist(question_b)
     if question_a.casefold().split() == question_b.casefold().split():

@@ -1,4 +1,4 @@
-"""The life of an agent in a workflow, with the moves that the orchestration protocol lists."""
+"""The lifecycle of an agent in a workflow, with the moves that the orchestration protocol lists."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ WORKFLOW_AGENT = Lifecycle(
     },
 )
 
-NOTED = ("working", "completion_drive_review", "blocked")  # in which an agent has notes to write
-DONE = ("verified", "session_complete")  # on which others may build
+NOTED = ("working", "completion_drive_review", "blocked")  # statuses in which an agent can write notes
+DONE = ("verified", "session_complete")  # statuses that satisfy the dependencies of others

@@ -1,4 +1,4 @@
-"""What a workflow asks a person, in the form of the inbox."""
+"""Lists the questions of a workflow as inbox items."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def items(workflow: Workflow) -> list[Item]:
-    """The questions of its agents, those that failed, and a design that waits for approval."""
+    """Return the questions of its agents, the failed agents, and a design that waits for approval."""
     members = workflow["members"]
-    waits = {name: each["dependencies"] for name, each in members.items() if each["status"] not in DONE}
-    asking = [name for name, each in members.items() if _asks(each) and not is_dropped(name, workflow)]
-    held = held_up(members, waits, asking)
-    found = [_of_agent(name, members[name], held[name]) for name in asking]
-    return [*found, *_approval(workflow, len(waits))]
+    waits = {name: member["dependencies"] for name, member in members.items() if member["status"] not in DONE}
+    asking = [name for name, member in members.items() if _asks(member) and not is_dropped(name, workflow)]
+    blocked = held_up(members, waits, asking)
+    agent_items = [_of_agent(name, members[name], blocked[name]) for name in asking]
+    return [*agent_items, *_approval(workflow, len(waits))]
 
 
 def _asks(member: MemberState) -> bool:
@@ -44,7 +44,7 @@ def _of_agent(name: str, member: MemberState, blocks: int) -> Item:
 
 
 def _approval(workflow: Workflow, waiting: int) -> list[Item]:
-    """The design as it was checked, unless a person has said yes to it, or nothing is left to do."""
+    """Return the item for a verified design that no person has approved, unless the workflow is completed."""
     check = workflow.get("verified")
     approved = workflow.get("approval", {}).get("digest")
     if check is None or not check["passed"] or check["digest"] == approved or workflow["status"] == "completed":
