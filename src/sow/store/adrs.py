@@ -60,13 +60,7 @@ def new(home: Home, work_home: Home, title: str, *, status: str, date: str) -> A
     """Writes a record with the next number from the template, in the checkout where its author works."""
     folder = artifacts.folders(work_home)["adrs"]
     with home.lock():
-        number = (
-            max(
-                (used_number for root in _roots(home, work_home) for used_number in _numbers(f"{root}/{folder}")),
-                default=0,
-            )
-            + 1
-        )
+        number = max((n for root in _roots(home, work_home) for n in _numbers(f"{root}/{folder}")), default=0) + 1
         name = f"{number:0{DIGITS}d}-{slug(title)}.md"
         parent = make_folders(work_home.disk, work_home.root, folder.split("/"))
         text = TEMPLATE.format(number=number, title=title, status=status, date=date)

@@ -66,10 +66,10 @@ def _move(desk: MemberDesk, target: str) -> None:
 
 def _unlisted(desk: MemberDesk) -> list[str]:
     """Returns the archived sessions that are not in the index because of a crash."""
-    listed = {entry["file"] for entry in index(desk)["archives"]}
+    indexed_files = {entry["file"] for entry in index(desk)["archives"]}
     names = [name for name in list_folder(_folder(desk)) if name.startswith("session_") and name.endswith(".json")]
     paths = [f"{_folder(desk)}/{name}" for name in names if name != os.path.basename(desk.notes_path)]
-    return [path for path in paths if _shown(desk, path) not in listed]
+    return [path for path in paths if _shown(desk, path) not in indexed_files]
 
 
 def _entered(desk: MemberDesk, path: str) -> str:

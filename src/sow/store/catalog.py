@@ -76,8 +76,8 @@ class Catalog:
         entry = next((candidate for candidate in entries if candidate["name"] == name), None)
         if entry is None:
             names = [item["name"] for item in entries]
-            listed = f"there are: {', '.join(names[:12])}" if names else f"see 'sow {self.key} list'"
-            raise SowError(f"there is no {self.noun} {name!r:.80}", nearest(name, names) or listed)
+            hint = f"there are: {', '.join(names[:12])}" if names else f"see 'sow {self.key} list'"
+            raise SowError(f"there is no {self.noun} {name!r:.80}", nearest(name, names) or hint)
         return entry
 
     def save(self, home: Home, entries: list[Any]) -> None:

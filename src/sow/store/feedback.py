@@ -73,8 +73,8 @@ def is_about(desk: Desk, text: str, iteration: int) -> bool:
 def _split(text: str) -> tuple[dict[str, str], str]:
     """Splits a file into the fields of its head and its text; a file written by hand is all text."""
     head, _, body = text.partition("\n\n")
-    facts_block, _, rest = body.partition("\n\n")
-    lines = facts_block.splitlines()
+    head_fields, _, rest = body.partition("\n\n")
+    lines = head_fields.splitlines()
     if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
         return {}, text.strip()
     fields = dict(line[2:].split(": ", 1) for line in lines)

@@ -114,9 +114,7 @@ def undo(home: Home) -> list[str]:
 
 def _unset(root: str, origin: str, key: str, value: str | None) -> None:
     arguments = ["config", "--file", origin, "--fixed-value", "--unset-all", key, *([] if value is None else [value])]
-    git.run(
-        [argument for argument in arguments if value is not None or argument != "--fixed-value"], cwd=root, check=False
-    )
+    git.run([arg for arg in arguments if value is not None or arg != "--fixed-value"], cwd=root, check=False)
 
 
 def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:

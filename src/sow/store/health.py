@@ -42,14 +42,10 @@ def _machine(cwd: str) -> Iterator[Finding]:
     python_version = ".".join(map(str, sys.version_info[:3]))
     yield _finding("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {python_version}")
     try:
-        output = git.run(["--version"], cwd=cwd).split()
-        version = tuple(int(part) for part in output[2].split(".")[:2])
-        is_supported = version >= OLDEST_GIT
-        yield _finding(
-            "ok" if is_supported else "problem",
-            f"git {output[2]}",
-            "" if is_supported else "sow needs git 2.38 or newer",
-        )
+        fields = git.run(["--version"], cwd=cwd).split()
+        version = tuple(int(part) for part in fields[2].split(".")[:2])
+        ok = version >= OLDEST_GIT
+        yield _finding("ok" if ok else "problem", f"git {fields[2]}", "" if ok else "sow needs git 2.38 or newer")
     except SowError as error:
         yield _finding("problem", error.message, error.hint)
     system = platform.system()
@@ -118,9 +114,7 @@ def _file_system(path: str) -> str:
             mounts = [line.split()[1:3] for line in file]
     except OSError:
         return ""
-    enclosing = [
-        (mount_point, kind) for mount_point, kind in mounts if f"{path}/".startswith(mount_point.rstrip("/") + "/")
-    ]
+    enclosing = [(folder, kind) for folder, kind in mounts if f"{path}/".startswith(folder.rstrip("/") + "/")]
     return max(enclosing, key=lambda pair: len(pair[0]))[1] if enclosing else ""
 
 

@@ -230,20 +230,16 @@ def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
 
 def enclosing(folder: str) -> Checkout:
     """Returns the checkout that contains the folder."""
-    current = os.path.abspath(folder)
+    path = os.path.abspath(folder)
     while True:
-        candidate = checkout.at(current)
+        candidate = checkout.at(path)
         if candidate is not None:
             return candidate
-        if (
-            os.path.isfile(f"{current}/HEAD")
-            and os.path.isdir(f"{current}/objects")
-            and os.path.isdir(f"{current}/refs")
-        ):
+        if os.path.isfile(f"{path}/HEAD") and os.path.isdir(f"{path}/objects") and os.path.isdir(f"{path}/refs"):
             raise SowError(
-                f"{current} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
+                f"{path} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
             )
-        parent = os.path.dirname(current)
-        if parent == current:
+        parent = os.path.dirname(path)
+        if parent == path:
             raise SowError(f"{folder} is not in a git repository", "go to a repository, or make one: git init")
-        current = parent
+        path = parent

@@ -127,13 +127,13 @@ def _block_step(target: Place, piece: Piece, *, remove: bool) -> Step:
     """Returns the step for a page that contains a block of sow."""
     page = target.read(piece.path)
     block = layer_mark.cut(page or "")[1]
-    kept = block if block and not layer_mark.block_is_intact(block) else None
+    edited_block = block if block and not layer_mark.block_is_intact(block) else None
     new_page = layer_mark.put(page or "", "" if remove else piece.text)
     if new_page == (page or ""):
         return Step(SAME, piece.path)
     if not new_page.strip():
-        return Step(REMOVE, piece.path, kept=kept)
-    return Step(WRITE if page is None else REPLACE, piece.path, new_page, kept=kept)
+        return Step(REMOVE, piece.path, kept=edited_block)
+    return Step(WRITE if page is None else REPLACE, piece.path, new_page, kept=edited_block)
 
 
 def _swept(target: Place, folders: Iterable[str]) -> Iterator[str]:

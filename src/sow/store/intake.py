@@ -167,15 +167,15 @@ def _apply(home: Home, project: ProjectState, difference: Difference, phase_name
         lay_out(Desk(home, phase_name, difference.task), task, difference.wanted.description, project["project_id"])
         return
     desk = desks.find(home, project, difference.task)
-    loaded, _ = load_or_repair(desk, project["project_id"])
+    task_state, _ = load_or_repair(desk, project["project_id"])
     if difference.wanted is None:
-        abandoned, _ = task_rules.move(loaded["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
-        desk.save(loaded, abandoned, project["project_id"])
+        abandoned_task, _ = task_rules.move(task_state["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
+        desk.save(task_state, abandoned_task, project["project_id"])
         return
     home.replace(desk.description_path, home.struck(difference.wanted.description))
-    fields = {key: value for key, value in loaded["task"].items() if key not in rules.FIELDS}
+    fields = {key: value for key, value in task_state["task"].items() if key not in rules.FIELDS}
     changed: Task = {**fields, **difference.wanted.fields, "source": _source(difference.wanted), "updated_at": now}  # type: ignore[typeddict-item]
-    desk.save(loaded, {**changed, "name": home.struck(changed["name"])}, project["project_id"])
+    desk.save(task_state, {**changed, "name": home.struck(changed["name"])}, project["project_id"])
 
 
 def _source(wanted: Wanted) -> dict[str, str]:
@@ -197,13 +197,13 @@ def _new_task(wanted: Wanted, actor: Actor, now: str) -> Task:
 
 def _remember(home: Home, project: ProjectState, intake: Intake, now: str) -> None:
     """Records the digest of every plan file, so that a later change of the plan is noticed."""
-    before = {plan["path"]: plan for plan in project.get("plans", [])}
-    plans = dict(before)
+    old_plans = {plan["path"]: plan for plan in project.get("plans", [])}
+    plans = dict(old_plans)
     for name, path in intake.paths.items():
         imported: ImportedPlan = {"path": path, "digest": intake.digests[name], "imported_at": now}
-        if path not in before or before[path]["digest"] != imported["digest"]:
+        if path not in old_plans or old_plans[path]["digest"] != imported["digest"]:
             plans[path] = imported
-    if plans != before:
+    if plans != old_plans:
         project["plans"] = list(plans.values())
         project["updated_at"] = now
         projects.save(home, project)

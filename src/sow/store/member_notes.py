@@ -35,13 +35,13 @@ def resolve(home: Home, name: str, number: str, *, resolution: str, actor: Actor
     with home.lock():
         transaction = Opened(home)
         desk = _noted(transaction, name)
-        before = notes.find(desk, number)
-        if before["status"] == "escalated" and not actor.is_worker:
+        old_note = notes.find(desk, number)
+        if old_note["status"] == "escalated" and not actor.is_worker:
             raise IllegalMove(
-                f"{before['note_id']} is escalated: its answer goes through the workflow architect first",
+                f"{old_note['note_id']} is escalated: its answer goes through the workflow architect first",
                 "answer what waits for you in 'sow inbox', then go on: sow workflow run",
             )
-        changed_note = rules.resolve(before, resolution, actor=actor, epoch=clock.epoch())
+        changed_note = rules.resolve(old_note, resolution, actor=actor, epoch=clock.epoch())
         notes.replace(desk, [changed_note], desk.owner)
         transaction.folder.write_view(transaction.loaded)
     return changed_note
