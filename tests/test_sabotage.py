@@ -77,7 +77,7 @@ SABOTAGES = {
     ),
     "unknown keys are accepted": Sabotage(
         "store/complaint.py",
-        "    names = sorted(known)\n",
+        "    names = sorted(allowed)\n",
         "    return\n",
         "guarantees/test_q1_errors.py::test_bad_files[an unknown key]",
     ),
@@ -282,8 +282,8 @@ SABOTAGES = {
     ),
     "an answer that was cut off is said twice": Sabotage(
         "store/feedback.py",
-        "    return said == text and",
-        "    return said != text and",
+        "    return body == text and",
+        "    return body != text and",
         "guarantees/test_r5_commands.py::test_killed_answer_is_given_once",
     ),
     "git lets go of the lock when we are killed": Sabotage(
@@ -499,7 +499,7 @@ SABOTAGES = {
     ),
     "the seal of a killed run is not used": Sabotage(
         "store/git_watch.py",
-        "    seal = sealed.load(where)\n    if seal is None:\n",
+        "    seal = sealed.load(checkout)\n    if seal is None:\n",
         "    seal = None\n    if seal is None:\n",
         "guarantees/test_t5_planted_git.py::test_a_killed_run_leaves_nothing_to_believe",
     ),

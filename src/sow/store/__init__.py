@@ -1,1 +1,1 @@
-"""The only writer under .sow/: atomic replace, append, locks, schemas, migrations."""
+"""Writes all files under .sow/: atomic replace, append, locks, schemas and migrations."""

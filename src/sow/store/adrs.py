@@ -1,4 +1,4 @@
-"""Decision records: numbered documents that outlive the project in which something was decided."""
+"""Writes and lists decision records: numbered documents that stay when a project is cleaned up."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ What becomes easier, what becomes harder, and what must be done next?
 
 
 class Adr:
-    """One record: its number, its title, where it stands, and its file below the root."""
+    """Describes one decision record; its path is relative to the root."""
 
     __slots__ = ("date", "number", "path", "status", "title")
 
@@ -56,66 +56,66 @@ class Adr:
         self.path = path
 
 
-def new(home: Home, place: Home, title: str, *, status: str, date: str) -> Adr:
-    """A record with the next number, written from the template in the checkout where its author works."""
-    folder = artifacts.folders(place)["adrs"]
+def new(home: Home, work_home: Home, title: str, *, status: str, date: str) -> Adr:
+    """Writes a record with the next number from the template, in the checkout where its author works."""
+    folder = artifacts.folders(work_home)["adrs"]
     with home.lock():
-        number = max((each for root in _roots(home, place) for each in _numbers(f"{root}/{folder}")), default=0) + 1
+        number = max((n for root in _roots(home, work_home) for n in _numbers(f"{root}/{folder}")), default=0) + 1
         name = f"{number:0{DIGITS}d}-{slug(title)}.md"
-        parent = make_folders(place.disk, place.root, folder.split("/"))
+        parent = make_folders(work_home.disk, work_home.root, folder.split("/"))
         text = TEMPLATE.format(number=number, title=title, status=status, date=date)
-        if not create_file(place.disk, f"{parent}/{name}", text):
+        if not create_file(work_home.disk, f"{parent}/{name}", text):
             raise SowError(f"{folder}/{name} is there already", "give the record another title")
     return Adr(number=number, title=title, status=status, date=date, path=f"{folder}/{name}")
 
 
 def listed(home: Home) -> list[Adr]:
-    """All records of a checkout, in the order of their numbers."""
+    """Returns all records of a checkout, ordered by number."""
     folder = artifacts.folders(home)["adrs"]
-    found = []
+    records = []
     for name in list_folder(f"{home.root}/{folder}"):
         number = _number(name)
         if number and name.endswith(".md") and os.path.isfile(f"{home.root}/{folder}/{name}"):
-            found.append(_read(home, f"{folder}/{name}", number))
-    return sorted(found, key=lambda each: (each.number, each.path))
+            records.append(_read(home, f"{folder}/{name}", number))
+    return sorted(records, key=lambda record: (record.number, record.path))
 
 
 def workplace(home: Home, cwd: str) -> Home:
-    """The checkout that somebody works in, if it is a worktree of the same repository; else the home."""
+    """Returns the checkout that contains the folder if it is a worktree of the same repository; else the home."""
     folder = os.path.abspath(cwd)
     while folder != os.path.dirname(folder):
-        where = checkout.at(folder)
-        if where is not None:
-            same = os.path.realpath(where.common) == os.path.realpath(home.checkout.common)
-            return Home(where, environment=home.environment) if same else home
+        current = checkout.at(folder)
+        if current is not None:
+            same = os.path.realpath(current.common) == os.path.realpath(home.checkout.common)
+            return Home(current, environment=home.environment) if same else home
         folder = os.path.dirname(folder)
     return home
 
 
 def slug(title: str) -> str:
-    """A title as a part of a file name; letters lose their accents."""
+    """Returns a title as a part of a file name, without accents."""
     import unicodedata
 
-    plain = "".join(each for each in unicodedata.normalize("NFKD", title) if not unicodedata.combining(each))
+    plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
     return ids.slug_of(plain) or "decision"
 
 
 def status_of(text: str) -> str:
-    """Where a record stands, by its line `Status: …` or by the word below its heading `## Status`."""
+    """Reads a record's status from its line `Status: …` or from the text below its heading `## Status`."""
     lines = [line.strip(" -*#\t").replace("*", "") for line in text.split("\n")[:60]]
-    for place, line in enumerate(lines):
-        word, _, rest = line.partition(":")
-        if word.strip().lower() == "status":
-            said = rest or next((each for each in lines[place + 1 : place + 4] if each), "")
-            return (said.split() or [""])[0].strip(".,;").lower()
+    for index, line in enumerate(lines):
+        key, _, rest = line.partition(":")
+        if key.strip().lower() == "status":
+            value = rest or next((following for following in lines[index + 1 : index + 4] if following), "")
+            return (value.split() or [""])[0].strip(".,;").lower()
     return ""
 
 
-def _roots(home: Home, place: Home) -> Iterator[str]:
-    """Everywhere where a number may be taken: two tasks that decide side by side do not get the same."""
-    yield from dict.fromkeys((home.root, place.root))
+def _roots(home: Home, work_home: Home) -> Iterator[str]:
+    """Yields every root in which a number may be used, so that parallel tasks get different numbers."""
+    yield from dict.fromkeys((home.root, work_home.root))
     worktrees = f"{home.sow}/local/worktrees"
-    yield from (f"{worktrees}/{each}" for each in list_folder(worktrees))
+    yield from (f"{worktrees}/{name}" for name in list_folder(worktrees))
 
 
 def _numbers(folder: str) -> Iterator[int]:
@@ -132,7 +132,7 @@ def _number(name: str) -> int:
 
 
 def _read(home: Home, path: str, number: int) -> Adr:
-    """A record as somebody wrote it: whatever its form is, it has a title and a status."""
+    """Reads a record in any form. If it cannot be read, its title is the file name and its status is empty."""
     try:
         text = home.read(f"{home.root}/{path}", MOST_READ, torn=True)
     except (OSError, SowError):

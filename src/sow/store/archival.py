@@ -1,4 +1,4 @@
-"""The archivist, which is code: sessions of notes that are over get a name of their own and an entry in the index."""
+"""Archives finished sessions of notes: gives each its own file name and an entry in the index and the log."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ INDEX, LOG = "archive_index.json", "cleanup_log.json"
 
 
 def archive(desk: MemberDesk, *, reason: str) -> list[str]:
-    """Give the current session its last name, and write it into the index and the log; under the lock.
+    """Archives the current session, if there is one; the caller holds the lock. Returns messages.
 
-    Nothing to do where there is none. It can be repeated: what a crash left half done is finished by the next call,
-    and nothing is ever written over. A failure is said and logged, and the session stays as it is.
+    A repeated call finishes an archival that a crash interrupted, and overwrites nothing. If it fails, the error is
+    logged and returned, and the session stays as it is.
     """
     try:
-        said = [_entered(desk, path) for path in _unlisted(desk)]
+        messages = [_entered(desk, path) for path in _unlisted(desk)]
         session = notes.load(desk)
         if session is not None:
             kept.forget(desk.home, desk.owner, kept.of_notes(desk.id))
             target = free_name(f"{_folder(desk)}/session_{clock.stamp()}_{session['task_id']}", ".json")
             _move(desk, target)
-            said.append(_entered(desk, target))
+            messages.append(_entered(desk, target))
         _log_all(desk, reason)
-        return said
+        return messages
     except SowError as error:
         _log(desk, {**_cleanup(desk, "failed", reason), "error": error.message[:2000]})
         return [f"agent {desk.id}: its session was not archived: {error.message}"]
 
 
 def free_name(stem: str, ending: str = "") -> str:
-    """A path that is not taken yet: the stem as it is, or with -2, -3, … behind it."""
+    """Returns a path that does not exist: the stem as it is, or with -2, -3, … appended."""
     path, number = f"{stem}{ending}", 1
     while os.path.lexists(path):
         number += 1
@@ -65,15 +65,15 @@ def _move(desk: MemberDesk, target: str) -> None:
 
 
 def _unlisted(desk: MemberDesk) -> list[str]:
-    """Archived sessions of a desk that a crash kept out of the index."""
-    listed = {each["file"] for each in index(desk)["archives"]}
+    """Returns the archived sessions that are not in the index because of a crash."""
+    indexed_files = {entry["file"] for entry in index(desk)["archives"]}
     names = [name for name in list_folder(_folder(desk)) if name.startswith("session_") and name.endswith(".json")]
     paths = [f"{_folder(desk)}/{name}" for name in names if name != os.path.basename(desk.notes_path)]
-    return [path for path in paths if _shown(desk, path) not in listed]
+    return [path for path in paths if _shown(desk, path) not in indexed_files]
 
 
 def _entered(desk: MemberDesk, path: str) -> str:
-    """Put an archived session into the index, and say so."""
+    """Adds an archived session to the index, and returns a message."""
     import hashlib
 
     text = desk.home.read(path)
@@ -87,33 +87,33 @@ def _entered(desk: MemberDesk, path: str) -> str:
         "notes": len(session["notes"]),
         "digest": hashlib.sha256(text.encode()).hexdigest(),
     }
-    known = index(desk)
-    _write(desk, INDEX, {"archives": [*known["archives"], entry]}, validate_index)
+    current_index = index(desk)
+    _write(desk, INDEX, {"archives": [*current_index["archives"], entry]}, validate_index)
     return f"agent {desk.id}: its session is archived as {desk.home.relative(path)}"
 
 
 def _shown(desk: MemberDesk, path: str) -> str:
-    """A path as the index has it: from orchestration/ on."""
+    """Returns a path relative to orchestration/, as the index has it."""
     return desk.home.relative(path).removeprefix(f"{FOLDER}/")
 
 
 def index(desk: MemberDesk) -> ArchiveIndex:
-    """What was ever archived in this workflow."""
-    found: ArchiveIndex = _read(desk, INDEX, validate_index) or {"archives": []}  # type: ignore[assignment]
-    return found
+    """Returns the index of all sessions ever archived in this workflow."""
+    archive_index: ArchiveIndex = _read(desk, INDEX, validate_index) or {"archives": []}  # type: ignore[assignment]
+    return archive_index
 
 
 def _log_all(desk: MemberDesk, reason: str) -> None:
-    """Write into the log what is in the index: a session of now, or one that a crash kept out of it."""
-    logged = {each.get("file") for each in _logged(desk)["entries"]}
-    for each in index(desk)["archives"]:
-        if each["agent"] == desk.id and each["file"] not in logged:
-            _log(desk, {**_cleanup(desk, "archived", reason), "file": each["file"]})
+    """Adds to the log the archived sessions of this agent that it does not have, even those of before a crash."""
+    logged = {entry.get("file") for entry in _logged(desk)["entries"]}
+    for entry in index(desk)["archives"]:
+        if entry["agent"] == desk.id and entry["file"] not in logged:
+            _log(desk, {**_cleanup(desk, "archived", reason), "file": entry["file"]})
 
 
 def _logged(desk: MemberDesk) -> CleanupLog:
-    found: CleanupLog = _read(desk, LOG, validate_log) or {"entries": []}  # type: ignore[assignment]
-    return found
+    cleanup_log: CleanupLog = _read(desk, LOG, validate_log) or {"entries": []}  # type: ignore[assignment]
+    return cleanup_log
 
 
 def _log(desk: MemberDesk, entry: Cleanup) -> None:
@@ -130,23 +130,23 @@ def _archivist(desk: MemberDesk) -> MemberDesk:
 
 
 def _read(desk: MemberDesk, name: str, validate: Validate) -> dict[str, Any] | None:
-    """One of the archivist's files; one that is broken is set aside, and begun anew."""
-    place = _archivist(desk)
-    path = f"{place.folder}/{name}"
-    shown = desk.home.relative(path)
+    """Reads one of the archivist's files. A broken file is set aside, and None is returned."""
+    archivist = _archivist(desk)
+    path = f"{archivist.folder}/{name}"
+    shown_path = desk.home.relative(path)
     try:
-        data: dict[str, Any] = json_text.load(desk.home.read(path), shown)
-        state.check(data, shown, validate)
+        data: dict[str, Any] = json_text.load(desk.home.read(path), shown_path)
+        state.check(data, shown_path, validate)
     except FileNotFoundError:
         return None
     except SowError:
-        place.set_aside(path)
+        archivist.set_aside(path)
         return None
     return data
 
 
 def _write(desk: MemberDesk, name: str, data: dict[str, Any], validate: Validate) -> None:
-    place = _archivist(desk)
-    place.make_folder()
+    archivist = _archivist(desk)
+    archivist.make_folder()
     state.check(data, name, validate)
-    desk.home.replace(f"{place.folder}/{name}", json_text.dump(data))
+    desk.home.replace(f"{archivist.folder}/{name}", json_text.dump(data))

@@ -1,4 +1,4 @@
-"""Where documents that outlive a project are kept: the repository says it in .sow/config.yaml, below its own root."""
+"""Reads from .sow/config.yaml in which folders the repository keeps documents that outlive a project."""
 
 from __future__ import annotations
 
@@ -14,24 +14,29 @@ if TYPE_CHECKING:
 
 
 def folders(home: Home) -> dict[str, str]:
-    """The folder of each kind of document, below the root; no path of the repository leads out of it."""
+    """Returns the folder of each kind of document, relative to the root; a path that leaves the root is refused."""
     path = f"{home.sow}/config.yaml"
-    shown = home.relative(path)
+    shown_path = home.relative(path)
     try:
-        data = yaml_text.load(home.read(path, yaml_text.MAX_BYTES), shown)
+        data = yaml_text.load(home.read(path, yaml_text.MAX_BYTES), shown_path)
     except FileNotFoundError:
         return dict(ARTIFACTS)
     if data is None:
         return dict(ARTIFACTS)
-    state.check(data, shown, validate)
-    return {**ARTIFACTS, **{kind: _below(value, kind, shown) for kind, value in (data.get("artifacts") or {}).items()}}
+    state.check(data, shown_path, validate)
+    return {
+        **ARTIFACTS,
+        **{kind: _below(value, kind, shown_path) for kind, value in (data.get("artifacts") or {}).items()},
+    }
 
 
-def _below(value: str, kind: str, shown: str) -> str:
+def _below(value: str, kind: str, shown_path: str) -> str:
     try:
-        found = text.path(value, f"artifacts.{kind}")
+        path = text.path(value, f"artifacts.{kind}")
     except SowError as error:
-        raise InvalidFile(f"{shown}: {error.message}", error.hint) from None
-    if found == "." or found.split("/")[0] == ".git" or found.startswith((".sow/project", ".sow/local")):
-        raise InvalidFile(f"{shown}: artifacts.{kind}: {value!r:.80} is no place for documents", "such as docs/adrs")
-    return found
+        raise InvalidFile(f"{shown_path}: {error.message}", error.hint) from None
+    if path == "." or path.split("/")[0] == ".git" or path.startswith((".sow/project", ".sow/local")):
+        raise InvalidFile(
+            f"{shown_path}: artifacts.{kind}: {value!r:.80} is no place for documents", "such as docs/adrs"
+        )
+    return path

@@ -1,4 +1,4 @@
-"""What somebody edited or broke by hand is set aside and not thrown away: its author may want to read it."""
+"""Sets aside files that somebody edited or broke by hand, so that their author can still read them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ ASIDE = "set_aside"
 
 
 def keep(home: Home, name: str, text: str) -> str:
-    """Keep what a file said, on this machine alone; returns where it is."""
+    """Saves the text of a file on this machine only, and returns the path."""
     path = f"{home.folder('local', 'edited')}/{name}-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
     home.replace(path, text)
     return home.relative(path)
 
 
 def set_aside(home: Home, folder: str, path: str) -> str:
-    """Move a file into set_aside/ of a folder under a new name, and say where it is; nothing where it is missing."""
-    place = make_folders(home.disk, home.root, (*home.relative(folder).split("/"), ASIDE))
-    target = f"{place}/{clock.stamp()}_{os.path.basename(path)}"
+    """Moves a file into set_aside/ of a folder, and returns the new path; empty if the file is missing."""
+    aside_folder = make_folders(home.disk, home.root, (*home.relative(folder).split("/"), ASIDE))
+    target = f"{aside_folder}/{clock.stamp()}_{os.path.basename(path)}"
     number = 1
     while os.path.lexists(target):
         number += 1
-        target = f"{place}/{clock.stamp()}-{number}_{os.path.basename(path)}"
+        target = f"{aside_folder}/{clock.stamp()}-{number}_{os.path.basename(path)}"
     try:
         home.disk.replace(path, target)
-        sync_folder(home.disk, place)
+        sync_folder(home.disk, aside_folder)
         sync_folder(home.disk, os.path.dirname(path))
     except FileNotFoundError:
         return ""

@@ -1,4 +1,4 @@
-"""Who is at work: a task or an agent whose turn is in progress, here or in another process."""
+"""Tells whether a turn of a task or an agent is in progress, in this process or another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def is_at_work(home: Home, ident: str) -> bool:
-    """Whether somebody works on a task, or plays an agent: another process, or a worker of this very run."""
+    """Returns True if another process, or a worker of this run, works on the task or as the agent."""
     from sow.system import tree
 
     return ident in tree.NURSERY.tasks.values() or bool(home.holder(ident))

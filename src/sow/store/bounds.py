@@ -1,4 +1,4 @@
-"""The bounds of a desk: which files of sow's own its worker has no business to write, as patterns for a CLI's rules."""
+"""Lists the files of sow that a worker must not write, as patterns for the rules of its CLI."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ if TYPE_CHECKING:
 SPECIAL = frozenset("\\*?[]{}()!")
 DIGITS = "0123456789"
 WORKFLOW = ("state.yaml", "shared_status.json", "verification_report.md", "workflow_coordination_plan.md")
-# A task's worktree lies beside these, and is its working folder.
+# A task's worktree is beside these folders, and stays writable.
 LOCAL = ("sessions", "runs", "removed", "litter", "fetching", "describing")
 
 
 def closed(desk: Desk, phases: Iterable[str]) -> tuple[str, ...]:
-    """Settings, sessions, runs, the project's own state, others' desks and worktrees, and the copies in the git folder.
+    """Returns patterns for settings, sessions, runs, project state, other tasks and their worktrees, and the backups.
 
-    What a worker has to say about these goes through `sow`. Knowledge stays open: it is a part of the work. Other desks
-    are told by their ids rather than listed, so that one that is made during the turn is closed too.
+    A worker changes these only through `sow`. Knowledge stays writable, because it is part of the work. Other tasks are
+    matched by patterns and not listed, so that a task created during the turn is covered too.
     """
     home = desk.home
     sow, project = literal(home.sow), literal(home.project)
     files = [f"{sow}/config.yaml", f"{sow}/.gitignore", f"{project}/state.yaml", f"{project}/log.md"]
-    folders = [f"{sow}/sinks", f"{sow}/repos", f"{project}/context", *(f"{sow}/local/{each}" for each in LOCAL)]
-    folders += [f"{sow}/local/worktrees/{each}" for each in (*other_ids(desk.id), "integration-*", "slot-*")]
-    folders += [f"{project}/phases/{each}" for each in phases if each != desk.phase]
-    folders += [f"{project}/phases/{desk.phase}/tasks/{each}" for each in other_ids(desk.id)]
+    folders = [f"{sow}/sinks", f"{sow}/repos", f"{project}/context", *(f"{sow}/local/{name}" for name in LOCAL)]
+    folders += [f"{sow}/local/worktrees/{pattern}" for pattern in (*other_ids(desk.id), "integration-*", "slot-*")]
+    folders += [f"{project}/phases/{phase}" for phase in phases if phase != desk.phase]
+    folders += [f"{project}/phases/{desk.phase}/tasks/{pattern}" for pattern in other_ids(desk.id)]
     folders += [*_copies(home), literal(f"{home.root}/orchestration")]
-    return (*files, *(f"{each}/**" for each in folders))
+    return (*files, *(f"{folder}/**" for folder in folders))
 
 
-def closed_to_member(desk: MemberDesk, others: Iterable[str]) -> tuple[str, ...]:
-    """The same for an agent of a workflow: all of .sow but its knowledge, the workflow's own files, and other desks.
+def closed_to_member(desk: MemberDesk, other_names: Iterable[str]) -> tuple[str, ...]:
+    """Returns patterns for an agent of a workflow: .sow without knowledge, the workflow's files and other agents.
 
-    What it says about its status goes through `sow`; its notes and outputs are on its own desk.
+    The agent changes its status only through `sow`; its notes and outputs are in its own folder.
     """
     home = desk.home
-    sow, flow = literal(home.sow), literal(f"{home.root}/orchestration")
-    files = [f"{sow}/config.yaml", f"{sow}/.gitignore", *(f"{flow}/{each}" for each in WORKFLOW)]
+    sow, orchestration = literal(home.sow), literal(f"{home.root}/orchestration")
+    files = [f"{sow}/config.yaml", f"{sow}/.gitignore", *(f"{orchestration}/{name}" for name in WORKFLOW)]
     files.append(literal(desk.instructions_path))
-    folders = [f"{sow}/{each}" for each in ("local", "sinks", "repos", "project")]
-    folders += [f"{flow}/archive", *(f"{flow}/agents/{each}" for each in others), *_copies(home)]
-    return (*files, *(f"{each}/**" for each in folders))
+    folders = [f"{sow}/{name}" for name in ("local", "sinks", "repos", "project")]
+    folders += [f"{orchestration}/archive", *(f"{orchestration}/agents/{name}" for name in other_names), *_copies(home)]
+    return (*files, *(f"{folder}/**" for folder in folders))
 
 
 def _copies(home: Home) -> list[str]:
-    """The copies and claims in the git folder."""
-    return [f"{literal(each)}/sow" for each in dict.fromkeys((home.checkout.git, home.checkout.common))]
+    """Returns the folders of backups and claims in the git folder."""
+    return [f"{literal(folder)}/sow" for folder in dict.fromkeys((home.checkout.git, home.checkout.common))]
 
 
 def other_ids(task: str) -> list[str]:
-    """Patterns that fit every task's id but this one: they differ in a digit, or are longer or shorter."""
-    differing = [f"{task[:place]}[{DIGITS.replace(digit, '')}]*" for place, digit in enumerate(task)]
-    return [*differing, f"{task}?*", *(task[:end] for end in range(WIDTH, len(task)))]
+    """Returns patterns that match every task id but this one: another digit, or another length."""
+    patterns = [f"{task[:index]}[{DIGITS.replace(digit, '')}]*" for index, digit in enumerate(task)]
+    return [*patterns, f"{task}?*", *(task[:end] for end in range(WIDTH, len(task)))]
 
 
 def literal(path: str) -> str:
-    """A path as a pattern that fits nothing but this path."""
-    return "".join(f"\\{each}" if each in SPECIAL else each for each in path)
+    """Returns a pattern that matches only this path."""
+    return "".join(f"\\{char}" if char in SPECIAL else char for char in path)
 
 
 def shelves(home: Home, references: Iterable[str], linked: Collection[str]) -> tuple[list[str], list[str]]:
-    """The folders of ours in which references lie, and those that the user `linked`, by the link and by its target."""
+    """Returns the folders of references in the checkout, and those that the user `linked`, as link and as target."""
     root = f"{os.path.realpath(home.root)}/"
-    ours, theirs = [], []
+    own_folders, linked_folders = [], []
     for path in references:
         parts = path.split("/")
         if parts[0] != ".sow" or len(parts) < 4:
@@ -80,7 +80,7 @@ def shelves(home: Home, references: Iterable[str], linked: Collection[str]) -> t
         folder = f"{home.root}/{'/'.join(parts[:depth])}"
         real = os.path.realpath(folder)
         if real.startswith(root):
-            ours.append(real)
+            own_folders.append(real)
         elif real in linked:
-            theirs += [folder, real]
-    return list(dict.fromkeys(ours)), list(dict.fromkeys(theirs))
+            linked_folders += [folder, real]
+    return list(dict.fromkeys(own_folders)), list(dict.fromkeys(linked_folders))

@@ -1,4 +1,4 @@
-"""Index files of fetched things: entries with names, under a schema, in a checkout and in the user's own folder."""
+"""Reads and writes index files of fetched sinks and repositories, in a checkout and in the user's own folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 1000
 
 
 class Catalog:
-    """One kind of index; `key` is the name of its list, and of its folder."""
+    """Describes one kind of index; `key` is the name of its list and of its folder."""
 
     __slots__ = ("key", "noun", "validate")
 
@@ -33,15 +33,15 @@ class Catalog:
         self.validate = validate
 
     def path(self, home: Home) -> str:
-        """The file of a checkout."""
+        """Returns the path of a checkout's index."""
         return f"{home.sow}/{self.key}/index.json"
 
     def user_path(self, environment: Mapping[str, str]) -> str:
-        """The file of the user, for all checkouts."""
+        """Returns the path of the user's index, which is for all checkouts."""
         return f"{user_folder(environment, 'XDG_CONFIG_HOME', '.config')}/sow/{self.key}/index.json"
 
     def load(self, home: Home) -> list[Any]:
-        """What is in this checkout, by name; without a file there is nothing."""
+        """Returns the entries of this checkout, sorted by name; an empty list without a file."""
         path = self.path(home)
         try:
             return self._parse(home.read(path, json_text.MAX_BYTES), home.relative(path))
@@ -49,103 +49,105 @@ class Catalog:
             return []
 
     def load_user(self, environment: Mapping[str, str]) -> list[Any]:
-        """What the user has in whatever checkout."""
+        """Returns the entries of the user, sorted by name; an empty list without a file."""
         path = self.user_path(environment)
         try:
             return self._parse(read_text(Disk(), os.path.realpath(path), json_text.MAX_BYTES), path)
         except FileNotFoundError:
             return []
 
-    def _parse(self, text: str, shown: str) -> list[Any]:
-        data = json_text.load(text, shown)
+    def _parse(self, text: str, shown_path: str) -> list[Any]:
+        data = json_text.load(text, shown_path)
         version = data.get("schema_version") if isinstance(data, dict) else None
         if isinstance(version, str) and version != VERSION and parts(version) > parts(VERSION):
-            raise InvalidFile(f"{shown}: a newer sow wrote this ({version:.40})", "upgrade sow and try again")
-        state.check(data, shown, self.validate)
-        entries = sorted(data[self.key], key=lambda each: str(each["name"]))
-        names = [each["name"] for each in entries]
-        twice = next((name for name in names if names.count(name) > 1), "")
-        if twice:
+            raise InvalidFile(f"{shown_path}: a newer sow wrote this ({version:.40})", "upgrade sow and try again")
+        state.check(data, shown_path, self.validate)
+        entries = sorted(data[self.key], key=lambda entry: str(entry["name"]))
+        names = [entry["name"] for entry in entries]
+        duplicate = next((name for name in names if names.count(name) > 1), "")
+        if duplicate:
             raise InvalidFile(
-                f"{shown}: {self.key}: the name {twice!r} is there twice", "remove one of the two entries"
+                f"{shown_path}: {self.key}: the name {duplicate!r} is there twice", "remove one of the two entries"
             )
         return entries
 
     def find(self, entries: list[Any], name: str) -> Any:
-        """The entry of that name."""
-        found = next((each for each in entries if each["name"] == name), None)
-        if found is None:
-            known = [each["name"] for each in entries]
-            listed = f"there are: {', '.join(known[:12])}" if known else f"see 'sow {self.key} list'"
-            raise SowError(f"there is no {self.noun} {name!r:.80}", nearest(name, known) or listed)
-        return found
+        """Returns the entry with that name."""
+        entry = next((candidate for candidate in entries if candidate["name"] == name), None)
+        if entry is None:
+            names = [item["name"] for item in entries]
+            hint = f"there are: {', '.join(names[:12])}" if names else f"see 'sow {self.key} list'"
+            raise SowError(f"there is no {self.noun} {name!r:.80}", nearest(name, names) or hint)
+        return entry
 
     def save(self, home: Home, entries: list[Any]) -> None:
-        """Replace the file of a checkout; the caller has its lock."""
+        """Replaces a checkout's index; the caller holds the lock."""
         home.folder(self.key)
         path = self.path(home)
         home.replace(path, self._text(entries, home.relative(path)))
 
     def put(self, home: Home, entry: Any) -> None:
-        """Add an entry to a checkout's file, in the place of one with its name; the caller has the lock."""
+        """Adds an entry to a checkout's index, or replaces the one with its name; the caller holds the lock."""
         self.save(home, _with(self.load(home), entry))
 
     def drop(self, home: Home, name: str) -> None:
-        """Take an entry out of a checkout's file; the caller has the lock."""
-        self.save(home, [each for each in self.load(home) if each["name"] != name])
+        """Removes an entry from a checkout's index; the caller holds the lock."""
+        self.save(home, [entry for entry in self.load(home) if entry["name"] != name])
 
     def put_user(self, environment: Mapping[str, str], entry: Any) -> None:
-        """Add an entry to the user's file, in its old place there; a name that another source has is left to it."""
+        """Adds an entry to the user's index, or replaces it. If another source has its name, it gets a free name."""
         path = self.user_path(environment)
         user_file.make_folders(os.path.dirname(path))
         with Lock(os.path.dirname(path)):
-            mine = self.load_user(environment)
-            others = {each["name"] for each in mine if not _is_same(each, entry)}
-            before = self.user_name(mine, entry)
-            name = before if entry["name"] in others and before else _free(entry["name"], others)
-            user_file.write(path, self._text(_with(mine, {**entry, "name": name}), path))
+            user_entries = self.load_user(environment)
+            other_names = {item["name"] for item in user_entries if not _is_same(item, entry)}
+            old_name = self.user_name(user_entries, entry)
+            name = old_name if entry["name"] in other_names and old_name else _free(entry["name"], other_names)
+            user_file.write(path, self._text(_with(user_entries, {**entry, "name": name}), path))
 
-    def user_name(self, mine: list[Any], entry: Any) -> str:
-        """By which name the user knows an entry of a checkout: its own, or the one that it got beside another's."""
-        names = [each["name"] for each in mine if _is_same(each, entry)]
+    def user_name(self, user_entries: list[Any], entry: Any) -> str:
+        """Returns the name of a checkout's entry in the user's index, which may differ; empty if absent."""
+        names = [item["name"] for item in user_entries if _is_same(item, entry)]
         return entry["name"] if entry["name"] in names else next(iter(names), "")
 
     def drop_user(self, environment: Mapping[str, str], name: str) -> None:
-        """Take an entry out of the user's file."""
+        """Removes an entry from the user's index."""
         path = self.user_path(environment)
         self.find(self.load_user(environment), name)
         with Lock(os.path.dirname(path)):
             user_file.write(path, self._text([e for e in self.load_user(environment) if e["name"] != name], path))
 
-    def _text(self, entries: list[Any], shown: str) -> str:
+    def _text(self, entries: list[Any], shown_path: str) -> str:
         if len(entries) > MOST:
-            raise SowError(f"{shown} has {MOST} entries already", f"remove some of them: sow {self.key} remove NAME")
+            raise SowError(
+                f"{shown_path} has {MOST} entries already", f"remove some of them: sow {self.key} remove NAME"
+            )
         data = {"schema_version": VERSION, self.key: entries}
-        state.check(data, shown, self.validate)
+        state.check(data, shown_path, self.validate)
         return json_text.dump(data)
 
 
 def _with(entries: list[Any], entry: Any) -> list[Any]:
-    others = [each for each in entries if each["name"] != entry["name"]]
-    return sorted([*others, entry], key=lambda each: str(each["name"]))
+    others = [item for item in entries if item["name"] != entry["name"]]
+    return sorted([*others, entry], key=lambda item: str(item["name"]))
 
 
-def _is_same(one: Any, two: Any) -> bool:
-    """Whether two entries come from the same place in the same way."""
-    return one.get("mode") == two.get("mode") and is_known([one], two["source"])
+def _is_same(first: Any, second: Any) -> bool:
+    """Returns True if two entries have the same mode and the same source."""
+    return first.get("mode") == second.get("mode") and is_known([first], second["source"])
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """The name itself, or with a number where it is taken."""
+def _free(name: str, used_names: set[str]) -> str:
+    """Returns the name, with a number if it is used."""
     number = 2
-    found = name
-    while found in taken:
-        found = f"{name[:60]}-{number}"
+    candidate = name
+    while candidate in used_names:
+        candidate = f"{name[:60]}-{number}"
         number += 1
-    return found
+    return candidate
 
 
 def is_known(entries: list[Any], source: Mapping[str, str]) -> bool:
-    """Whether one of the entries comes from the same place, at whatever ref."""
-    place = {key: value for key, value in source.items() if key != "ref"}
-    return any({**each["source"], "ref": ""} == {**place, "ref": ""} for each in entries)
+    """Returns True if one of the entries has the same source, at any ref."""
+    location = {key: value for key, value in source.items() if key != "ref"}
+    return any({**entry["source"], "ref": ""} == {**location, "ref": ""} for entry in entries)

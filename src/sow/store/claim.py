@@ -1,4 +1,4 @@
-"""The long lock: who runs this project, task or session now. It dies with its holder, and names it while it lives."""
+"""Claims a project, task or session for one process. A claim names its holder, and ends with the holder's process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-PATIENCE = 0.2  # who only looks whether a claim is held has it for a moment
+PATIENCE = 0.2  # seconds; a process that only checks a claim holds it for a moment
 PAUSE = 0.01
 
 
 class Claim:
-    """`with Claim(folder, "project"):` is refused while another live process has it."""
+    """Holds a claim inside a `with` block; refused while another live process holds it."""
 
     __slots__ = ("descriptor", "holder", "name", "path", "purpose")
 
@@ -32,9 +32,9 @@ class Claim:
 
     def __enter__(self) -> Claim:
         descriptor = self._open()
-        give_up = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not try_lock(descriptor, self.path):
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 holder = _holder(descriptor)
                 os.close(descriptor)
                 raise taken(self.name, holder)
@@ -52,7 +52,7 @@ class Claim:
         return self
 
     def _open(self) -> int:
-        """The claim's file; one with a second name, which may be a file of the user's, loses this one if it is free."""
+        """Opens the claim's file. If it is hard-linked, it may be a user's file, so the free claim gets a new file."""
         descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
         if os.fstat(descriptor).st_nlink < 2 or not try_lock(descriptor, self.path):
             return descriptor
@@ -62,7 +62,7 @@ class Claim:
         return open_lock(self.path, os.O_RDWR | os.O_CREAT)
 
     def work_on(self, run: str) -> None:
-        """Name the run that is worked on, for those who look at it: a claim of runs is had for other work too."""
+        """Records the run that the holder works on. The run claim is also taken for other work, which records none."""
         counted(f"name a run in {self.path}")
         try:
             os.pwrite(self.descriptor, f"run {run}\n".encode(), len(self.holder))
@@ -78,9 +78,9 @@ class Claim:
 
 
 def said(descriptor: int) -> tuple[str, str]:
-    """What a claim's file says: who has it, and the run that they work on."""
-    first, _, second = os.pread(descriptor, 500, 0).decode("utf-8", "replace").partition("\n")
-    return first.strip(), second.strip().removeprefix("run ")
+    """Reads a claim's file: the holder, and the run that the holder works on."""
+    holder_line, _, run_line = os.pread(descriptor, 500, 0).decode("utf-8", "replace").partition("\n")
+    return holder_line.strip(), run_line.strip().removeprefix("run ")
 
 
 def _holder(descriptor: int) -> str:
@@ -88,14 +88,14 @@ def _holder(descriptor: int) -> str:
 
 
 def taken(name: str, holder: str) -> Waiting:
-    """The refusal of what somebody else runs now."""
-    shown = name.replace("task-", "task ", 1)
+    """Builds the refusal for a claim that another process holds."""
+    label = name.replace("task-", "task ", 1)
     stop = "stop it (sow runs stop)" if name == "run" else "stop it"
-    return Waiting(f"{shown} is claimed by {holder}", f"wait for it to end, or {stop}, then run the command again")
+    return Waiting(f"{label} is claimed by {holder}", f"wait for it to end, or {stop}, then run the command again")
 
 
 def holder_of(folder: str, name: str) -> str:
-    """Who has a claim now, unless it is this process; nothing where nobody has it."""
+    """Returns the holder of a claim; empty if it is this process or nobody."""
     path = f"{folder}/claim-{name}.lock"
     if not os.path.isfile(path):
         return ""
@@ -106,9 +106,9 @@ def holder_of(folder: str, name: str) -> str:
 
 
 def traces(folder: str) -> dict[str, int]:
-    """The tasks that were ever claimed here, and when each claim was last taken or given back."""
-    found = {}
+    """Returns the tasks that were ever claimed here, with the time when each claim was last taken or released."""
+    claim_times = {}
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         if entry.name.startswith("claim-task-") and entry.name.endswith(".lock"):
-            found[entry.name[11:-5]] = entry.stat(follow_symlinks=False).st_mtime_ns
-    return found
+            claim_times[entry.name[11:-5]] = entry.stat(follow_symlinks=False).st_mtime_ns
+    return claim_times

@@ -1,4 +1,4 @@
-"""What the generated validators raise: the path of the bad field, and what is wrong with it."""
+"""Raises the errors of the generated validators: the path of the bad field, and the reason."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ MAX_PLACE = 200  # a key can be as long as the file, a message cannot
 
 
 class Complaint(Exception):
-    """One field that does not follow the schema."""
+    """Reports one field that does not follow the schema."""
 
-    def __init__(self, place: str, message: str) -> None:
-        place = place if len(place) <= MAX_PLACE else place[: MAX_PLACE - 1] + "…"
-        super().__init__(f"{place}: {message}" if place else message)
-        self.place = place
+    def __init__(self, field_path: str, message: str) -> None:
+        field_path = field_path if len(field_path) <= MAX_PLACE else field_path[: MAX_PLACE - 1] + "…"
+        super().__init__(f"{field_path}: {message}" if field_path else message)
+        self.place = field_path
         self.message = message
 
 
-def wrong(place: str, wanted: str, value: object) -> NoReturn:
-    """The value is not what the schema wants there."""
-    shown = repr(value)
-    raise Complaint(place, f"must be {wanted}, not {shown if len(shown) <= 60 else shown[:57] + '…'}")
+def wrong(field_path: str, expected: str, value: object) -> NoReturn:
+    """Raises the complaint for a value that does not follow the schema."""
+    value_text = repr(value)
+    raise Complaint(
+        field_path, f"must be {expected}, not {value_text if len(value_text) <= 60 else value_text[:57] + '…'}"
+    )
 
 
-def missing(place: str, key: str) -> NoReturn:
-    """A required field is not there."""
-    raise Complaint(f"{place}.{key}" if place else key, "is missing")
+def missing(field_path: str, key: str) -> NoReturn:
+    """Raises the complaint for a missing required field."""
+    raise Complaint(f"{field_path}.{key}" if field_path else key, "is missing")
 
 
-def unknown(data: dict[object, object], place: str, known: Iterable[str]) -> NoReturn:
-    """A field that the schema does not have."""
-    names = sorted(known)
+def unknown(data: dict[object, object], field_path: str, allowed: Iterable[str]) -> NoReturn:
+    """Raises the complaint for a field that the schema does not have."""
+    names = sorted(allowed)
     key = next(key for key in data if key not in names)
     import difflib
 
     near = difflib.get_close_matches(str(key), names, n=1)
     advice = f"; did you mean {near[0]}?" if near else f"; known are: {', '.join(names)}" if len(names) <= 12 else ""
-    raise Complaint(f"{place}.{key}" if place else str(key), f"is not a field{advice}")
+    raise Complaint(f"{field_path}.{key}" if field_path else str(key), f"is not a field{advice}")

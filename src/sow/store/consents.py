@@ -1,4 +1,4 @@
-"""The commands that the user agreed to, per git folder and exact text; kept in the user's state folder only."""
+"""Stores the commands that the user agreed to, by git folder and exact text, in the user's state folder."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ GIVEN = "consents"
 def load(
     environment: Mapping[str, str], git_folder: str, *, allow: Sequence[str] = (), own: Iterable[str] = ()
 ) -> Agreed:
-    """What the user agreed to in this repository, with the patterns and commands of the user's config."""
+    """Returns the user's consents for this repository, with the patterns and commands of the user's config."""
     return Agreed(read(path(environment, git_folder)), allow=allow, own=own)
 
 
 def missing(
     environment: Mapping[str, str], git_folder: str, commands: Iterable[str], allow: Sequence[str] = ()
 ) -> list[str]:
-    """The commands that still need the user's consent, each once, in the given order."""
+    """Returns the commands that still need the user's consent, each once, in the given order."""
     return load(environment, git_folder, allow=allow).missing(commands)
 
 
 def give(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
-    """Remember that the user agreed to these commands in this repository."""
+    """Records that the user agreed to these commands in this repository."""
     add(environment, git_folder, commands, kind=GIVEN)
 
 
 def add(environment: Mapping[str, str], git_folder: str, commands: Iterable[str], *, kind: str) -> None:
-    """Add commands to a file of one repository."""
-    where = path(environment, git_folder, kind)
-    write(where, git_folder, {**dict.fromkeys(commands, clock.now()), **read(where)})
+    """Adds commands to a file of one repository."""
+    file_path = path(environment, git_folder, kind)
+    write(file_path, git_folder, {**dict.fromkeys(commands, clock.now()), **read(file_path)})
 
 
-def write(where: str, git_folder: str, commands: Mapping[str, str]) -> None:
-    """Replace the commands of a file."""
+def write(file_path: str, git_folder: str, commands: Mapping[str, str]) -> None:
+    """Replaces the commands of a file."""
     import json
 
     document = {"git_folder": os.path.realpath(git_folder), "commands": dict(commands)}
-    user_file.write(where, f"{json.dumps(document, indent=2)}\n")
+    user_file.write(file_path, f"{json.dumps(document, indent=2)}\n")
 
 
 def path(environment: Mapping[str, str], git_folder: str, kind: str = GIVEN) -> str:
-    """The file of one repository. Files without an ending are consents of older versions, by plan: they are unused."""
+    """Returns the file of one repository. Files without an ending are consents of older versions, and unused."""
     import hashlib
 
     name = hashlib.sha256(os.fsencode(os.path.realpath(git_folder))).hexdigest()
     return f"{user_folder(environment, 'XDG_STATE_HOME', '.local/state')}/sow/{kind}/{name}.json"
 
 
-def read(where: str) -> dict[str, str]:
-    """The commands of a file with the time of each consent; an unreadable file has none, so the user is asked."""
+def read(file_path: str) -> dict[str, str]:
+    """Returns the commands of a file with the time of each consent. If it is unreadable, it has none."""
     import json
 
     try:
-        found = json.loads(read_text(Disk(), where, LARGEST)).get("commands", {})
-        return {command: str(at) for command, at in found.items()}
+        times = json.loads(read_text(Disk(), file_path, LARGEST)).get("commands", {})
+        return {command: str(at) for command, at in times.items()}
     except (FileNotFoundError, Failed, InvalidFile, ValueError, AttributeError):
         return {}

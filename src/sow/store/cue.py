@@ -1,4 +1,4 @@
-"""A schema as CUE, for those who keep their checks in it. The JSON Schema document stays the source."""
+"""Exports a JSON Schema document as CUE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = {"string": "string", "integer": "int", "number": "number", "boolean": "b
 
 
 def export(schema: Schema) -> str:
-    """The CUE text of one schema document."""
+    """Returns the CUE text of one schema document."""
     title = schema["title"]
     imports = [name for name in ("list", "strings") if _needs(schema, name)]
     lines = [f"// {schema['description']}", f"// Schema {schema['$id'].removeprefix('sow:schema/')}", "package sow", ""]
@@ -41,21 +41,21 @@ def _value(rule: Schema, pad: str) -> str:
     if "$ref" in rule:
         return f"#{_camel(rule['$ref'].rpartition('/')[2])}"
     if "enum" in rule:
-        # A condition may narrow the choices to texts: null is not one of them then.
-        choices = [each for each in rule["enum"] if each is not None or rule.get("type") != "string"]
-        return _with_default(" | ".join(_literal(each) for each in choices), rule)
+        # A condition may limit the choices to strings; then null is not one of them.
+        choices = [choice for choice in rule["enum"] if choice is not None or rule.get("type") != "string"]
+        return _with_default(" | ".join(_literal(choice) for choice in choices), rule)
     kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
     return _with_default(" | ".join(_one(kind, rule, pad) for kind in kinds), rule)
 
 
 def _with_default(value: str, rule: Schema) -> str:
-    """CUE marks the default with a star; a default that is one of the choices is one of them."""
-    if "default" not in rule or rule["default"] == {}:  # a struct stands by itself, with the defaults of its fields
+    """Marks the default with a star; a default that is not a choice is added as one."""
+    if "default" not in rule or rule["default"] == {}:  # a struct has the defaults of its fields
         return value
     default = _literal(rule["default"])
     choices = value.split(" | ")
     if default in choices:
-        return " | ".join(f"*{each}" if each == default else each for each in choices)
+        return " | ".join(f"*{choice}" if choice == default else choice for choice in choices)
     return f"*{default} | {value}"
 
 
@@ -74,7 +74,7 @@ def _one(kind: str, rule: Schema, pad: str) -> str:
         parts += [f"=~{_literal(_pattern(rule['pattern']))}"] if "pattern" in rule else []
         parts += [f"strings.MinRunes({rule['minLength']})"] if rule.get("minLength") else []
         parts += [f"strings.MaxRunes({rule['maxLength']})"] if "maxLength" in rule else []
-        parts += [f"!={_literal(each)}" for each in rule.get("not", {}).get("enum", ())]
+        parts += [f"!={_literal(value)}" for value in rule.get("not", {}).get("enum", ())]
     return " & ".join(parts)
 
 
@@ -93,19 +93,19 @@ def _struct(rule: Schema, pad: str) -> str:
 
 
 def _condition(rule: Schema, condition: Schema, pad: str) -> list[str]:
-    """`if` in a schema is `if` in CUE: what is needed then is a field without its question mark."""
+    """Renders `if` of a schema as `if` of CUE: a field that is required then loses its question mark."""
     ((key, test),) = condition["if"]["properties"].items()
-    wanted = " || ".join(f"{key} == {_literal(each)}" for each in test["enum"])
-    narrowed = condition["then"].get("properties", {})
-    needed = [
-        f"{pad}\t{name}: {_value({**rule['properties'][name], **narrowed.get(name, {})}, pad)}"
+    guard = " || ".join(f"{key} == {_literal(value)}" for value in test["enum"])
+    narrowed_rules = condition["then"].get("properties", {})
+    required_fields = [
+        f"{pad}\t{name}: {_value({**rule['properties'][name], **narrowed_rules.get(name, {})}, pad)}"
         for name in condition["then"]["required"]
     ]
-    return [f"{pad}if {wanted} {{", *(line.replace("\n", "\n\t") for line in needed), f"{pad}}}"]
+    return [f"{pad}if {guard} {{", *(line.replace("\n", "\n\t") for line in required_fields), f"{pad}}}"]
 
 
 def _pattern(pattern: str) -> str:
-    """The regular expression as RE2 writes it, which knows no \\u escape."""
+    """Returns the regular expression for RE2, which has no \\u escape."""
     return re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
 
 

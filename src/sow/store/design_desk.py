@@ -1,4 +1,4 @@
-"""The desk of a role that designs: it writes the plan and every agent's instructions, and no state."""
+"""Describes the folder of a designing role, which writes the plan and all instructions, but no state."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ STATE = ("state.yaml", "shared_status.json", "verification_report.md")
 
 
 class DesignDesk(MemberDesk):
-    """A desk beside the crew's, from which the whole design can be written."""
+    """Folder of a designing role, from which the whole design can be written."""
 
     __slots__ = ()
 
     @property
     def iteration(self) -> int:
-        """A design is no part of the plan: it has no attempts that anybody counts."""
+        """Returns 1, because a design has no iterations."""
         return 1
 
     def closed(self) -> tuple[str, ...]:
-        """The state of the workflow, of its sessions and notes, all of .sow, and the copies in the git folder."""
+        """Returns patterns for the workflow's state, sessions and notes, all of .sow, and the backups."""
         home = self.home
-        flow = literal(f"{home.root}/{FOLDER}")
-        folders = [literal(home.sow), f"{flow}/archive", f"{flow}/agents/*/completion_drive"]
-        folders += [f"{literal(each)}/sow" for each in dict.fromkeys((home.checkout.git, home.checkout.common))]
-        return (*(f"{flow}/{each}" for each in STATE), *(f"{each}/**" for each in folders))
+        orchestration = literal(f"{home.root}/{FOLDER}")
+        folders = [literal(home.sow), f"{orchestration}/archive", f"{orchestration}/agents/*/completion_drive"]
+        folders += [f"{literal(folder)}/sow" for folder in dict.fromkeys((home.checkout.git, home.checkout.common))]
+        return (*(f"{orchestration}/{name}" for name in STATE), *(f"{folder}/**" for folder in folders))

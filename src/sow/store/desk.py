@@ -1,4 +1,4 @@
-"""A desk: the folder of one task, with its state, description, log, feedback, notes and outputs."""
+"""Reads and writes the folder of one task: its state, description, log, feedback, notes and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """Where one task's files are."""
+    """Holds the paths of one task's files."""
 
     __slots__ = ("folder", "home", "id", "phase", "project")
 
@@ -28,11 +28,11 @@ class Desk:
         self.phase = phase
         self.id = task
         self.folder = f"{home.project}/phases/{phase}/tasks/{task}"
-        self.project = project  # as it was when the desk was looked for; none for one that only names files
+        self.project = project  # the project's state when the folder was looked up; None if only paths are needed
 
     @property
     def title(self) -> str:
-        """How messages name whoever works here."""
+        """Returns the name of the task in messages."""
         return f"task {self.id}"
 
     @property
@@ -56,67 +56,66 @@ class Desk:
         return f"{self.folder}/feedback"
 
     def load(self) -> TaskState:
-        """The task's state; what is wrong with it is said with its path."""
-        shown = self.home.relative(self.state_path)
+        """Reads the task's state. An error message names the path of the file."""
+        shown_path = self.home.relative(self.state_path)
         try:
-            loaded: TaskState = state.read(self.home, self.state_path, validate, copy=self.id)  # type: ignore[assignment]
+            task_state: TaskState = state.read(self.home, self.state_path, validate, copy=self.id)  # type: ignore[assignment]
         except FileNotFoundError:
-            raise InvalidFile(f"{shown} is missing", f"restore it: git checkout -- {shown}") from None
-        if loaded["task"]["id"] != self.id:
+            raise InvalidFile(f"{shown_path} is missing", f"restore it: git checkout -- {shown_path}") from None
+        if task_state["task"]["id"] != self.id:
             raise InvalidFile(
-                f"{shown}: task.id: is {loaded['task']['id']}, but the folder is {self.id}",
+                f"{shown_path}: task.id: is {task_state['task']['id']}, but the folder is {self.id}",
                 "restore the file from git",
                 place="task.id",
             )
-        return loaded
+        return task_state
 
     def task(self) -> Task:
-        """The task itself."""
         return self.load()["task"]
 
-    def save(self, loaded: TaskState, task: Task, project_id: str) -> None:
-        """Replace the task by its next state, and keep a copy."""
-        changed: TaskState = {**loaded, "task": task}
-        text = state.write(self.home, self.state_path, changed, validate)  # type: ignore[arg-type]
+    def save(self, old_state: TaskState, task: Task, project_id: str) -> None:
+        """Replaces the task in its state file, and writes a backup."""
+        new_state: TaskState = {**old_state, "task": task}
+        text = state.write(self.home, self.state_path, new_state, validate)  # type: ignore[arg-type]
         kept.keep(self.home, project_id, self.id, text)
 
     @property
     def owner(self) -> str:
-        """The id of the project that the task belongs to."""
+        """Returns the id of the project that the task belongs to."""
         return self._project()["project_id"]
 
     @property
     def iteration(self) -> int:
-        """Which attempt at the task this is."""
+        """Returns the number of the task's current iteration."""
         return self.task()["iteration"]
 
     def references(self) -> list[str]:
-        """The documents that it is pointed to."""
+        """Returns the documents that the task refers to."""
         return self.task()["references"]
 
     def commands(self) -> list[str]:
-        """What its plan wants to be run on it."""
-        return [each["command"] for each in self.task().get("checks", ())]
+        """Returns the commands of the task's checks."""
+        return [check["command"] for check in self.task().get("checks", ())]
 
     def closed(self) -> tuple[str, ...]:
-        """What its worker has no business to write, as patterns."""
+        """Returns patterns of the files that the task's worker must not write."""
         from sow.store import bounds
 
-        return bounds.closed(self, [each["name"] for each in self._project()["phases"]])
+        return bounds.closed(self, [phase["name"] for phase in self._project()["phases"]])
 
     def marks(self) -> dict[str, str]:
-        """What tells a worker here more than its task and its role."""
+        """Returns environment variables for the worker, in addition to its task and its role."""
         return {}
 
     def name_session(self, key: str, name: str) -> None:
-        """The CLI's own id in the place of ours; a state that cannot be read now names the same record by our id."""
+        """Replaces our session id by the CLI's own. If the state cannot be read, our id stays; it works too."""
         with self.home.lock():
             try:
-                loaded = self.load()
+                task_state = self.load()
             except SowError:
                 return
-            if loaded["task"].get("session_id") == key:
-                self.save(loaded, {**loaded["task"], "session_id": name}, self.owner)
+            if task_state["task"].get("session_id") == key:
+                self.save(task_state, {**task_state["task"], "session_id": name}, self.owner)
 
     def _project(self) -> ProjectState:
         if self.project is None:
@@ -125,16 +124,16 @@ class Desk:
 
 
 def desks(home: Home, project: ProjectState) -> list[Desk]:
-    """All desks of the project, in the order of their ids."""
-    found = []
+    """Returns all task folders of the project, ordered by id."""
+    folders = []
     for phase in project["phases"]:
         names = list_folder(f"{home.project}/phases/{phase['name']}/tasks")
-        found += [Desk(home, phase["name"], name, project) for name in names if is_task_id(name)]
-    return sorted(found, key=lambda desk: int(desk.id))
+        folders += [Desk(home, phase["name"], name, project) for name in names if is_task_id(name)]
+    return sorted(folders, key=lambda desk: int(desk.id))
 
 
 def find(home: Home, project: ProjectState, task: str) -> Desk:
-    """The desk of one task."""
+    """Returns the folder of one task."""
     for phase in project["phases"]:
         desk = Desk(home, phase["name"], task, project)
         if os.path.isdir(desk.folder):
@@ -148,13 +147,13 @@ def find(home: Home, project: ProjectState, task: str) -> Desk:
     raise SowError(f"there is no task {task}", hint)
 
 
-def load_some(home: Home, project: ProjectState, wanted: Collection[str]) -> list[Task]:
-    """Those tasks of a list that are there; one that cannot be read is refused, so that nothing is said without it."""
-    return [desk.task() for desk in desks(home, project) if desk.id in wanted]
+def load_some(home: Home, project: ProjectState, task_ids: Collection[str]) -> list[Task]:
+    """Returns the tasks with these ids that exist. Raises if one of them cannot be read, so that none is left out."""
+    return [desk.task() for desk in desks(home, project) if desk.id in task_ids]
 
 
 def load_all(home: Home, project: ProjectState) -> tuple[list[tuple[Desk, Task]], dict[str, str]]:
-    """Every task that can be read, and what is wrong with each of the others: one broken file hurts nobody else."""
+    """Returns every readable task, and the error message of each unreadable one by id."""
     readable = []
     broken = {}
     for desk in desks(home, project):

@@ -1,4 +1,4 @@
-"""The door to the disk: each method is one call to the system, so that a test can fail or die at every one."""
+"""Reads and writes files with one method per system call, so that a test can fail or kill each call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REASONS = {
 }
 
 
-COUNTED = "SOW_TEST_KILL_AT" in os.environ  # a test counts our steps; nobody else pays for that
+COUNTED = "SOW_TEST_KILL_AT" in os.environ  # True only in tests that kill sow at a numbered step
 
 
 def _cross(step: str) -> None:
@@ -40,22 +40,22 @@ def _cross(step: str) -> None:
 
 
 def counted(step: str) -> None:
-    """Say that the next step changes something outside of this process, where a test counts such steps."""
+    """Reports that the next step changes something outside this process. Tests count these steps."""
     if COUNTED:
         _cross(step)
 
 
 def failure(action: str, path: str, error: OSError) -> Failed:
-    """What the system said, with the place and the next step."""
+    """Builds the error for a failed system call: the action, the path, the reason and a hint."""
     reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
     return Failed(f"cannot {action} {path}: {reason}", "mend that and run the command again")
 
 
 class Disk:
-    """The real disk."""
+    """Calls the real file system."""
 
     def open(self, path: str, flags: int) -> int:
-        """Open without following a link at the end of the path."""
+        """Opens a file, and refuses a symbolic link at the end of the path."""
         if COUNTED and flags & os.O_CREAT:
             _cross(f"create {path}")
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
@@ -90,25 +90,25 @@ class Disk:
         os.mkdir(path, 0o755)
 
     def read(self, path: str, limit: int = MAX_READ) -> bytes:
-        """The bytes of a regular file that is no larger than the limit."""
+        """Returns the bytes of a regular file that is not larger than the limit."""
         descriptor = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
                 raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
-            if facts.st_size > limit:
+            if info.st_size > limit:
                 raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
-            # Asking for what is there, and not for the limit, saves the buffer; a file that grows meanwhile is cut.
-            data = os.read(descriptor, facts.st_size)
-            while len(data) < facts.st_size and (more := os.read(descriptor, facts.st_size - len(data))):
-                data += more
+            # Reading exactly the file's size needs a smaller buffer than the limit. Bytes added meanwhile are not read.
+            data = os.read(descriptor, info.st_size)
+            while len(data) < info.st_size and (chunk := os.read(descriptor, info.st_size - len(data))):
+                data += chunk
         finally:
             os.close(descriptor)
         return data
 
 
 class PrivateDisk(Disk):
-    """The disk for what is the user's alone: nobody else may read it."""
+    """Creates files and folders that only the user can read."""
 
     def open(self, path: str, flags: int) -> int:
         if COUNTED and flags & os.O_CREAT:
@@ -122,9 +122,9 @@ class PrivateDisk(Disk):
 
 
 def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
-    """The file as text; a missing file stays FileNotFoundError for the caller to name.
+    """Reads a file as text. A missing file raises FileNotFoundError, which the caller handles.
 
-    A file that grows by appending may be torn: half a character of an interrupted writer does not hide the rest.
+    With `torn`, invalid UTF-8 is replaced: an interrupted append may leave half a character at the end of a file.
     """
     try:
         data = disk.read(path, limit)
@@ -143,7 +143,7 @@ def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = Fals
 
 
 def list_folder(folder: str) -> list[str]:
-    """The names in a folder, in order; a missing one has none."""
+    """Returns the sorted names in a folder; an empty list if the folder is missing."""
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def list_folder(folder: str) -> list[str]:
 
 
 def sync_folder(disk: Disk, folder: str) -> None:
-    """Make the names in a folder durable."""
+    """Makes the names in a folder durable."""
     _sync(disk, folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -166,17 +166,17 @@ def _sync(disk: Disk, path: str, flags: int) -> None:
 
 
 def sync_tree(disk: Disk, folder: str) -> None:
-    """Make all files and all names below a folder durable."""
-    for place, _, names in os.walk(folder):
+    """Makes all files and all names below a folder durable."""
+    for current, _, names in os.walk(folder):
         for name in names:
-            if not os.path.islink(f"{place}/{name}"):
-                _sync(disk, f"{place}/{name}", os.O_RDONLY)
-        sync_folder(disk, place)
+            if not os.path.islink(f"{current}/{name}"):
+                _sync(disk, f"{current}/{name}", os.O_RDONLY)
+        sync_folder(disk, current)
     sync_folder(disk, os.path.dirname(folder))
 
 
 def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
-    """Make root/part/part/… durably; a part that is a link or a file is refused."""
+    """Makes root/part/part/… durably, and refuses a part that is a link or a file."""
     folder = root
     for part in parts:
         parent, folder = folder, f"{folder}/{part}"
@@ -189,11 +189,11 @@ def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
 
 
 def _make_folder(disk: Disk, folder: str) -> bool:
-    """Make a folder; whether its name may not be durable yet: it is new, or somebody died before anything was in it."""
+    """Makes a folder. Returns True if its name may not be durable yet: it is new, or it is empty after a crash."""
     try:
         disk.make_folder(folder)
     except FileExistsError:
-        if refuse_link(folder).st_nlink > 2:  # there are folders in it; not every file system counts them
+        if refuse_link(folder).st_nlink > 2:  # it has subfolders; not every file system counts them
             return False
         with os.scandir(folder) as entries:
             return next(entries, None) is None
@@ -201,7 +201,7 @@ def _make_folder(disk: Disk, folder: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether there is a folder, and no link to one."""
+    """Returns True for a folder, and False for a link to one."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
@@ -209,15 +209,15 @@ def is_folder(path: str) -> bool:
 
 
 def refuse_link(folder: str) -> os.stat_result:
-    """Refuse a folder that is a link or no folder: we would write outside our root; returns its facts."""
+    """Returns the stat of a folder. Refuses a link or a file, because writing there could leave our root."""
     try:
-        facts = os.lstat(folder)
+        info = os.lstat(folder)
     except OSError as error:
         raise failure("reach", folder, error) from None
-    if not stat.S_ISDIR(facts.st_mode):
-        kind = "a symbolic link" if stat.S_ISLNK(facts.st_mode) else "not a folder"
+    if not stat.S_ISDIR(info.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a folder"
         raise InvalidFile(f"{folder} is {kind}", "sow writes only to real folders: remove it and run 'sow init'")
-    return facts
+    return info
 
 
 def _temporary(path: str) -> str:
@@ -226,7 +226,7 @@ def _temporary(path: str) -> str:
 
 
 def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
-    """The whole old file or the whole new one, whatever happens: write aside, sync, rename, sync the folder."""
+    """Replaces a file atomically: writes a temporary file, syncs it, renames it and syncs the folder."""
     temporary = _temporary(path)
     try:
         write_new(disk, temporary, text, durable=durable, mode=mode)
@@ -239,7 +239,7 @@ def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode
 
 
 def write_new(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
-    """Write a file that is not there yet; its name becomes durable with its folder."""
+    """Writes a file that does not exist yet. Its name becomes durable when its folder is synced."""
     descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         if mode is not None:
@@ -252,23 +252,23 @@ def write_new(disk: Disk, path: str, text: str, *, durable: bool = True, mode: i
 
 
 def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
-    """Write it all: the system may take a part at a time."""
+    """Writes all bytes, because one system call may write only a part."""
     while data:
         data = data[disk.write(descriptor, data) :]
 
 
 def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
-    """Add a text in one write, so that entries of parallel writers never mix."""
+    """Appends a text in one write, so that entries of parallel writers never mix."""
     try:
         descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
         try:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
                 raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
-            if facts.st_nlink > 1:  # under its second name it may be a file that is not ours
-                replace_file(disk, path, read_text(disk, path, facts.st_size, torn=True) + text, durable=durable)
+            if info.st_nlink > 1:  # its other name may be a file of the user
+                replace_file(disk, path, read_text(disk, path, info.st_size, torn=True) + text, durable=durable)
                 return
-            if not facts.st_size:  # new, or left by somebody who died here: its name may not be durable
+            if not info.st_size:  # new, or empty after a crash: its name may not be durable
                 sync_folder(disk, os.path.dirname(path))
             write_all(disk, descriptor, text.encode("utf-8"))
             if durable:
@@ -280,7 +280,7 @@ def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> No
 
 
 def create_file(disk: Disk, path: str, text: str) -> bool:
-    """Write a file that must not exist yet; False, and nothing changed, where it does."""
+    """Writes a new file. Returns False and changes nothing if the path exists."""
     if os.path.lexists(path):
         return False
     replace_file(disk, path, text)
@@ -288,7 +288,7 @@ def create_file(disk: Disk, path: str, text: str) -> bool:
 
 
 def remove_tree_quietly(folder: str) -> None:
-    """Remove a left-over folder with all that is in it; it is no loss if it stays."""
+    """Removes a folder with its content, and ignores errors."""
     try:
         for entry in list(os.scandir(folder)):
             remove = remove_tree_quietly if entry.is_dir(follow_symlinks=False) else remove_quietly
@@ -300,7 +300,7 @@ def remove_tree_quietly(folder: str) -> None:
 
 
 def remove_quietly(path: str) -> None:
-    """Remove a left-over; it is no loss if it stays."""
+    """Removes a file, and ignores errors."""
     counted(f"remove {path}")
     try:
         os.unlink(path)

@@ -1,4 +1,4 @@
-"""Feedback on a task: numbered Markdown files on its desk, which the next iteration reads."""
+"""Reads and writes feedback on a task: numbered Markdown files that the next iteration reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def numbers(desk: Desk) -> list[int]:
-    """The numbers of the feedback files, in order."""
+    """Returns the numbers of the feedback files, in order."""
     names = list_folder(desk.feedback_folder)
     return sorted(
         int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isascii() and name[:-3].isdigit()
@@ -24,13 +24,13 @@ def path(desk: Desk, number: int) -> str:
 
 
 def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
-    """Write the next feedback file, and say where it is; the same words again, after a crash, are the same file."""
-    words = harmless(desk.home.struck(text)).strip()
+    """Writes the next feedback file and returns its path. A repeated call with the same text writes the same file."""
+    clean_text = harmless(desk.home.struck(text)).strip()
     number = max(numbers(desk), default=0)
-    if not number or not _is_said(desk, number, by=harmless(by), iteration=iteration, text=words):
+    if not number or not _is_said(desk, number, by=harmless(by), iteration=iteration, text=clean_text):
         number += 1
     head = f"# Feedback {number:03d}\n\n- by: {harmless(by)}\n- at: {now}\n- on iteration: {iteration}\n"
-    page = f"{head}\n{words}\n"
+    page = f"{head}\n{clean_text}\n"
     if len(page.encode()) > MAX_READ:
         raise SowError("the feedback is too long to be read back", "put most of it into a file, and name that file")
     make_folders(desk.home.disk, desk.folder, ("feedback",))
@@ -39,43 +39,43 @@ def add(desk: Desk, text: str, *, by: str, iteration: int, now: str) -> str:
 
 
 def _is_said(desk: Desk, number: int, *, by: str, iteration: int, text: str) -> bool:
-    """Whether a feedback file has just these words of the same speaker on the same iteration."""
+    """Returns True if a feedback file has this text by the same author on the same iteration."""
     try:
-        facts, said = _split(desk.home.read(path(desk, number)))
-    except SowError:  # not one of ours, then
+        fields, body = _split(desk.home.read(path(desk, number)))
+    except SowError:  # sow did not write the file
         return False
-    return said == text and facts.get("by") == by and facts.get("on iteration") == str(iteration)
+    return body == text and fields.get("by") == by and fields.get("on iteration") == str(iteration)
 
 
 def read(desk: Desk) -> list[dict[str, str]]:
-    """Every feedback with its number, head and text."""
-    found = []
+    """Returns every feedback with its number, head and text."""
+    entries = []
     for number in numbers(desk):
-        facts, text = _split(desk.home.read(path(desk, number)))
-        found.append(
+        fields, text = _split(desk.home.read(path(desk, number)))
+        entries.append(
             {
                 "number": f"{number:03d}",
-                "by": facts.get("by", ""),
-                "at": facts.get("at", ""),
-                "iteration": facts.get("on iteration", ""),
+                "by": fields.get("by", ""),
+                "at": fields.get("at", ""),
+                "iteration": fields.get("on iteration", ""),
                 "text": text,
             }
         )
-    return found
+    return entries
 
 
 def is_about(desk: Desk, text: str, iteration: int) -> bool:
-    """Whether this very text was said about an iteration."""
-    wanted = (str(iteration), harmless(desk.home.struck(text)).strip())
-    return any((each["iteration"], each["text"]) == wanted for each in read(desk))
+    """Returns True if this exact text was feedback on an iteration."""
+    key = (str(iteration), harmless(desk.home.struck(text)).strip())
+    return any((entry["iteration"], entry["text"]) == key for entry in read(desk))
 
 
 def _split(text: str) -> tuple[dict[str, str], str]:
-    """The facts in the head and the text below; a file that a person wrote by hand is all text."""
+    """Splits a file into the fields of its head and its text; a file written by hand is all text."""
     head, _, body = text.partition("\n\n")
-    facts_block, _, rest = body.partition("\n\n")
-    lines = facts_block.splitlines()
+    head_fields, _, rest = body.partition("\n\n")
+    lines = head_fields.splitlines()
     if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
         return {}, text.strip()
-    facts = dict(line[2:].split(": ", 1) for line in lines)
-    return facts, rest.strip()
+    fields = dict(line[2:].split(": ", 1) for line in lines)
+    return fields, rest.strip()

@@ -1,6 +1,6 @@
-"""The string formats of the schemas as plain code: `re` would cost a hot verb half its time.
+"""Checks the string formats of the schemas without `re`, whose import would double the time of a frequent command.
 
-Each schema also carries the pattern, and a test proves that the two agree.
+Each schema also has the pattern, and a test checks that both agree.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _lower_name(text: str, limit: int) -> bool:
 
 
 def is_phase(text: str) -> bool:
-    """A phase's name, fit for a folder."""
+    """The name of a phase, usable as a folder name."""
     return _lower_name(text, 40)
 
 
@@ -61,7 +61,7 @@ def is_agent(text: str) -> bool:
 
 
 def is_worker(text: str) -> bool:
-    """Whom a session is with: a task's worker, or an agent of a workflow."""
+    """The agent of a session: a task id, or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 
@@ -73,7 +73,7 @@ def is_line(text: str) -> bool:
 
 
 def is_word(text: str) -> bool:
-    """An action or a result: one word."""
+    """One word, for an action or a result."""
     return 0 < len(text) <= 64 and WORD.issuperset(text) and text[0] not in "_.:-"
 
 
@@ -105,7 +105,7 @@ def is_tokens(text: str) -> bool:
     return 0 < len(digits) <= 7 and _digits(digits) and digits[0] != "0"
 
 
-# format → (test, what it should have been)
+# format → (test, description of a valid value)
 FORMATS = {
     "sow-agent": (is_agent, "a lower-case name such as implementer"),
     "sow-digest": (is_digest, "a digest in hexadecimal"),

@@ -1,7 +1,7 @@
-"""Changes to a repository's git folder while workers run: hooks, settings, attributes, replaced objects.
+"""Compares a repository's git folder with its state before workers ran, reports the differences and undoes them.
 
-A command that starts workers seals the repository first (system/sealed.py), so its own git calls ignore what changes
-later. This module compares the git folder with the sealed picture, reports the differences, and undoes them.
+A command that starts workers seals the repository first (system/sealed.py), so its own git calls ignore later changes
+to hooks, settings, attributes and replaced objects.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from sow.system.checkout import Checkout
     from sow.system.sealed import Seal
 
-    Setting = tuple[str, str, str | None]  # the file it stands in, the key, the value
+    Setting = tuple[str, str, str | None]  # the file that holds it, the key, the value
     Picture = dict[str, Any]
 
 REPLACED = "refs/replace/"
-LARGEST = 1 << 20  # bytes of a hook or a list that can be restored
-# Git and its tools write these keys in everyday work, and they start nothing and change no content.
+LARGEST = 1 << 20  # bytes of a hook or a list; a larger one cannot be restored
+# Git and its tools write these keys in normal use. They start no program and change no content.
 EVERYDAY = ("branch.sow/", "lfs.repositoryformatversion", "maintenance.")
-BRANCH_ACTS = (".remote", ".pushremote", ".merge", ".mergeoptions", ".rebase")  # what pull, push and merge obey
-# A seal leaves these out: includes are resolved, a worktree's own settings are merged in, and the rest only says how
+BRANCH_ACTS = (".remote", ".pushremote", ".merge", ".mergeoptions", ".rebase")  # pull, push and merge obey these
+# A seal omits these keys: includes are resolved, a worktree's own settings are merged in, and the rest only says how
 # git's output looks or where the checkout is.
 LEFT_OUT = ("include.", "includeif.", "alias.", "pager.", "color.", "column.", "trailer.", "format.", "safe.")
 LEFT_OUT_KEYS = ("core.bare", "core.worktree", "core.attributesfile", "core.excludesfile", "extensions.worktreeconfig")
@@ -40,7 +40,7 @@ KEEP = "sow doctor --keep-git-changes"
 
 @contextmanager
 def guarded(home: Home) -> Iterator[None]:
-    """Seal the repository while workers run. If nothing changed meanwhile, remove the seal at the end."""
+    """Seals the repository while workers run, and removes the seal at the end if nothing changed."""
     seal = begin(home)
     try:
         yield
@@ -51,106 +51,106 @@ def guarded(home: Home) -> Iterator[None]:
 
 
 def begin(home: Home) -> Seal:
-    """Seal the repository. A seal that an earlier command left is used again: what changed since is not trusted."""
-    where = home.checkout
-    seal = sealed.load(where)
+    """Seals the repository. A seal from an earlier command is reused, because later changes are not trusted."""
+    checkout = home.checkout
+    seal = sealed.load(checkout)
     if seal is None:
-        seal = sealed.make(where, _facts(where))
+        seal = sealed.make(checkout, _facts(checkout))
     seal.own(home.root)
     return seal
 
 
 def news(home: Home) -> list[str]:
-    """The changes since the seal was made that were not reported yet, one line each."""
+    """Returns the changes since the seal that were not reported yet, one line each."""
     seal = sealed.OWNED.get(home.root)
     if seal is None:
         return []
-    lines = [each for each in _differences(home.checkout, seal) if each not in seal.told]
+    lines = [line for line in _differences(home.checkout, seal) if line not in seal.told]
     seal.told.update(lines)
     return lines
 
 
 def pending(home: Home) -> list[str]:
-    """The changes since the last seal that nobody has undone or accepted, one line each."""
+    """Returns the changes since the last seal that were neither undone nor accepted, one line each."""
     seal = sealed.find(home.root)
     return _differences(home.checkout, seal) if seal is not None else []
 
 
 def keep(home: Home) -> None:
-    """Accept all changes: the next command trusts what is there then."""
+    """Accepts all changes: the next command trusts the git folder as it is then."""
     seal = sealed.find(home.root)
     if seal is not None:
         seal.remove()
 
 
 def undo(home: Home) -> list[str]:
-    """Undo all changes; returns those that are still there. Removed files are moved to `<git folder>/sow/removed`."""
+    """Undoes all changes, and returns those that remain. Removed files move to `<git folder>/sow/removed`."""
     seal = sealed.find(home.root)
     if seal is None:
         return []
-    where, before = home.checkout, seal.picture
-    aside = f"{where.common}/sow/removed/{clock.now().replace(':', '')}"
-    seal.remove()  # it refuses calls while a file redirects git
+    checkout, before = home.checkout, seal.picture
+    removed_folder = f"{checkout.common}/sow/removed/{clock.now().replace(':', '')}"
+    seal.remove()  # a seal refuses git calls while a file redirects git
     try:
-        now = _picture(where)
-    except Failed:  # a broken file of settings
-        _restore(f"{where.common}/config", before["config"], aside)
-        now = _picture(where)
+        now = _picture(checkout)
+    except Failed:  # the config file is broken
+        _restore(f"{checkout.common}/config", before["config"], removed_folder)
+        now = _picture(checkout)
     for path in _unequal(before["files"], now["files"]):
-        _restore(path, before["files"].get(path), aside)
+        _restore(path, before["files"].get(path), removed_folder)
     for origin, key, value in _minus(now["settings"], before["settings"]):
-        _unset(where.root, origin, key, value)
+        _unset(checkout.root, origin, key, value)
     for origin, key, value in _minus(before["settings"], now["settings"]):
-        git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=where.root, check=False)
+        git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=checkout.root, check=False)
     for ref in _unequal(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
-        words = ["update-ref", ref, old] if old else ["update-ref", "-d", ref]
-        git.run(words, cwd=where.root, check=False)
-    left = _lines(where, before, _picture(where))
-    if left:
+        arguments = ["update-ref", ref, old] if old else ["update-ref", "-d", ref]
+        git.run(arguments, cwd=checkout.root, check=False)
+    remaining = _lines(checkout, before, _picture(checkout))
+    if remaining:
         seal.write()
-    return left
+    return remaining
 
 
 def _unset(root: str, origin: str, key: str, value: str | None) -> None:
-    words = ["config", "--file", origin, "--fixed-value", "--unset-all", key, *([] if value is None else [value])]
-    git.run([each for each in words if value is not None or each != "--fixed-value"], cwd=root, check=False)
+    arguments = ["config", "--file", origin, "--fixed-value", "--unset-all", key, *([] if value is None else [value])]
+    git.run([arg for arg in arguments if value is not None or arg != "--fixed-value"], cwd=root, check=False)
 
 
-def _restore(path: str, kept: list[Any] | None, aside: str) -> None:
-    """Move a file away, and write what was there before."""
-    if kept is not None and kept[1] is None:
-        return  # it was too large to be kept
+def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
+    """Moves a file away, and restores its old content."""
+    if backup is not None and backup[1] is None:
+        return  # it was too large for a backup
     boundary.cross(f"restore {path}")
     try:
         if os.path.lexists(path):
-            os.makedirs(aside, exist_ok=True)
-            os.rename(path, f"{aside}/{os.path.basename(path)}")
-        if kept is not None:
+            os.makedirs(removed_folder, exist_ok=True)
+            os.rename(path, f"{removed_folder}/{os.path.basename(path)}")
+        if backup is not None:
             with open(path, "wb") as file:
-                file.write(base64.b64decode(kept[1]))
-            os.chmod(path, kept[0])
+                file.write(base64.b64decode(backup[1]))
+            os.chmod(path, backup[0])
     except OSError as error:
         raise Failed(f"cannot restore {path}: {error.strerror}", f"look at it: ls -l {path}") from None
 
 
-def _facts(where: Checkout) -> dict[str, Any]:
-    """Everything that a seal holds."""
-    picture = _picture(where)
-    files = {name: text for name in sealed.COPIES if (text := sealed.content(f"{where.common}/{name}")) is not None}
+def _facts(checkout: Checkout) -> dict[str, Any]:
+    """Returns the content of a seal."""
+    picture = _picture(checkout)
+    files = {name: text for name in sealed.COPIES if (text := sealed.content(f"{checkout.common}/{name}")) is not None}
     settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
-    for name, path in _user_lists(where, picture["settings"]).items():
+    for name, path in _user_lists(checkout, picture["settings"]).items():
         if text := sealed.content(path):
             files[name] = text
     files["config"] = sealed.config_text(settings)
     return {
-        "identity": sealed.identity(where),
-        "common": where.common,
-        "git": where.git,
-        "root": where.root,
+        "identity": sealed.identity(checkout),
+        "common": checkout.common,
+        "git": checkout.git,
+        "root": checkout.root,
         "lazy": any(_is_promise(key) for key, _ in settings),
         "files": files,
-        "refused": {name: sealed.content(f"{where.common}/{name}") for name in sealed.REFUSED},
+        "refused": {name: sealed.content(f"{checkout.common}/{name}") for name in sealed.REFUSED},
         "picture": picture,
     }
 
@@ -160,52 +160,52 @@ def _is_left_out(key: str) -> bool:
 
 
 def _is_promise(key: str) -> bool:
-    """Whether a key says that the repository is a partial clone, whose missing objects are fetched."""
+    """Returns True if a key marks the repository as a partial clone, whose missing objects are fetched."""
     return key == "extensions.partialclone" or (key.startswith("remote.") and key.endswith(".promisor"))
 
 
-def _user_lists(where: Checkout, settings: list[list[str | None]]) -> dict[str, str]:
-    """The files with the user's own attributes and excludes."""
-    found = {"attributes": f"{_user_git()}/attributes", "ignore": f"{_user_git()}/ignore"}
+def _user_lists(checkout: Checkout, settings: list[list[str | None]]) -> dict[str, str]:
+    """Returns the paths of the user's own attributes and ignore files."""
+    paths = {"attributes": f"{_user_git()}/attributes", "ignore": f"{_user_git()}/ignore"}
     for _, key, value in settings:
         name = {"core.attributesfile": "attributes", "core.excludesfile": "ignore"}.get(key or "")
         if name and value:
-            found[name] = os.path.join(where.root, os.path.expanduser(value))
-    return found
+            paths[name] = os.path.join(checkout.root, os.path.expanduser(value))
+    return paths
 
 
 def _user_git() -> str:
     return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/git"
 
 
-def _picture(where: Checkout) -> Picture:
-    """The settings, the watched files and the replaced objects of a repository as they are now."""
-    replaced = _replaced(where)
-    settings = _settings(where)
-    folders = [f"{where.common}/hooks", f"{where.common}/info", *_hooks_folder(where, settings)]
+def _picture(checkout: Checkout) -> Picture:
+    """Reads the current settings, watched files and replaced objects of a repository."""
+    replaced = _replaced(checkout)
+    settings = _settings(checkout)
+    folders = [f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, settings)]
     paths = [path for folder in folders for path in _listed(folder)]
-    paths += [f"{where.common}/{name}" for name in (*sealed.REFUSED, "shallow")]
-    paths += _user_lists(where, settings).values()
-    files = {path: kept for path in paths if (kept := _kept(path)) is not None}
-    return {"settings": settings, "files": files, "replaced": replaced, "config": _kept(f"{where.common}/config")}
+    paths += [f"{checkout.common}/{name}" for name in (*sealed.REFUSED, "shallow")]
+    paths += _user_lists(checkout, settings).values()
+    files = {path: backup for path in paths if (backup := _kept(path)) is not None}
+    return {"settings": settings, "files": files, "replaced": replaced, "config": _kept(f"{checkout.common}/config")}
 
 
-def _settings(where: Checkout) -> list[list[str | None]]:
-    """Every setting of the user and of the repository, with includes resolved, in the order in which git reads them."""
-    words = ["config", "--list", "--includes", "-z", "--show-scope", "--show-origin"]
-    said = git.run(words, cwd=where.root, is_sealed=False).split("\0")
-    found: list[list[str | None]] = []
-    for scope, origin, pair in zip(said[0::3], said[1::3], said[2::3], strict=False):
+def _settings(checkout: Checkout) -> list[list[str | None]]:
+    """Returns all settings of the user and the repository in git's order, with includes resolved."""
+    arguments = ["config", "--list", "--includes", "-z", "--show-scope", "--show-origin"]
+    fields = git.run(arguments, cwd=checkout.root, is_sealed=False).split("\0")
+    settings: list[list[str | None]] = []
+    for scope, origin, pair in zip(fields[0::3], fields[1::3], fields[2::3], strict=False):
         if scope != "command":
             key, is_set, value = pair.partition("\n")
-            path = os.path.join(where.root, origin.removeprefix("file:"))
-            found.append([path, key, value if is_set else None])
-    return found
+            path = os.path.join(checkout.root, origin.removeprefix("file:"))
+            settings.append([path, key, value if is_set else None])
+    return settings
 
 
-def _hooks_folder(where: Checkout, settings: list[list[str | None]]) -> list[str]:
-    named = [value for _, key, value in settings if key == "core.hookspath" and value]
-    return [os.path.join(where.root, os.path.expanduser(named[-1]))] if named else []
+def _hooks_folder(checkout: Checkout, settings: list[list[str | None]]) -> list[str]:
+    paths = [value for _, key, value in settings if key == "core.hookspath" and value]
+    return [os.path.join(checkout.root, os.path.expanduser(paths[-1]))] if paths else []
 
 
 def _listed(folder: str) -> list[str]:
@@ -216,95 +216,99 @@ def _listed(folder: str) -> list[str]:
 
 
 def _kept(path: str) -> list[Any] | None:
-    """The mode and the content of a file; a large one has its size and time in place of its content."""
+    """Returns the mode and the content of a file; for a large file, its size and time instead of its content."""
     try:
-        facts = os.stat(path)
+        info = os.stat(path)
         if not os.path.isfile(path):
             return None
-        if facts.st_size > LARGEST:
-            return [facts.st_mode & 0o777, None, facts.st_size, facts.st_mtime_ns]
+        if info.st_size > LARGEST:
+            return [info.st_mode & 0o777, None, info.st_size, info.st_mtime_ns]
         with open(path, "rb") as file:
-            return [facts.st_mode & 0o777, base64.b64encode(file.read()).decode()]
+            return [info.st_mode & 0o777, base64.b64encode(file.read()).decode()]
     except OSError:
         return None
 
 
-def _replaced(where: Checkout) -> dict[str, str]:
-    """The replace refs, from git's files: a git process for each turn would be slow."""
-    if os.path.isdir(f"{where.common}/reftable"):
-        words = ["for-each-ref", "--format=%(objectname) %(refname)", REPLACED]
-        lines = git.run(words, cwd=where.root, is_sealed=False).splitlines()
+def _replaced(checkout: Checkout) -> dict[str, str]:
+    """Reads the replace refs from git's files, because a git process for each turn would be slow."""
+    if os.path.isdir(f"{checkout.common}/reftable"):
+        arguments = ["for-each-ref", "--format=%(objectname) %(refname)", REPLACED]
+        lines = git.run(arguments, cwd=checkout.root, is_sealed=False).splitlines()
     else:
-        packed = sealed.content(f"{where.common}/packed-refs") or ""
+        packed = sealed.content(f"{checkout.common}/packed-refs") or ""
         lines = [line for line in packed.split("\n") if f" {REPLACED}" in line]
-        for path in _listed(f"{where.common}/{REPLACED.rstrip('/')}"):
+        for path in _listed(f"{checkout.common}/{REPLACED.rstrip('/')}"):
             lines.append(f"{(sealed.content(path) or '').strip()} {REPLACED}{os.path.basename(path)}")
     return {ref: oid for oid, _, ref in (line.partition(" ") for line in lines)}
 
 
-def _differences(where: Checkout, seal: Seal) -> list[str]:
-    """One line for each change since the seal was made; git is asked only if a file has another time."""
-    stamps = _stamps(where, seal.picture)
+def _differences(checkout: Checkout, seal: Seal) -> list[str]:
+    """Returns one line for each change since the seal. Git runs only if the time of a file changed."""
+    stamps = _stamps(checkout, seal.picture)
     if stamps != seal.seen[0]:
-        seal.seen = (stamps, _read_differences(where, seal.picture))
+        seal.seen = (stamps, _read_differences(checkout, seal.picture))
     return seal.seen[1]
 
 
-def _read_differences(where: Checkout, before: Picture) -> list[str]:
+def _read_differences(checkout: Checkout, before: Picture) -> list[str]:
     try:
-        return _lines(where, before, _picture(where))
+        return _lines(checkout, before, _picture(checkout))
     except Failed as problem:
         return [f"the git settings cannot be read any more: {problem.message}"]
 
 
-def _stamps(where: Checkout, before: Picture) -> list[Any]:
-    """The times of all files in which a change could be."""
-    paths = {path for path, _, _ in before["settings"]} | {f"{where.git}/config.worktree", *before["files"]}
+def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
+    """Returns the times of all files in which a change could be."""
+    paths = {path for path, _, _ in before["settings"]} | {f"{checkout.git}/config.worktree", *before["files"]}
     paths |= {
-        f"{where.common}/{name}" for name in ("config", "packed-refs", "refs/replace", *sealed.REFUSED, "shallow")
+        f"{checkout.common}/{name}" for name in ("config", "packed-refs", "refs/replace", *sealed.REFUSED, "shallow")
     }
     paths |= {
         os.path.expanduser("~/.gitconfig"),
         f"{_user_git()}/config",
-        *_user_lists(where, before["settings"]).values(),
+        *_user_lists(checkout, before["settings"]).values(),
     }
     paths |= {
         os.path.join(os.path.dirname(origin), os.path.expanduser(value))
         for origin, key, value in before["settings"]
         if key.startswith(("include.", "includeif.")) and value
     }
-    for folder in (f"{where.common}/hooks", f"{where.common}/info", *_hooks_folder(where, before["settings"])):
+    for folder in (f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, before["settings"])):
         paths |= {folder, *_listed(folder)}
     return [(path, sealed.stamp(path)) for path in sorted(paths)]
 
 
-def _lines(where: Checkout, before: Picture, now: Picture) -> list[str]:
-    """One line for each difference between two pictures."""
+def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
+    """Returns one line for each difference between two pictures."""
     lines = []
-    gone = _minus(before["settings"], now["settings"])
+    removed = _minus(before["settings"], now["settings"])
     for origin, key, value in _minus(now["settings"], before["settings"]):
-        verb = "changed" if any(each[:2] == [origin, key] for each in gone) else "set"
-        lines.append(f"{_shown(where, origin)}: {key} was {verb} to {value!r}")
-    known = {(origin, key) for origin, key, _ in now["settings"]}
-    lines += [f"{_shown(where, origin)}: {key} was removed" for origin, key, _ in gone if (origin, key) not in known]
+        verb = "changed" if any(setting[:2] == [origin, key] for setting in removed) else "set"
+        lines.append(f"{_shown(checkout, origin)}: {key} was {verb} to {value!r}")
+    current_keys = {(origin, key) for origin, key, _ in now["settings"]}
+    lines += [
+        f"{_shown(checkout, origin)}: {key} was removed"
+        for origin, key, _ in removed
+        if (origin, key) not in current_keys
+    ]
     for path in _unequal(before["files"], now["files"]):
         verb = "added" if path not in before["files"] else "changed" if path in now["files"] else "removed"
-        lines.append(f"{_shown(where, path)} was {verb}")
+        lines.append(f"{_shown(checkout, path)} was {verb}")
     for ref in _unequal(before["replaced"], now["replaced"]):
         verb = "added" if ref not in before["replaced"] else "changed" if ref in now["replaced"] else "removed"
         lines.append(f"the replacement of object {ref.removeprefix(REPLACED)} was {verb}")
     return lines
 
 
-def _minus(some: list[Any], others: list[Any]) -> list[Any]:
-    """Those of some settings that the others do not have, without everyday ones."""
-    left, found = list(others), []
-    for each in some:
-        if each in left:
-            left.remove(each)
-        elif not _is_everyday(str(each[1])):
-            found.append(each)
-    return found
+def _minus(settings: list[Any], baseline: list[Any]) -> list[Any]:
+    """Returns the settings that the baseline does not have, without those that git writes in normal use."""
+    remaining, extra = list(baseline), []
+    for setting in settings:
+        if setting in remaining:
+            remaining.remove(setting)
+        elif not _is_everyday(str(setting[1])):
+            extra.append(setting)
+    return extra
 
 
 def _is_everyday(key: str) -> bool:
@@ -312,9 +316,9 @@ def _is_everyday(key: str) -> bool:
     return by_editor or key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
 
 
-def _unequal(some: dict[str, Any], others: dict[str, Any]) -> list[str]:
-    return sorted(name for name in some.keys() | others.keys() if some.get(name) != others.get(name))
+def _unequal(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
-def _shown(where: Checkout, path: str) -> str:
-    return path.removeprefix(f"{where.root}/")
+def _shown(checkout: Checkout, path: str) -> str:
+    return path.removeprefix(f"{checkout.root}/")

@@ -1,4 +1,4 @@
-"""A look at everything that work depends on; each finding is a fact with the next step."""
+"""Checks the machine, the repository and the project, and returns each finding with a hint."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sow.system import git
 
 Finding = dict[str, str]
 OLDEST_PYTHON = (3, 11)
-OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`, which merging stands on
+OLDEST_GIT = (2, 38)  # `git merge-tree --write-tree`, which merging needs
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs")
 
 
-def _finding(state: str, what: str, hint: str = "") -> Finding:
-    return {"state": state, "what": what, "hint": hint}
+def _finding(state: str, text: str, hint: str = "") -> Finding:
+    return {"state": state, "what": text, "hint": hint}
 
 
-def examine(find: Callable[[], Home], cwd: str) -> list[Finding]:
-    """Every finding, from the machine to the last task."""
+def examine(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
+    """Returns every finding, from the machine to the last task."""
     findings = list(_machine(cwd))
     try:
-        home = find()
+        home = find_home()
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
     findings += [*_repository(home), *workflow_health.examine(home)]
@@ -39,13 +39,13 @@ def examine(find: Callable[[], Home], cwd: str) -> list[Finding]:
 
 
 def _machine(cwd: str) -> Iterator[Finding]:
-    shown = ".".join(map(str, sys.version_info[:3]))
-    yield _finding("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {shown}")
+    python_version = ".".join(map(str, sys.version_info[:3]))
+    yield _finding("ok" if sys.version_info >= OLDEST_PYTHON else "problem", f"Python {python_version}")
     try:
-        words = git.run(["--version"], cwd=cwd).split()
-        version = tuple(int(part) for part in words[2].split(".")[:2])
-        good = version >= OLDEST_GIT
-        yield _finding("ok" if good else "problem", f"git {words[2]}", "" if good else "sow needs git 2.38 or newer")
+        fields = git.run(["--version"], cwd=cwd).split()
+        version = tuple(int(part) for part in fields[2].split(".")[:2])
+        ok = version >= OLDEST_GIT
+        yield _finding("ok" if ok else "problem", f"git {fields[2]}", "" if ok else "sow needs git 2.38 or newer")
     except SowError as error:
         yield _finding("problem", error.message, error.hint)
     system = platform.system()
@@ -86,16 +86,16 @@ def _repository(home: Home) -> Iterator[Finding]:
             ".sow/project is ignored by git",
             "take it out of .gitignore: a project is committed on its branch",
         )
-    left = [
+    leftovers = [
         name
         for _, folders, names in os.walk(home.sow)
         for name in (*folders, *names)
         if name.endswith(".tmp") and name.startswith(".")
     ]
-    if left:
+    if leftovers:
         yield _finding(
             "warning",
-            f"{len(left)} left-overs of interrupted writes below .sow",
+            f"{len(leftovers)} left-overs of interrupted writes below .sow",
             "they are harmless; remove them with: find .sow -name '.*.tmp' -prune -exec rm -r {} +",
         )
 
@@ -103,27 +103,27 @@ def _repository(home: Home) -> Iterator[Finding]:
 def _ignored(home: Home) -> bool:
     try:
         return bool(git.run(["check-ignore", "--", ".sow/project/state.yaml"], cwd=home.root, check=False).strip())
-    except SowError:  # no git: that is a finding of its own
+    except SowError:  # a missing git is a finding of its own
         return False
 
 
 def _file_system(path: str) -> str:
-    """The type of the file system that holds the path, where /proc tells."""
+    """Returns the type of the file system that holds the path; empty without /proc."""
     try:
         with open("/proc/mounts", encoding="utf-8", errors="replace") as file:
             mounts = [line.split()[1:3] for line in file]
     except OSError:
         return ""
-    fitting = [(place, kind) for place, kind in mounts if f"{path}/".startswith(place.rstrip("/") + "/")]
-    return max(fitting, key=lambda pair: len(pair[0]))[1] if fitting else ""
+    enclosing = [(folder, kind) for folder, kind in mounts if f"{path}/".startswith(folder.rstrip("/") + "/")]
+    return max(enclosing, key=lambda pair: len(pair[0]))[1] if enclosing else ""
 
 
-def _valid(path: str, shown: str) -> Finding:
+def _valid(path: str, shown_path: str) -> Finding:
     try:
-        validate_file(path, shown, "")
+        validate_file(path, shown_path, "")
     except SowError as error:
         return _finding("problem", error.message, error.hint)
-    return _finding("ok", f"{shown} is valid")
+    return _finding("ok", f"{shown_path} is valid")
 
 
 def _project(home: Home) -> Iterator[Finding]:
@@ -133,12 +133,12 @@ def _project(home: Home) -> Iterator[Finding]:
         yield _finding("problem", error.message, error.hint)
         return
     yield _finding("ok", f"project {project['name']} on branch {project['branch']}")
-    good = 0
+    readable = 0
     for desk in desks.desks(home, project):
         try:
             desk.load()
             notes.listed(desk)
-            good += 1
+            readable += 1
         except SowError as error:
             yield _finding("problem", error.message, error.hint)
         if not os.path.isfile(desk.description_path):
@@ -155,11 +155,11 @@ def _project(home: Home) -> Iterator[Finding]:
             )
             for name in _aside(desk.folder)
         )
-    yield _finding("ok", f"{good} task{'' if good == 1 else 's'} can be read")
-    known = {phase["name"] for phase in project["phases"]}
-    phases = f"{home.project}/phases"
-    for name in sorted(os.listdir(phases)) if os.path.isdir(phases) else ():
-        if name not in known:
+    yield _finding("ok", f"{readable} task{'' if readable == 1 else 's'} can be read")
+    phase_names = {phase["name"] for phase in project["phases"]}
+    phases_folder = f"{home.project}/phases"
+    for name in sorted(os.listdir(phases_folder)) if os.path.isdir(phases_folder) else ():
+        if name not in phase_names:
             yield _finding(
                 "warning",
                 f".sow/project/phases/{name} is not a phase of the project",

@@ -1,4 +1,4 @@
-"""Who has a claim: read from its file, and proven by the system's own table of locks where there is one."""
+"""Finds the holder of a claim from its file, and checks it against the system's table of locks if there is one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sow.system import peer
 
 
 class Holder:
-    """The process that has a claim, and its run; `sure` where the system itself says that it is this one."""
+    """Describes the process that holds a claim, and its run. `sure` is True if the system confirms the holder."""
 
     __slots__ = ("host", "line", "pid", "run", "sure")
 
     def __init__(self, line: str, run: str, owners: set[int] | None) -> None:
         self.run = run
         self.line = line or "a process that is just starting"
-        words = line.split()
-        named = words[:1] == ["pid"] and len(words) > 3 and words[1].isascii() and words[1].isdigit()
-        self.pid = int(words[1][:9]) if named else 0
-        self.host = words[3] if named else ""
-        self.sure = named and (self.pid in owners if owners is not None else peer.is_alive(self.pid))
+        fields = line.split()
+        has_pid = fields[:1] == ["pid"] and len(fields) > 3 and fields[1].isascii() and fields[1].isdigit()
+        self.pid = int(fields[1][:9]) if has_pid else 0
+        self.host = fields[3] if has_pid else ""
+        self.sure = has_pid and (self.pid in owners if owners is not None else peer.is_alive(self.pid))
 
 
 def holder(folder: str, name: str) -> Holder | None:
-    """Who has a claim now."""
+    """Returns the current holder of a claim."""
     path = f"{folder}/claim-{name}.lock"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -37,8 +37,8 @@ def holder(folder: str, name: str) -> Holder | None:
     try:
         line, run = said(descriptor)
         owners = peer.lock_owners(descriptor)
-        # Who ended well left the file empty. Trying the lock could be in the way of one who takes it: it is the last
-        # resort, where the holder was killed or the table of locks does not show it.
+        # A holder that ends normally empties the file. Trying the lock could block a process that takes the claim, so
+        # it is the last resort, for a holder that was killed or that the table of locks does not show.
         if not owners and not (line and is_locked(descriptor)):
             return None
         return Holder(line, run, owners)

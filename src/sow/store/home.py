@@ -1,4 +1,4 @@
-"""The home of a project: the checkout in which sow was called, and where everything lies below its .sow/."""
+"""Locates the checkout in which sow was called, and reads, writes and locks the files below its .sow/."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ if TYPE_CHECKING:
     from sow.store.run_memory import RunMemory
     from sow.store.vouching import Voucher
 
-STRUCK = "SOW_STRUCK"  # names of more variables that are secret, which a worker was given
+STRUCK = "SOW_STRUCK"  # names of further secret variables that a worker was given
 FORBIDDEN_BRANCHES = ("main", "master")
 
 
 class Home:
-    """One checkout with its .sow/ folder; every path of ours comes from here."""
+    """Holds one checkout with its .sow/ folder, and gives the path of every file in it."""
 
     __slots__ = ("checkout", "disk", "environment", "memory", "needles", "real", "root", "unkept", "vouchers")
 
-    def __init__(self, where: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None) -> None:
-        self.checkout = where
-        self.environment = environment or {}  # its secrets are struck out of every text that is written
+    def __init__(
+        self, checkout: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.checkout = checkout
+        self.environment = environment or {}  # its secrets are removed from every text that is written
         self.needles: list[bytes] | None = None
-        self.memory: RunMemory | None = None  # of the run that this process is
+        self.memory: RunMemory | None = None  # only in the process of a run
         self.vouchers: list[Voucher] = []
-        self.root = where.root
+        self.root = checkout.root
         self.disk = disk or Disk()
-        self.real: set[str] = set()  # folders that were looked at before reading: no link among them
-        self.unkept: set[str] = set()  # copies that could not be written, and are older than what they stand for
+        self.real: set[str] = set()  # folders already checked: none of them is a link
+        self.unkept: set[str] = set()  # backups that could not be written, and so are older than their files
 
     @property
     def sow(self) -> str:
@@ -60,15 +62,15 @@ class Home:
         return f"{self.root}/.sow/project"
 
     def relative(self, path: str) -> str:
-        """A path as a person wants to see it."""
+        """Returns a path relative to the root, for messages."""
         return path.removeprefix(f"{self.root}/")
 
     def folder(self, *parts: str) -> str:
-        """A folder below .sow/, made when it is missing; a link on the way is refused."""
+        """Returns a folder below .sow/, and makes it if it is missing. Refuses a link on the way."""
         return make_folders(self.disk, self.root, (".sow", *parts))
 
     def read(self, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
-        """The text of a file of ours; a missing one is FileNotFoundError, one behind a link is refused."""
+        """Returns the text of a state file. Raises FileNotFoundError if missing; refuses one behind a link."""
         self._refuse_linked(os.path.dirname(path))
         return read_text(self.disk, path, limit, torn=torn)
 
@@ -80,29 +82,29 @@ class Home:
             self.real.add(folder)
 
     def replace(self, path: str, text: str) -> None:
-        """Replace a file of ours, whole and durably."""
+        """Replaces a state file atomically and durably."""
         self._guard(path)
         replace_file(self.disk, path, text)
 
     def append(self, path: str, text: str, *, durable: bool = True) -> None:
-        """Add to a file of ours in one write."""
+        """Appends to a state file in one write."""
         self._guard(path)
         append_file(self.disk, path, text, durable=durable)
 
     def remove(self, path: str) -> None:
-        """Take a file of ours away."""
+        """Removes a state file durably."""
         self._guard(path)
         self.disk.remove(path)
         sync_folder(self.disk, os.path.dirname(path))
 
     def move(self, path: str, target: str) -> None:
-        """Give a file of ours another name in the same folder, durably."""
+        """Renames a state file within its folder, durably."""
         self._guard(path)
         self.disk.replace(path, target)
         sync_folder(self.disk, os.path.dirname(path))
 
     def _guard(self, path: str) -> None:
-        """Refuse to write through a link: it could lead anywhere."""
+        """Refuses to write through a link, because it could lead out of the checkout."""
         folder = os.path.dirname(path)
         while len(folder) > len(self.root):
             refuse_link(folder)
@@ -110,79 +112,79 @@ class Home:
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the environment has secrets that must not get into a file."""
+        """Returns True if the environment has secrets that must not be written to a file."""
         if self.needles is None:
-            named = self.environment.get(STRUCK, "").split()
-            self.needles = redaction.needles(redaction.secrets(self.environment, named))
+            names = self.environment.get(STRUCK, "").split()
+            self.needles = redaction.needles(redaction.secrets(self.environment, names))
         return bool(self.needles)
 
     def struck(self, text: str) -> str:
-        """The text without the secrets of the environment; every text of a person or an agent passes here."""
+        """Returns the text without the environment's secrets. Every text of a person or agent passes through here."""
         return redaction.struck_text(text, self.needles or []) if self.has_secrets else text
 
     def kept(self, owner: str) -> str:
-        """A folder for what git cannot switch, stash or clean away."""
+        """Returns a folder in the git folder, which `git switch`, `git stash` and `git clean` do not change."""
         return self._beside_git(self.checkout.common, owner)
 
     def lock(self) -> Lock:
-        """The short lock on every state file of this checkout: on the folder that holds them all."""
+        """Returns the lock on all state files of this checkout."""
         return HomeLock(self)
 
     def vouch(self, name: str, text: str) -> None:
-        """Tell a live run that this state is written by sow, and for no worker: for a worker nobody vouches."""
+        """Tells a live run that sow itself writes this state. A worker's process does not do this."""
         if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
-            from sow.store import vouching  # here, because only a live run needs it
+            from sow.store import vouching  # imported here, because only a live run needs it
 
             voucher = vouching.vouch(self, name, text)
             self.vouchers += [voucher] if voucher is not None else []
 
     def claim(self, name: str, *, purpose: str) -> Claim:
-        """The long lock on a project, task or session; in the git folder, where no clean reaches it."""
+        """Returns the claim on a project, task or session. It is in the git folder, out of reach of `git clean`."""
         return Claim(self._beside_git(self.checkout.git, "claims"), name, purpose=purpose)
 
     def slots(self) -> str:
-        """The folder of the locks and indexes of the checkouts in which checks run."""
+        """Returns the folder with the locks and indexes of the slots."""
         return self._beside_git(self.checkout.git, "slots")
 
-    def _beside_git(self, place: str, name: str) -> str:
-        """A folder of ours in a git folder, made when it is missing; nothing in it has to outlive the machine."""
-        ours = f"{place}/sow"
-        if is_folder(ours) and is_folder(f"{ours}/{name}"):
-            return f"{ours}/{name}"
-        return make_folders(self.disk, place, ("sow", name))
+    def _beside_git(self, git_folder: str, name: str) -> str:
+        """Returns our folder in a git folder, and makes it if missing. Its files need not survive a power loss."""
+        sow_folder = f"{git_folder}/sow"
+        if is_folder(sow_folder) and is_folder(f"{sow_folder}/{name}"):
+            return f"{sow_folder}/{name}"
+        return make_folders(self.disk, git_folder, ("sow", name))
 
     def claimant(self, name: str) -> Holder | None:
-        """Who has that claim now; nothing is made or taken."""
+        """Returns the current holder of a claim, without taking or creating the claim."""
         from sow.store.holder import holder
 
         return holder(f"{self.checkout.git}/sow/claims", name)
 
     def refuse_while_run(self) -> None:
-        """Refuse a second run early, with who has the first: what is missing where it was typed is not the matter then.
+        """Refuses a second run early, with the holder of the first, before other problems are reported.
 
-        One that only looks has the claim for a moment, and is not sure to be the holder.
+        A process that only checks the claim holds it for a moment; it is no sure holder and is ignored.
         """
-        found = self.claimant("run")
-        if found is not None and found.sure:
-            raise claim.taken("run", found.line)
+        holder = self.claimant("run")
+        if holder is not None and holder.sure:
+            raise claim.taken("run", holder.line)
 
     @property
     def claims(self) -> str:
         return f"{self.checkout.git}/sow/claims"
 
     def holder(self, task: str) -> str:
-        """The other process that works on a task now, or nothing."""
+        """Returns the other process that works on a task now; empty if there is none."""
         return claim.holder_of(self.claims, f"task-{task}")
 
     def refuse_claimed(self, task: str) -> None:
-        """Refuse to decide on a task while another process works on it."""
+        """Refuses to decide on a task while another process works on it."""
         holder = self.holder(task)
         if holder:
             raise claim.taken(f"task-{task}", holder)
 
 
 class HomeLock(Lock):
-    """The short lock of a home; once it is given back, a run that has to know is waited for."""
+    """Locks a home. After the release, it waits until a live run has read the states that were vouched for."""
 
     __slots__ = ("home",)
 
@@ -199,27 +201,27 @@ class HomeLock(Lock):
 
 
 def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
-    """The checkout that is meant: --root, else SOW_ROOT, else the nearest above the current folder."""
-    named = option or environment.get("SOW_ROOT", "")
-    if not named:
-        where = enclosing(cwd)
+    """Finds the checkout: --root, else SOW_ROOT, else the nearest one above the current folder."""
+    root_option = option or environment.get("SOW_ROOT", "")
+    if not root_option:
+        selected = enclosing(cwd)
     else:
-        root = os.path.abspath(os.path.join(cwd, named))
-        found = checkout.at(root)
-        if found is None:
+        root = os.path.abspath(os.path.join(cwd, root_option))
+        checkout_at_root = checkout.at(root)
+        if checkout_at_root is None:
             source = "--root" if option else "SOW_ROOT"
             raise SowError(
                 f"{source} is {root}, which is not the root of a git repository", "give the folder that holds .git"
             )
-        where = found
-    home = Home(where, environment=environment)
+        selected = checkout_at_root
+    home = Home(selected, environment=environment)
     if os.path.lexists(home.sow):
         refuse_link(home.sow)
     return home
 
 
 def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
-    """The same, where `sow init` has been."""
+    """Finds the checkout, and refuses one in which `sow init` was not run."""
     home = locate(option=option, environment=environment, cwd=cwd)
     if not os.path.lexists(home.sow):
         raise SowError(f"{home.root} has no .sow folder", "run 'sow init' there first")
@@ -227,17 +229,17 @@ def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
 
 
 def enclosing(folder: str) -> Checkout:
-    """The checkout that the folder lies in."""
-    here = os.path.abspath(folder)
+    """Returns the checkout that contains the folder."""
+    path = os.path.abspath(folder)
     while True:
-        where = checkout.at(here)
-        if where is not None:
-            return where
-        if os.path.isfile(f"{here}/HEAD") and os.path.isdir(f"{here}/objects") and os.path.isdir(f"{here}/refs"):
+        candidate = checkout.at(path)
+        if candidate is not None:
+            return candidate
+        if os.path.isfile(f"{path}/HEAD") and os.path.isdir(f"{path}/objects") and os.path.isdir(f"{path}/refs"):
             raise SowError(
-                f"{here} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
+                f"{path} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
             )
-        parent = os.path.dirname(here)
-        if parent == here:
+        parent = os.path.dirname(path)
+        if parent == path:
             raise SowError(f"{folder} is not in a git repository", "go to a repository, or make one: git init")
-        here = parent
+        path = parent

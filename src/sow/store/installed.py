@@ -1,4 +1,4 @@
-"""Files that `sow install` writes beside the user's own: ours are replaced as a whole, others are never touched."""
+"""Writes and removes the files of `sow install`: sow's own files are replaced as a whole, others are not touched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRITE, REPLACE, SAME, FOREIGN, REMOVE = "write", "replace", "same", "foreign", "
 
 
 class Step:
-    """What becomes of one file: an act, the text that it gets, and what is kept aside of the user's changes."""
+    """Describes one change to a file: an act, the new text, and the user's changes that are kept in a copy."""
 
     __slots__ = ("act", "kept", "path", "text")
 
@@ -42,7 +42,7 @@ class Step:
 
 
 class Place:
-    """Where a layer is installed: a repository, below which no link is followed, or the user's home."""
+    """Describes the target of an installation: a repository, where links are refused, or the user's home."""
 
     __slots__ = ("disk", "root", "user")
 
@@ -52,12 +52,12 @@ class Place:
         self.disk = disk or (PrivateDisk() if user else Disk())
 
     def full(self, path: str) -> str:
-        """The file itself; what the user's own links lead to is meant."""
-        joined = f"{self.root}/{path}"
-        return os.path.realpath(joined) if self.user else joined
+        """Returns the full path of a file; in the user's home, links are followed."""
+        joined_path = f"{self.root}/{path}"
+        return os.path.realpath(joined_path) if self.user else joined_path
 
     def refuse_links(self, path: str) -> None:
-        """A folder of a repository that is a link would lead our writing out of it."""
+        """Refuses a folder of a repository that is a link, because we would write outside the repository."""
         folder = self.root
         for part in path.split("/")[:-1]:
             folder = f"{folder}/{part}"
@@ -65,7 +65,7 @@ class Place:
                 raise InvalidFile(f"{folder} is not a real folder", "sow install writes to real folders only: move it")
 
     def read(self, path: str) -> str | None:
-        """The text of a file; None where there is none. What cannot be read as a text is somebody's, and raises."""
+        """Returns the text of a file; None if it is missing. Raises if it is not readable as text."""
         self.refuse_links(path)
         try:
             return read_text(Disk(), self.full(path), MAX_FILE)
@@ -73,7 +73,7 @@ class Place:
             return None
 
     def make_folder(self, path: str) -> None:
-        """Make the folder of a file."""
+        """Makes the folder of a file."""
         parts = tuple(os.path.dirname(path).split("/")) if "/" in path else ()
         if self.user:
             from sow.store.user_file import make_folders as make_private
@@ -83,121 +83,121 @@ class Place:
             make_folders(self.disk, self.root, parts)
 
 
-def survey(place: Place, layer: Layer, *, remove: bool) -> list[Step]:
-    """What an installation, or a removal, would do; nothing is changed."""
-    steps = [_block_step(place, each, remove=remove) for each in layer.pieces if each.block]
-    whole = {each.path: each.text for each in layer.pieces if not each.block}
-    for path in sorted({*whole, *_swept(place, layer.folders)}):
-        step = _file_step(place, path, "" if remove else whole.get(path, ""))
+def survey(target: Place, layer: Layer, *, remove: bool) -> list[Step]:
+    """Returns the steps of an installation or a removal. Changes nothing."""
+    steps = [_block_step(target, piece, remove=remove) for piece in layer.pieces if piece.block]
+    texts = {piece.path: piece.text for piece in layer.pieces if not piece.block}
+    for path in sorted({*texts, *_swept(target, layer.folders)}):
+        step = _file_step(target, path, "" if remove else texts.get(path, ""))
         steps += [step] if step else []
-    shared = {each.path for each in layer.pieces if each.settings}
-    steps = [_settings_step(step) if step.path in shared else step for step in steps]
+    settings_paths = {piece.path for piece in layer.pieces if piece.settings}
+    steps = [_settings_step(step) if step.path in settings_paths else step for step in steps]
     return [step for step in steps if not (remove and step.act in (FOREIGN, SAME))]
 
 
-def _file_step(place: Place, path: str, wanted: str) -> Step | None:
-    """What becomes of one file; without a wanted text ours goes away."""
+def _file_step(target: Place, path: str, new_text: str) -> Step | None:
+    """Returns the step for one whole file. Without a new text, a file of sow is removed."""
     try:
-        text = place.read(path)
+        text = target.read(path)
     except SowError:
-        if place.user or not os.path.lexists(f"{place.root}/{path}"):
+        if target.user or not os.path.lexists(f"{target.root}/{path}"):
             raise
         return Step(FOREIGN, path)
     if text is None:
-        return Step(WRITE, path, wanted) if wanted else None
+        return Step(WRITE, path, new_text) if new_text else None
     mark = layer_mark.read(text)
     if mark is None:
-        return Step(FOREIGN, path) if wanted else None
-    if text == wanted:
+        return Step(FOREIGN, path) if new_text else None
+    if text == new_text:
         return Step(SAME, path)
-    return Step(REPLACE if wanted else REMOVE, path, wanted, kept=None if mark.intact else text)
+    return Step(REPLACE if new_text else REMOVE, path, new_text, kept=None if mark.intact else text)
 
 
 def _settings_step(step: Step) -> Step:
-    """The same for settings: what the user or the CLI added to ours stays in its place."""
-    fitted = layer_settings.fit(step.kept, step.text) if step.kept is not None else None
-    if fitted is None:
+    """Returns the step for a settings file, which keeps what the user or the CLI added."""
+    merged = layer_settings.fit(step.kept, step.text) if step.kept is not None else None
+    if merged is None:
         return step
-    if fitted.text == step.kept:
+    if merged.text == step.kept:
         return Step(SAME, step.path)
-    return Step(REPLACE if fitted.text else REMOVE, step.path, fitted.text, kept=step.kept if fitted.changed else None)
+    return Step(REPLACE if merged.text else REMOVE, step.path, merged.text, kept=step.kept if merged.changed else None)
 
 
-def _block_step(place: Place, piece: Piece, *, remove: bool) -> Step:
-    """What becomes of a page in which a block is ours."""
-    page = place.read(piece.path)
+def _block_step(target: Place, piece: Piece, *, remove: bool) -> Step:
+    """Returns the step for a page that contains a block of sow."""
+    page = target.read(piece.path)
     block = layer_mark.cut(page or "")[1]
-    kept = block if block and not layer_mark.block_is_intact(block) else None
-    wanted = layer_mark.put(page or "", "" if remove else piece.text)
-    if wanted == (page or ""):
+    edited_block = block if block and not layer_mark.block_is_intact(block) else None
+    new_page = layer_mark.put(page or "", "" if remove else piece.text)
+    if new_page == (page or ""):
         return Step(SAME, piece.path)
-    if not wanted.strip():
-        return Step(REMOVE, piece.path, kept=kept)
-    return Step(WRITE if page is None else REPLACE, piece.path, wanted, kept=kept)
+    if not new_page.strip():
+        return Step(REMOVE, piece.path, kept=edited_block)
+    return Step(WRITE if page is None else REPLACE, piece.path, new_page, kept=edited_block)
 
 
-def _swept(place: Place, folders: Iterable[str]) -> Iterator[str]:
-    """The files in our folders that carry a mark of ours, so that those of an older version go as well."""
-    seen = 0
-    for inside in folders:
-        for folder, below, names in os.walk(f"{place.root}/{inside}"):
-            below.sort()
+def _swept(target: Place, folders: Iterable[str]) -> Iterator[str]:
+    """Yields the files in our folders that carry sow's mark, so that those of an older version are removed too."""
+    count = 0
+    for root_folder in folders:
+        for folder, subfolders, names in os.walk(f"{target.root}/{root_folder}"):
+            subfolders.sort()
             for name in sorted(names):
-                seen += 1
-                path = os.path.relpath(f"{folder}/{name}", place.root)
-                if seen <= MOST_FILES and not os.path.islink(f"{folder}/{name}") and _is_ours(place, path):
+                count += 1
+                path = os.path.relpath(f"{folder}/{name}", target.root)
+                if count <= MOST_FILES and not os.path.islink(f"{folder}/{name}") and _is_ours(target, path):
                     yield path
 
 
-def _is_ours(place: Place, path: str) -> bool:
+def _is_ours(target: Place, path: str) -> bool:
     if not path.endswith((".md", ".mdc", ".toml")):
         return False
     try:
-        return layer_mark.read(place.read(path) or "") is not None
+        return layer_mark.read(target.read(path) or "") is not None
     except SowError:
         return False
 
 
-def apply(place: Place, steps: Iterable[Step]) -> list[tuple[str, str]]:
-    """Do it; returns which of the user's changes are kept where."""
-    aside = []
+def apply(target: Place, steps: Iterable[Step]) -> list[tuple[str, str]]:
+    """Carries out the steps, and returns the path of each changed file of the user with that of its copy."""
+    kept_copies = []
     for step in steps:
         if step.act in (SAME, FOREIGN):
             continue
-        place.refuse_links(step.path)
+        target.refuse_links(step.path)
         if step.kept is not None:
-            aside.append((step.path, _keep(place, step)))
+            kept_copies.append((step.path, _keep(target, step)))
         if step.act == REMOVE:
-            _remove(place, step.path)
+            _remove(target, step.path)
         else:
-            place.make_folder(step.path)
-            replace_file(place.disk, place.full(step.path), step.text)
-    return aside
+            target.make_folder(step.path)
+            replace_file(target.disk, target.full(step.path), step.text)
+    return kept_copies
 
 
-def _keep(place: Place, step: Step) -> str:
-    """Write the user's words beside the file, under a name that no CLI reads."""
+def _keep(target: Place, step: Step) -> str:
+    """Writes the user's version beside the file, under a name that no CLI reads."""
     number = 1
-    while os.path.lexists(place.full(f"{step.path}.kept-{number}")):
+    while os.path.lexists(target.full(f"{step.path}.kept-{number}")):
         number += 1
     name = f"{step.path}.kept-{number}"
-    replace_file(place.disk, place.full(name), step.kept or "")
+    replace_file(target.disk, target.full(name), step.kept or "")
     return name
 
 
-def _remove(place: Place, path: str) -> None:
-    """Take a file away, and the folders that are empty without it."""
-    full = place.full(path)
+def _remove(target: Place, path: str) -> None:
+    """Removes a file, and the folders that are empty without it."""
+    full = target.full(path)
     try:
-        place.disk.remove(full)
-        sync_folder(place.disk, os.path.dirname(full))
+        target.disk.remove(full)
+        sync_folder(target.disk, os.path.dirname(full))
     except OSError as error:
         raise failure("remove", full, error) from None
     folder = os.path.dirname(path)
-    while folder and not os.path.islink(f"{place.root}/{folder}"):
+    while folder and not os.path.islink(f"{target.root}/{folder}"):
         counted(f"remove {folder}")
         try:
-            os.rmdir(f"{place.root}/{folder}")
-        except OSError:  # something of somebody else is in it
+            os.rmdir(f"{target.root}/{folder}")
+        except OSError:  # the folder has other files
             return
         folder = os.path.dirname(folder)

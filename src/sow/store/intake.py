@@ -1,4 +1,4 @@
-"""The import of a plan: its tasks become tasks of the project, each whole or not at all, again and again."""
+"""Imports a plan: creates, changes and abandons tasks of the project. An import can be repeated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Intake:
-    """A plan that is to be imported: what it says, where its files are, and who works on what."""
+    """Holds a plan to import, with its files, descriptions and the agent of each task."""
 
     __slots__ = ("agents", "descriptions", "digests", "paths", "phase", "plan")
 
@@ -43,132 +43,139 @@ class Intake:
         phase: str,
     ) -> None:
         self.plan = plan
-        self.paths = paths  # the plan's own name of a file → its path as state has it
+        self.paths = paths  # file name in the plan → path in the state
         self.digests = digests
         self.descriptions = descriptions
         self.agents = agents
-        self.phase = phase  # none: where the tasks of a plan usually go
+        self.phase = phase  # empty: the usual phase for tasks of a plan
 
 
 def digest(text: str) -> str:
-    """What tells one text from another."""
+    """Returns the SHA-256 of a text."""
     import hashlib
 
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def place_of(home: Home, path: str) -> str:
-    """A plan's path as state has it: below the root where it is there, else in full."""
+    """Returns a plan's path for the state: relative to the root if it is below it, else absolute."""
     full = os.path.realpath(path)
     root = os.path.realpath(home.root)
     return os.path.relpath(full, root) if full.startswith(f"{root}/") else full
 
 
-def propose(home: Home, project: ProjectState, given: Intake) -> list[Difference]:
-    """What the import would do; nothing is changed."""
-    phase.may_plan_in(project["phases"], _where(given, project))
+def propose(home: Home, project: ProjectState, intake: Intake) -> list[Difference]:
+    """Returns the changes that the import would make. Changes nothing."""
+    phase.may_plan_in(project["phases"], _where(intake, project))
     tasks = [task for _, task in desks.load_all(home, project)[0]]
-    taken = [each.id for each in desks.desks(home, project)]
-    return rules.compare(_wanted(given, tasks, taken), tasks, set(given.paths.values()))
+    used_ids = [desk.id for desk in desks.desks(home, project)]
+    return rules.compare(_wanted(intake, tasks, used_ids), tasks, set(intake.paths.values()))
 
 
-def _where(given: Intake, project: ProjectState) -> str:
-    """The phase of new tasks."""
-    return phase.match(given.phase, project["phases"]) if given.phase else phase.usual(project["phases"])
+def _where(intake: Intake, project: ProjectState) -> str:
+    """Returns the phase of new tasks."""
+    return phase.match(intake.phase, project["phases"]) if intake.phase else phase.usual(project["phases"])
 
 
-def propose_fresh(given: Intake) -> list[Difference]:
-    """The same where there is no project yet."""
-    return rules.compare(_wanted(given, (), ()), (), ())
+def propose_fresh(intake: Intake) -> list[Difference]:
+    """Returns the changes that the import would make without a project."""
+    return rules.compare(_wanted(intake, (), ()), (), ())
 
 
-def _wanted(given: Intake, tasks: Sequence[Task], taken: Sequence[str]) -> list[Wanted]:
+def _wanted(intake: Intake, tasks: Sequence[Task], used_ids: Sequence[str]) -> list[Wanted]:
     import json
 
-    have = {(task["source"]["plan"], task["source"]["id"]): task["id"] for task in tasks if "source" in task}
-    known = {
-        task.id: have[given.paths[task.file], task.number]
-        for task in given.plan.tasks
-        if (given.paths[task.file], task.number) in have
+    task_ids = {(task["source"]["plan"], task["source"]["id"]): task["id"] for task in tasks if "source" in task}
+    known_ids = {
+        task.id: task_ids[intake.paths[task.file], task.number]
+        for task in intake.plan.tasks
+        if (intake.paths[task.file], task.number) in task_ids
     }
-    numbers = rules.number(given.plan.tasks, known, taken)
-    skipped = {task.id for task in given.plan.tasks if task.status == "skipped"}
-    found = []
-    for task in given.plan.tasks:
-        fields = rules.fields(task, numbers, agent=given.agents[task.id], skipped=skipped)
-        text = given.descriptions[task.id]
-        each = rules.Wanted(task, numbers[task.id], fields, plan=given.paths[task.file], description=text)
-        each.digest = digest(json.dumps([fields, text], sort_keys=True))
-        found.append(each)
-    return found
+    numbers = rules.number(intake.plan.tasks, known_ids, used_ids)
+    skipped = {task.id for task in intake.plan.tasks if task.status == "skipped"}
+    wanted_tasks = []
+    for task in intake.plan.tasks:
+        fields = rules.fields(task, numbers, agent=intake.agents[task.id], skipped=skipped)
+        text = intake.descriptions[task.id]
+        wanted = rules.Wanted(task, numbers[task.id], fields, plan=intake.paths[task.file], description=text)
+        wanted.digest = digest(json.dumps([fields, text], sort_keys=True))
+        wanted_tasks.append(wanted)
+    return wanted_tasks
 
 
-def carry_out(home: Home, given: Intake, agreed: Sequence[Difference], *, actor: Actor) -> None:
-    """Do what was proposed, if that is still what there is to do.
+def carry_out(home: Home, intake: Intake, proposed: Sequence[Difference], *, actor: Actor) -> None:
+    """Carries out the proposed changes, and refuses if the project changed since the proposal.
 
-    A task is written after those that it waits for, so that a crash leaves tasks that can be worked on, and the same
-    import again adds the rest.
+    A task is written after the tasks that it waits for. After a crash, the written tasks can be worked on, and the same
+    import adds the rest.
     """
     now = clock.now()
     with home.lock():
         project = projects.load(home)
-        found = propose(home, project, given)
-        if summary(found) != summary(agreed):
+        differences = propose(home, project, intake)
+        if summary(differences) != summary(proposed):
             raise Waiting("the project changed meanwhile: nothing was imported", "look at the changes again")
-        if any(each.kind in ("new", "changed", "gone") for each in found):
-            names = ", ".join(given.paths.values())
-            record(home, actor, action="plan_import", text=f"imported {names}: {counts(found)}", now=now)
-        where = _where(given, project)
-        for each in _in_order(found):
-            _apply(home, project, each, where, actor, now)
-        _remember(home, project, given, now)
+        if any(difference.kind in ("new", "changed", "gone") for difference in differences):
+            paths = ", ".join(intake.paths.values())
+            record(home, actor, action="plan_import", text=f"imported {paths}: {counts(differences)}", now=now)
+        phase_name = _where(intake, project)
+        for difference in _in_order(differences):
+            _apply(home, project, difference, phase_name, actor, now)
+        _remember(home, project, intake, now)
 
 
-def summary(found: Sequence[Difference]) -> list[tuple[object, ...]]:
-    """What tells one proposal from another."""
-    return [(each.kind, each.task, each.number, each.wanted.digest if each.wanted else "") for each in found]
+def summary(differences: Sequence[Difference]) -> list[tuple[object, ...]]:
+    """Returns a comparable form of a proposal."""
+    return [
+        (difference.kind, difference.task, difference.number, difference.wanted.digest if difference.wanted else "")
+        for difference in differences
+    ]
 
 
-def counts(found: Sequence[Difference]) -> str:
+def counts(differences: Sequence[Difference]) -> str:
     """`5 new, 1 changed`"""
-    words = {"new": "new", "changed": "changed", "gone": "gone", "ended": "ended already", "same": "unchanged"}
-    numbers = {kind: sum(each.kind == kind for each in found) for kind in words}
-    return ", ".join(f"{numbers[kind]} {word}" for kind, word in words.items() if numbers[kind])
+    labels = {"new": "new", "changed": "changed", "gone": "gone", "ended": "ended already", "same": "unchanged"}
+    numbers = {kind: sum(difference.kind == kind for difference in differences) for kind in labels}
+    return ", ".join(f"{numbers[kind]} {label}" for kind, label in labels.items() if numbers[kind])
 
 
-def _in_order(found: Sequence[Difference]) -> list[Difference]:
-    """Those that others wait for first."""
+def _in_order(differences: Sequence[Difference]) -> list[Difference]:
+    """Returns the new tasks, each after those it waits for, then the changed and removed ones."""
     from sow.domain.graph import waves
 
-    new = {each.task: each for each in found if each.wanted is not None and each.kind == "new"}
+    new = {
+        difference.task: difference
+        for difference in differences
+        if difference.wanted is not None and difference.kind == "new"
+    }
     needs = {
         task: [
-            other
+            needed
             for field in ("depends_on", "after")
-            for other in (each.wanted.fields.get(field, ()) if each.wanted else ())
-            if other in new
+            for needed in (difference.wanted.fields.get(field, ()) if difference.wanted else ())
+            if needed in new
         ]
-        for task, each in new.items()
+        for task, difference in new.items()
     }
     ordered = [new[task] for wave in waves(needs) for task in wave]
-    return ordered + [each for each in found if each.kind in ("changed", "gone")]
+    return ordered + [difference for difference in differences if difference.kind in ("changed", "gone")]
 
 
-def _apply(home: Home, project: ProjectState, each: Difference, where: str, actor: Actor, now: str) -> None:
-    if each.kind == "new" and each.wanted is not None:
-        task = _new_task(each.wanted, actor, now)
-        lay_out(Desk(home, where, each.task), task, each.wanted.description, project["project_id"])
+def _apply(home: Home, project: ProjectState, difference: Difference, phase_name: str, actor: Actor, now: str) -> None:
+    if difference.kind == "new" and difference.wanted is not None:
+        task = _new_task(difference.wanted, actor, now)
+        lay_out(Desk(home, phase_name, difference.task), task, difference.wanted.description, project["project_id"])
         return
-    desk = desks.find(home, project, each.task)
-    loaded, _ = load_or_repair(desk, project["project_id"])
-    if each.wanted is None:
-        gone, _ = task_rules.move(loaded["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
-        desk.save(loaded, gone, project["project_id"])
+    desk = desks.find(home, project, difference.task)
+    task_state, _ = load_or_repair(desk, project["project_id"])
+    if difference.wanted is None:
+        abandoned_task, _ = task_rules.move(task_state["task"], "abandoned", actor=actor, now=now, reason=rules.GONE)
+        desk.save(task_state, abandoned_task, project["project_id"])
         return
-    home.replace(desk.description_path, home.struck(each.wanted.description))
-    kept = {key: value for key, value in loaded["task"].items() if key not in rules.FIELDS}
-    changed: Task = {**kept, **each.wanted.fields, "source": _source(each.wanted), "updated_at": now}  # type: ignore[typeddict-item]
-    desk.save(loaded, {**changed, "name": home.struck(changed["name"])}, project["project_id"])
+    home.replace(desk.description_path, home.struck(difference.wanted.description))
+    fields = {key: value for key, value in task_state["task"].items() if key not in rules.FIELDS}
+    changed: Task = {**fields, **difference.wanted.fields, "source": _source(difference.wanted), "updated_at": now}  # type: ignore[typeddict-item]
+    desk.save(task_state, {**changed, "name": home.struck(changed["name"])}, project["project_id"])
 
 
 def _source(wanted: Wanted) -> dict[str, str]:
@@ -176,27 +183,27 @@ def _source(wanted: Wanted) -> dict[str, str]:
 
 
 def _new_task(wanted: Wanted, actor: Actor, now: str) -> Task:
-    """A task as it begins: pending, unless its plan says that it is done or left out."""
-    fresh: dict[str, Any] = {"id": wanted.id, "name": "", "status": "pending", "iteration": 1, "priority": "medium"}
-    fresh |= {"references": [], "questions": [], **wanted.fields, "source": _source(wanted)}
-    fresh |= {"created_at": now, "updated_at": now}
+    """Returns a new task: pending, unless the plan marks it as completed or skipped."""
+    fields: dict[str, Any] = {"id": wanted.id, "name": "", "status": "pending", "iteration": 1, "priority": "medium"}
+    fields |= {"references": [], "questions": [], **wanted.fields, "source": _source(wanted)}
+    fields |= {"created_at": now, "updated_at": now}
     if wanted.status == "completed":
         approval = {"by": actor.name, "at": now, "iteration": 1}
-        fresh |= {"status": "completed", "completed_at": now, "approval": approval}
+        fields |= {"status": "completed", "completed_at": now, "approval": approval}
     elif wanted.status == "skipped":
-        fresh |= {"status": "abandoned", "abandoned_reason": rules.SKIPPED}
-    return fresh  # type: ignore[return-value]
+        fields |= {"status": "abandoned", "abandoned_reason": rules.SKIPPED}
+    return fields  # type: ignore[return-value]
 
 
-def _remember(home: Home, project: ProjectState, given: Intake, now: str) -> None:
-    """Keep the digest of every file, so that a change of the plan is seen."""
-    before = {each["path"]: each for each in project.get("plans", [])}
-    found = dict(before)
-    for name, path in given.paths.items():
-        imported: ImportedPlan = {"path": path, "digest": given.digests[name], "imported_at": now}
-        if path not in before or before[path]["digest"] != imported["digest"]:
-            found[path] = imported
-    if found != before:
-        project["plans"] = list(found.values())
+def _remember(home: Home, project: ProjectState, intake: Intake, now: str) -> None:
+    """Records the digest of every plan file, so that a later change of the plan is noticed."""
+    old_plans = {plan["path"]: plan for plan in project.get("plans", [])}
+    plans = dict(old_plans)
+    for name, path in intake.paths.items():
+        imported: ImportedPlan = {"path": path, "digest": intake.digests[name], "imported_at": now}
+        if path not in old_plans or old_plans[path]["digest"] != imported["digest"]:
+            plans[path] = imported
+    if plans != old_plans:
+        project["plans"] = list(plans.values())
         project["updated_at"] = now
         projects.save(home, project)

@@ -1,7 +1,7 @@
-"""JSON files: bounded, with repeated keys and endless numbers refused.
+"""Reads and writes JSON files with limits on size and depth, and refuses repeated keys and infinite numbers.
 
-JSON is YAML, so the fast YAML parser reads what our own writer wrote: writing it again gives the same text, which
-proves that nothing was lost. Only a text of another hand pays for the `json` module, which is slow to load.
+JSON is YAML, so the fast YAML parser reads files that sow wrote. If dumping the result gives the same text, nothing
+was lost. Only other files need the `json` module, which is slow to load.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4 << 20
 MAX_DEPTH = 64
-SMALL = 1 << 18  # beyond this the strict reader is the faster one, whoever wrote the file
+SMALL = 1 << 18  # for a larger file the strict reader is faster
 ENDLESS = (float("inf"), float("-inf"))
 ESCAPES = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
@@ -25,7 +25,7 @@ ESCAPES |= {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\
 
 
 def dump(data: Any) -> str:
-    """The document as our files have it."""
+    """Renders the document in the format of our files."""
     return f"{_value(data, '')}\n"
 
 
@@ -36,20 +36,20 @@ def _value(value: Any, pad: str) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
         return str(value)
-    inner = f"{pad}  "
+    inner_pad = f"{pad}  "
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("a key of a JSON file is a text")
-        items = [f"{inner}{_value(key, '')}: {_value(each, inner)}" for key, each in value.items()]
+        items = [f"{inner_pad}{_value(key, '')}: {_value(item, inner_pad)}" for key, item in value.items()]
         return "{\n" + ",\n".join(items) + f"\n{pad}}}" if items else "{}"
     if isinstance(value, list):
-        items = [f"{inner}{_value(each, inner)}" for each in value]
+        items = [f"{inner_pad}{_value(item, inner_pad)}" for item in value]
         return "[\n" + ",\n".join(items) + f"\n{pad}]" if items else "[]"
     raise TypeError(f"{type(value).__name__} has no place in a JSON file of ours")
 
 
 def load(text: str, path: str) -> Any:
-    """The document in the text."""
+    """Parses a JSON text."""
     if len(text) > MAX_BYTES:
         raise InvalidFile(f"{path}: larger than {MAX_BYTES >> 20} MiB", "keep the file small, or restore it from git")
     if len(text) < SMALL and text.startswith("{\n") and not any(mark in text for mark in "&*!"):
@@ -57,7 +57,7 @@ def load(text: str, path: str) -> Any:
             data = parse_yaml(text)
             if dump(data) == text:
                 return data
-        except (ValueError, TypeError, RecursionError):  # not of our hand: the strict reader below says what is wrong
+        except (ValueError, TypeError, RecursionError):  # sow did not write it: the strict reader names the error
             pass
     return _strict(text, path)
 
@@ -79,7 +79,7 @@ def _strict(text: str, path: str) -> Any:
 
 
 def _check(value: Any, depth: int) -> None:
-    """Refuse what could not be written or shown again."""
+    """Refuses values that could not be written or shown again."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
@@ -87,8 +87,8 @@ def _check(value: Any, depth: int) -> None:
             _check(key, depth)
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            _check(each, depth + 1)
+        for item in value:
+            _check(item, depth + 1)
     elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ValueError("half a character: an escape such as \\ud83d has no second half")
     elif isinstance(value, float) and value in ENDLESS:

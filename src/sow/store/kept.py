@@ -1,4 +1,4 @@
-"""The last good copy of every state file, in the git folder: no stash, switch, clean or careless worker reaches it."""
+"""Keeps a backup of every state file in the git folder, where stash, switch, clean and workers do not change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def keep(home: Home, project_id: str, name: str, text: str) -> None:
-    """Remember the text; the state itself is safe already, so a failure here is no failure of the change."""
+    """Saves a backup. If that fails, the change still counts, because the state file itself is already written."""
     path = _path(home, project_id, name)
     if home.memory is not None:
         home.memory.wrote(name, text)
@@ -28,47 +28,47 @@ def keep(home: Home, project_id: str, name: str, text: str) -> None:
 
 
 def is_behind(home: Home, project_id: str, name: str) -> bool:
-    """Whether a copy is known to be older than what we wrote last."""
+    """Returns True if the last write of a backup failed, so that it is older than its file."""
     return _path(home, project_id, name) in home.unkept
 
 
 def of_notes(task: str) -> str:
-    """The name of the copy of a task's notes."""
+    """Returns the backup name of a task's notes."""
     return f"{task}-notes"
 
 
 def of_description(task: str) -> str:
-    """The name of the copy of a task's description."""
+    """Returns the backup name of a task's description."""
     return f"{task}-description"
 
 
 def project_copy(home: Home, branch: str) -> str:
-    """The last good copy of the state of this branch's project: the path, or nothing."""
+    """Returns the path of the backup of this branch's project; empty if there is none."""
     owner = owner_on(home, branch, "project")
     return _path(home, owner, "project") if owner else ""
 
 
 def owner_on(home: Home, branch: str, name: str) -> str:
-    """The project or the workflow of this branch whose copy of that name is the newest: its id, or nothing."""
+    """Returns the id of this branch's project or workflow with the newest backup of that name; empty if none."""
     folder = f"{home.checkout.common}/sow"
-    found = []
+    owners = []
     for owner in os.listdir(folder) if os.path.isdir(folder) else ():
         copy = _path(home, owner, name)
         try:
             if f"branch: {scalar(branch)}\n" in read_text(home.disk, copy):
-                found.append((os.path.getmtime(copy), owner))
+                owners.append((os.path.getmtime(copy), owner))
         except (OSError, SowError):
             continue
-    return max(found)[1] if found else ""
+    return max(owners)[1] if owners else ""
 
 
 def forget(home: Home, project_id: str, name: str) -> None:
-    """Drop a copy: what it stands for has been put away."""
+    """Deletes a backup after its file was archived or removed."""
     remove_quietly(_path(home, project_id, name))
 
 
 def recall(home: Home, project_id: str, name: str) -> str | None:
-    """The last good text, if there is one that can be read."""
+    """Returns the text of a backup; None if it is missing or cannot be read."""
     try:
         return read_text(home.disk, _path(home, project_id, name))
     except (FileNotFoundError, SowError):
@@ -76,21 +76,21 @@ def recall(home: Home, project_id: str, name: str) -> str | None:
 
 
 def stamp(home: Home, project_id: str, name: str) -> tuple[int, int]:
-    """Which copy it is: every one that is kept is a new file."""
+    """Returns the inode and the time of a backup. They change with each write, because a write makes a new file."""
     try:
-        facts = os.stat(_path(home, project_id, name))
+        info = os.stat(_path(home, project_id, name))
     except OSError:
         return (0, 0)
-    return (facts.st_ino, facts.st_mtime_ns)
+    return (info.st_ino, info.st_mtime_ns)
 
 
 def folder(home: Home, project_id: str) -> str:
-    """Where the copies of a project are."""
+    """Returns the folder with the backups of a project."""
     return f"{home.checkout.common}/sow/{project_id}"
 
 
 def names(home: Home, project_id: str) -> set[str]:
-    """The files of all copies of a project."""
+    """Returns the file names of all backups of a project."""
     try:
         return set(os.listdir(folder(home, project_id)))
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def names(home: Home, project_id: str) -> set[str]:
 
 
 def file_name(name: str) -> str:
-    """The file of a copy."""
+    """Returns the file name of a backup."""
     return f"{name}.yaml"
 
 

@@ -1,4 +1,4 @@
-"""Which schema a file follows, told by where it lies or by what it holds, and whether it does."""
+"""Finds the schema of a file by its path or content, and validates the file."""
 
 from __future__ import annotations
 
@@ -43,50 +43,50 @@ BY_FIELD = {
 
 
 def kind_by_name(path: str) -> str:
-    """The kind of file that lies at such a path, if the path tells."""
-    whole = f"/{path.replace(os.sep, '/')}"
+    """Returns the kind of a file by its path; empty if the path does not tell."""
+    full_path = f"/{path.replace(os.sep, '/')}"
     for ending, kind in BY_NAME.items():
-        if whole.endswith(f"/{ending}"):
+        if full_path.endswith(f"/{ending}"):
             return kind
-    name = whole.rpartition("/")[2]
-    if "/completion_drive/session_" in whole and name.endswith(".json"):
+    name = full_path.rpartition("/")[2]
+    if "/completion_drive/session_" in full_path and name.endswith(".json"):
         return "notes"
-    if "/verification_history/round_" in whole and name.endswith(".json"):
+    if "/verification_history/round_" in full_path and name.endswith(".json"):
         return "verification-results"
-    if "/orchestration/archive/" in whole and name == "state.yaml":
+    if "/orchestration/archive/" in full_path and name == "state.yaml":
         return "workflow"
-    return "task" if "/tasks/" in whole and name == "state.yaml" else ""
+    return "task" if "/tasks/" in full_path and name == "state.yaml" else ""
 
 
 def kind_by_content(data: Any) -> str:
-    """The kind of a document that has such fields."""
+    """Returns the kind of a document by its fields; empty if none is known."""
     fields = data if isinstance(data, dict) else {}
     return next((kind for field, kind in BY_FIELD.items() if field in fields), "")
 
 
-def validate_file(path: str, shown: str, kind: str) -> str:
-    """Complain about the first thing that is wrong in a file; returns its kind."""
+def validate_file(path: str, shown_path: str, kind: str) -> str:
+    """Validates a file, and returns its kind. Raises an error for the first problem."""
     try:
         text = read_text(Disk(), path)
     except FileNotFoundError:
-        raise SowError(f"there is no file {shown}", "give the path of an existing file") from None
+        raise SowError(f"there is no file {shown_path}", "give the path of an existing file") from None
     kind = kind or kind_by_name(path)
     if kind == "log-entry":
-        log.validate_text(text, shown)
+        log.validate_text(text, shown_path)
         return kind
     if kind == "task-description":
-        state.check(_description(text, shown), shown, _validator(kind))
+        state.check(_description(text, shown_path), shown_path, _validator(kind))
         return kind
-    data = json_text.load(text, shown) if path.endswith(".json") else yaml_text.load(text, shown)
+    data = json_text.load(text, shown_path) if path.endswith(".json") else yaml_text.load(text, shown_path)
     kind = kind or kind_by_content(data)
     if not kind:
         raise SowError(
-            f"{shown}: cannot tell what kind of file this is", "say it with --kind: " + ", ".join(schema.names())
+            f"{shown_path}: cannot tell what kind of file this is", "say it with --kind: " + ", ".join(schema.names())
         )
     if kind in ("task", "project", "workflow"):
-        state.parse(text, shown, _validator(kind))
+        state.parse(text, shown_path, _validator(kind))
     else:
-        state.check(data, shown, _validator(kind))
+        state.check(data, shown_path, _validator(kind))
     return kind
 
 
@@ -96,9 +96,9 @@ def _validator(kind: str) -> Any:
     return import_module(f"sow.store.validators.{kind.replace('-', '_')}").validate
 
 
-def _description(text: str, shown: str) -> dict[str, str]:
-    """A description as its title and its text."""
+def _description(text: str, shown_path: str) -> dict[str, str]:
+    """Splits a description into its title and its text."""
     lines = text.lstrip().split("\n")
     if not lines[0].startswith("# "):
-        raise InvalidFile(f"{shown}:1: no title", "begin it with '# ' and the task's name")
+        raise InvalidFile(f"{shown_path}:1: no title", "begin it with '# ' and the task's name")
     return {"title": lines[0][2:].strip(), "text": "\n".join(lines[1:]).strip()}

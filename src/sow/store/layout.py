@@ -1,4 +1,4 @@
-"""The .sow/ folder of a repository: what `sow init` makes and keeps as it is when it is there."""
+"""Makes the files and folders of a repository's .sow/ folder; `sow init` keeps those that exist."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ KEEP = "Documents of this kind outlive a project: they stay when it is cleaned u
 
 
 def lay_out(home: Home) -> list[str]:
-    """Make what is missing below .sow/; returns what was made."""
-    made: list[str] = []
+    """Makes the missing files and folders below .sow/, and returns the paths it made."""
+    created_paths: list[str] = []
     for folder in ("knowledge/adrs", "knowledge/designs", "local"):
-        missing = not os.path.lexists(f"{home.sow}/{folder}")
+        is_missing = not os.path.lexists(f"{home.sow}/{folder}")
         home.folder(*folder.split("/"))
-        if missing:
-            made.append(f".sow/{folder}/")
+        if is_missing:
+            created_paths.append(f".sow/{folder}/")
     files = {
         ".gitignore": IGNORED,
         "config.yaml": yaml_text.dump({"schema_version": VERSION, "artifacts": ARTIFACTS}),
@@ -34,18 +34,17 @@ def lay_out(home: Home) -> list[str]:
     check(home)
     for name, text in files.items():
         if create_file(home.disk, f"{home.sow}/{name}", text):
-            made.append(f".sow/{name}")
+            created_paths.append(f".sow/{name}")
     create_file(home.disk, f"{home.sow}/local/.gitignore", ALL)
-    return made
+    return created_paths
 
 
 def check(home: Home) -> None:
-    """Refuse a .sow folder in which something else is in the place of one of our files."""
+    """Refuses a .sow folder in which a link or a folder has the name of one of our files."""
     for name in FILES:
         _refuse_odd(f"{home.sow}/{name}")
 
 
 def _refuse_odd(path: str) -> None:
-    """A folder or a link where a file belongs is somebody's: say so instead of working around it."""
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise InvalidFile(f"{path} is not a regular file", "move it away and run 'sow init' again")

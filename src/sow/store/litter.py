@@ -1,4 +1,4 @@
-"""What a CLI leaves beside the code, such as a cache: there while its turn lasts, below .sow/local between turns."""
+"""Moves folders that a CLI leaves beside the code, such as a cache, below .sow/local between turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Litter:
-    """`with Litter(home, folder, names):` is one turn in that folder; what the user has there already stays there."""
+    """Covers one turn in a folder as a `with` block. Folders that the user already has there stay there."""
 
     __slots__ = ("folder", "home", "names")
 
@@ -26,23 +26,23 @@ class Litter:
 
     def __enter__(self) -> Litter:
         for name in self.names:
-            kept = f"{self.home.sow}/local/litter/{name}"
-            if os.path.isdir(kept) and not os.path.islink(kept):
-                _move(kept, f"{self.folder}/{name}")
+            stored = f"{self.home.sow}/local/litter/{name}"
+            if os.path.isdir(stored) and not os.path.islink(stored):
+                _move(stored, f"{self.folder}/{name}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for name in self.names:
-            left = f"{self.folder}/{name}"
-            if os.path.isdir(left) and not os.path.islink(left):
-                _move(left, f"{self.home.folder('local', 'litter')}/{name}")
-                remove_tree_quietly(left)  # still there where another turn has put its own away before
+            path = f"{self.folder}/{name}"
+            if os.path.isdir(path) and not os.path.islink(path):
+                _move(path, f"{self.home.folder('local', 'litter')}/{name}")
+                remove_tree_quietly(path)  # still there if another turn stored its own before
 
 
 def _move(source: str, target: str) -> None:
-    """Give a folder another place; one that cannot be moved is no loss, since its CLI makes it again."""
+    """Moves a folder, and ignores a failure, because the CLI makes the folder again."""
     counted(f"move to {target}")
     try:
         os.rename(source, target)

@@ -1,7 +1,7 @@
-"""The short lock: one writer at a time in a checkout, for the milliseconds of one change. It dies with its holder.
+"""Locks a folder, so that only one process at a time changes the state of a checkout.
 
-It is a lock on a folder, so that there is no file that somebody could delete under its holder: a second one would be
-made, and two would write at once.
+The lock is held for milliseconds and ends with its process. It is on a folder and not on a file: if somebody deleted
+a lock file while it was held, the next process would make a second one, and both would write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST_PAUSE = 0.02
 
 
 def open_lock(path: str, flags: int) -> int:
-    """A descriptor of the folder or file that is locked."""
+    """Opens the folder or file to lock, and returns its descriptor."""
     try:
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
@@ -31,7 +31,7 @@ def open_lock(path: str, flags: int) -> int:
 
 
 def try_lock(descriptor: int, path: str) -> bool:
-    """Take the lock if nobody has it, and if what is locked is still at that path."""
+    """Takes the lock. Returns False if it is held, or if the path now names another file."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -46,7 +46,7 @@ def try_lock(descriptor: int, path: str) -> bool:
 
 
 def is_locked(descriptor: int) -> bool:
-    """Whether somebody else has the lock on this file; nothing is kept."""
+    """Returns True if another process holds the lock on this file. Takes nothing."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -56,7 +56,7 @@ def is_locked(descriptor: int) -> bool:
 
 
 class Lock:
-    """`with Lock(folder):` holds it; a second writer waits."""
+    """Holds the lock inside a `with` block; a second writer waits."""
 
     __slots__ = ("descriptor", "path", "patience")
 
@@ -66,14 +66,14 @@ class Lock:
         self.descriptor = -1
 
     def __enter__(self) -> Lock:
-        give_up = time.monotonic() + self.patience
+        deadline = time.monotonic() + self.patience
         pause = PAUSE
         while True:
             self.descriptor = open_lock(self.path, os.O_RDONLY | os.O_DIRECTORY)
             if try_lock(self.descriptor, self.path):
                 return self
             os.close(self.descriptor)
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise Waiting(
                     f"another sow has held {self.path} for {self.patience:.0f} seconds",
                     "end that process ('fuser' names it), then run the command again",

@@ -1,4 +1,4 @@
-"""The log of a project or a task: Markdown that a person likes to read, appended entry by entry."""
+"""Reads and appends the Markdown log of a project or a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES = 64 << 20
 
 
 def render(entry: LogEntry) -> str:
-    """One entry as text. It starts with an empty line, so that a torn entry before it stays alone."""
+    """Renders one entry. It starts with an empty line, which separates it from a torn entry before it."""
     head = DOT.join((entry["timestamp"], entry["agent"], entry["action"], entry["result"]))
     files = "".join(f"- {file}\n" for file in entry["files"]) + ("\n" if entry["files"] else "")
     lines = harmless(entry["text"]).strip("\n").split("\n")
@@ -28,14 +28,14 @@ def render(entry: LogEntry) -> str:
 
 
 def append(home: Home, path: str, entry: LogEntry) -> None:
-    """Add one entry without secrets; entries of parallel writers never mix."""
+    """Appends one entry without secrets; entries of parallel writers never mix."""
     entry = {**entry, "text": home.struck(entry["text"])}
     state.check({**entry, "text": harmless(entry["text"]).strip("\n")}, "log entry", validate)
     home.append(path, render(entry))
 
 
 def read(home: Home, path: str) -> list[LogEntry]:
-    """All entries, oldest first; no log yet is an empty one."""
+    """Returns all entries, oldest first; an empty list if there is no log."""
     try:
         return parse(home.read(path, MAX_BYTES, torn=True))
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def read(home: Home, path: str) -> list[LogEntry]:
 
 
 def parse(text: str) -> list[LogEntry]:
-    """The entries in a text; a line above the first entry is a person's heading and stays out."""
+    """Parses the entries of a log. Lines above the first entry are a person's heading and are skipped."""
     entries: list[LogEntry] = []
     lines = text.split("\n")
     starts = [index for index, line in enumerate(lines) if _head(line)]
@@ -55,7 +55,7 @@ def parse(text: str) -> list[LogEntry]:
 
 
 def validate_text(text: str, path: str) -> None:
-    """Complain about the first entry that does not follow the schema, with its line."""
+    """Raises an error for the first entry that does not follow the schema, with its line."""
     lines = text.split("\n")
     heads = [number for number, line in enumerate(lines, 1) if line.startswith(HEAD)]
     for number in heads:
@@ -72,16 +72,15 @@ def _entry(timestamp: str, agent: str, action: str, result: str, body: list[str]
     body = _trim(body)
     files = []
     if body and body[0].startswith("- "):
-        listed = body.index("") if "" in body else len(body)
-        if all(line.startswith("- ") for line in body[:listed]) and any(body[listed:]):
-            files = [line[2:] for line in body[:listed]]
-            body = _trim(body[listed + 1 :])
+        files_end = body.index("") if "" in body else len(body)
+        if all(line.startswith("- ") for line in body[:files_end]) and any(body[files_end:]):
+            files = [line[2:] for line in body[:files_end]]
+            body = _trim(body[files_end + 1 :])
     text = "\n".join(_unescape(line, first=not (files or index)) for index, line in enumerate(body))
     return {"timestamp": timestamp, "agent": agent, "action": action, "result": result, "files": files, "text": text}
 
 
 def _trim(lines: list[str]) -> list[str]:
-    """The lines without the empty ones before and behind."""
     start, end = 0, len(lines)
     while start < end and not lines[start]:
         start += 1
@@ -96,18 +95,18 @@ def _head(line: str) -> list[str]:
 
 
 def _torn_head(line: str) -> bool:
-    """Whether an interrupted writer left this behind a whole entry, which ends with an empty line."""
+    """Returns True for a partial head line that an interrupted writer left after a complete entry."""
     return bool(line) and (HEAD.startswith(line) or line.startswith(HEAD))
 
 
 def _marked(line: str, first: bool) -> bool:
-    """Whether a line of the text looks like a head, or, where no files are listed, like the first of them."""
-    bare = line.lstrip("\\")
-    return bare.startswith(HEAD) or (first and bare.startswith("- "))
+    """Returns True if a text line looks like an entry's head or, where no files are listed, like the first file."""
+    unescaped = line.lstrip("\\")
+    return unescaped.startswith(HEAD) or (first and unescaped.startswith("- "))
 
 
 def _escape(line: str, *, first: bool) -> str:
-    """A line that could be misread gets a backslash, which Markdown does not show."""
+    """Escapes a line that could be misread with a backslash, which Markdown does not show."""
     return f"\\{line}" if _marked(line, first) else line
 
 

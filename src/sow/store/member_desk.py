@@ -1,4 +1,4 @@
-"""The desk of an agent in a workflow: its folder below orchestration/agents, with the face of a task's desk."""
+"""Describes the folder of a workflow's agent below orchestration/agents, with the interface of a task folder."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ RESERVED = (
 
 
 class MemberDesk:
-    """Where the files of one agent are; verifiers and the architect have one too, without an entry in the state."""
+    """Holds the paths of one agent's files. Verifiers and the architect have one too, but no entry in the state."""
 
     __slots__ = ("folder", "home", "id", "owner")
 
     def __init__(self, home: Home, workflow_id: str, name: str) -> None:
         self.home = home
-        self.owner = workflow_id  # the id under which copies are kept
+        self.owner = workflow_id  # the id under which backups are kept
         self.id = name
         self.folder = f"{home.root}/{FOLDER}/agents/{name}"
 
     @property
     def title(self) -> str:
-        """How messages name whoever works here."""
+        """Returns the name of the agent in messages."""
         return f"agent {self.id}"
 
     @property
@@ -63,65 +63,65 @@ class MemberDesk:
         return f"{self.folder}/verification_results.json"
 
     def round_path(self, number: int) -> str:
-        """The file that keeps one verification round."""
+        """Returns the path of one verification round's file."""
         return f"{self.folder}/verification_history/round_{number:03d}.json"
 
     def make(self) -> None:
-        """Let the folders be there in which its agent works."""
+        """Makes the folders in which the agent works."""
         for part in ("completion_drive", "task_output"):
             self.make_folder(part)
 
     def make_folder(self, *parts: str) -> str:
-        """A folder on this desk, made where it is missing."""
+        """Returns a folder of this agent, and makes it if it is missing."""
         return make_folders(self.home.disk, self.home.root, (FOLDER, "agents", self.id, *parts))
 
     def member(self) -> MemberState | None:
-        """The agent's entry in the workflow's state; none for a verifier or the architect."""
+        """Returns the agent's entry in the workflow's state; None for a verifier or the architect."""
         from sow.store.workflow import WorkflowFolder
 
         return WorkflowFolder(self.home).load()["workflow"]["members"].get(self.id)
 
     @property
     def iteration(self) -> int:
-        """Which attempt of the agent this is."""
+        """Returns the number of the agent's current iteration."""
         member = self.member()
         return member["iteration"] if member else 1
 
     def references(self) -> list[str]:
-        """The documents that it is pointed to: its instructions name them."""
+        """Returns no documents, because the agent's instructions name them."""
         return []
 
     def commands(self) -> list[str]:
-        """What its plan wants to be run on it: a workflow's plan has no commands, its verifiers look."""
+        """Returns no commands, because a workflow's plan has none; its verifiers check the work."""
         return []
 
     def closed(self) -> tuple[str, ...]:
-        """What its agent has no business to write, as patterns."""
+        """Returns patterns of the files that the agent must not write."""
         from sow.store import bounds
 
         return bounds.closed_to_member(self, self._others())
 
     def _others(self) -> list[str]:
-        """The names of all other desks: those of the crew, of its verifiers, and whatever else is there."""
+        """Returns the names of all other agent folders: crew, verifiers, reserved names and others in the folder."""
         from sow.store.workflow import WorkflowFolder
 
         crew = WorkflowFolder(self.home).workflow()["members"]
         names = {
             *RESERVED,
             *crew,
-            *(each["verifier"] for each in crew.values()),
+            *(member["verifier"] for member in crew.values()),
             *list_folder(os.path.dirname(self.folder)),
         }
         return sorted(name for name in names - {self.id} if is_member(name))
 
     def marks(self) -> dict[str, str]:
-        """What tells an agent here more than its name and its role."""
+        """Returns environment variables for the agent, in addition to its name and its role."""
         from sow.store.workflow import WorkflowFolder
 
         return {"SOW_WORKFLOW": WorkflowFolder(self.home).workflow()["name"]}
 
     def set_aside(self, path: str) -> str:
-        """Move a broken file out of the way, and say where it is."""
+        """Moves a broken file away, and returns its new path."""
         from sow.store.aside import set_aside
 
         return set_aside(self.home, self.folder, path)

@@ -1,4 +1,4 @@
-"""What is done to the notes of an agent in a workflow; the view that counts them is made right after."""
+"""Adds, resolves and escalates notes of a workflow's agent, and updates the view that counts them."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ if TYPE_CHECKING:
 
 
 def add(home: Home, name: str, *, description: str, context: str, category: str) -> Note:
-    """Write down an assumption of an agent that is at work; from here on it gates 'done'."""
+    """Adds an assumption of a working agent as an open note, which blocks `done` until it is resolved."""
     with home.lock():
-        opened = Opened(home)
-        desk, epoch = _noted(opened, name), clock.epoch()
-        session = notes.load(desk) or notes.begin(opened.member(name)["task_id"], epoch)
-        words = {"description": description, "context": context, "category": category}
-        new = notes.add(desk, session, desk.owner, **words, epoch=epoch)
-        opened.folder.write_view(opened.loaded)
-    return new
+        transaction = Opened(home)
+        desk, epoch = _noted(transaction, name), clock.epoch()
+        session = notes.load(desk) or notes.begin(transaction.member(name)["task_id"], epoch)
+        fields = {"description": description, "context": context, "category": category}
+        new_note = notes.add(desk, session, desk.owner, **fields, epoch=epoch)
+        transaction.folder.write_view(transaction.loaded)
+    return new_note
 
 
 def resolve(home: Home, name: str, number: str, *, resolution: str, actor: Actor) -> Note:
-    """Close a note that is its agent's to decide, or any open one for a person."""
+    """Closes a note that its agent may decide; a person may close any open note."""
     with home.lock():
-        opened = Opened(home)
-        desk = _noted(opened, name)
-        before = notes.find(desk, number)
-        if before["status"] == "escalated" and not actor.is_worker:
+        transaction = Opened(home)
+        desk = _noted(transaction, name)
+        old_note = notes.find(desk, number)
+        if old_note["status"] == "escalated" and not actor.is_worker:
             raise IllegalMove(
-                f"{before['note_id']} is escalated: its answer goes through the workflow architect first",
+                f"{old_note['note_id']} is escalated: its answer goes through the workflow architect first",
                 "answer what waits for you in 'sow inbox', then go on: sow workflow run",
             )
-        changed = rules.resolve(before, resolution, actor=actor, epoch=clock.epoch())
-        notes.replace(desk, [changed], desk.owner)
-        opened.folder.write_view(opened.loaded)
-    return changed
+        changed_note = rules.resolve(old_note, resolution, actor=actor, epoch=clock.epoch())
+        notes.replace(desk, [changed_note], desk.owner)
+        transaction.folder.write_view(transaction.loaded)
+    return changed_note
 
 
 def escalate(home: Home, name: str, number: str, *, reason: str) -> Note:
-    """Make a note a question, which goes to the workflow architect once the agent is blocked."""
+    """Turns a note into a question, which goes to the workflow architect once the agent is blocked."""
     with home.lock():
-        opened = Opened(home)
-        desk = _noted(opened, name)
-        changed = rules.escalate(notes.find(desk, number), reason)
-        notes.replace(desk, [changed], desk.owner)
-        opened.folder.write_view(opened.loaded)
-    return changed
+        transaction = Opened(home)
+        desk = _noted(transaction, name)
+        changed_note = rules.escalate(notes.find(desk, number), reason)
+        notes.replace(desk, [changed_note], desk.owner)
+        transaction.folder.write_view(transaction.loaded)
+    return changed_note
 
 
 def listed(home: Home, name: str) -> tuple[MemberDesk, list[Note]]:
-    """The notes on an agent's desk."""
+    """Returns the agent's folder and its notes."""
     folder = WorkflowFolder(home)
-    loaded = folder.load()
-    member_of(loaded["workflow"], name)
-    return folder.desk(name, loaded), folder.notes(loaded)[name]
+    workflow_state = folder.load()
+    member_of(workflow_state["workflow"], name)
+    return folder.desk(name, workflow_state), folder.notes(workflow_state)[name]
 
 
-def _noted(opened: Opened, name: str) -> MemberDesk:
-    """The desk of an agent whose notes may change now: who has handed in its work says no more about it."""
-    status = opened.member(name)["status"]
+def _noted(transaction: Opened, name: str) -> MemberDesk:
+    """Returns the folder of an agent, and refuses one that has handed in its work, because its notes are final."""
+    status = transaction.member(name)["status"]
     if status not in NOTED:
         raise SowError(f"agent {name} is {status}: its notes are not changed now", "they are while it is at work")
-    return opened.desk(name)
+    return transaction.desk(name)

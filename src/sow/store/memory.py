@@ -1,4 +1,4 @@
-"""Memories of a project: decisions that every later agent should know, in .sow/project/context/."""
+"""Reads and appends memories of a project: decisions for all later agents, in .sow/project/context/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def path(home: Home) -> str:
 
 
 def add(home: Home, text: str, *, by: str, now: str) -> str:
-    """Append one memory, and say where it is."""
+    """Appends one memory, and returns the path of the file."""
     home.folder("project", "context")
     body = "\n".join(f"\\{line}" if _marked(line) else line for line in harmless(home.struck(text)).strip().split("\n"))
     home.append(path(home), f"\n{HEAD}{now} · {harmless(by)}\n\n{body}\n")
@@ -24,7 +24,7 @@ def add(home: Home, text: str, *, by: str, now: str) -> str:
 
 
 def read(home: Home) -> list[str]:
-    """Every memory, oldest first."""
+    """Returns every memory, oldest first."""
     try:
         text = home.read(path(home), torn=True)
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def read(home: Home) -> list[str]:
 
 
 def _marked(line: str) -> bool:
-    """Whether a line of the text looks like a head, with or without backslashes before it."""
+    """Returns True if a line of the text looks like a head, with or without backslashes before it."""
     return line.lstrip("\\").startswith(HEAD)
 
 

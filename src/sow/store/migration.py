@@ -1,4 +1,4 @@
-"""Bringing an older project to the current schema: a preview, a backup, then one file after the other."""
+"""Migrates an older project to the current schema: a preview, a backup, then one file after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sow.system import clock
 
 
 class Step:
-    """One file with the changes that it needs."""
+    """Describes one file with the changes that it needs."""
 
     __slots__ = ("data", "lines", "name", "path", "version")
 
@@ -33,12 +33,12 @@ class Step:
 
 
 def plan(home: Home) -> list[Step]:
-    """The files that are older than this sow, each with its new content; nothing is written."""
+    """Returns the files that are older than this sow, each with its new content. Writes nothing."""
     return _look(home)[0]
 
 
 def unreadable(home: Home) -> list[str]:
-    """What is wrong with the tasks that cannot be migrated: they stay as they are, and hurt no other."""
+    """Returns one message for each task that cannot be migrated. Such a task stays as it is."""
     return _look(home)[1]
 
 
@@ -48,7 +48,7 @@ def _look(home: Home) -> tuple[list[Step], list[str]]:
         try:
             step = _step(home, path, name)
         except SowError as error:
-            if name == "project" or isinstance(error, Failed):  # the machine's trouble is not the file's
+            if name == "project" or isinstance(error, Failed):  # a failure of the disk is not an error in the file
                 raise
             problems.append(error.message)
             continue
@@ -58,37 +58,37 @@ def _look(home: Home) -> tuple[list[Step], list[str]]:
 
 
 def _step(home: Home, path: str, name: str) -> Step | None:
-    """What one file needs; nothing when it is current."""
-    shown = home.relative(path)
-    data = yaml_text.load(home.read(path), shown)
+    """Returns the changes that one file needs; None if it is current."""
+    shown_path = home.relative(path)
+    data = yaml_text.load(home.read(path), shown_path)
     version = data.get("schema_version") if isinstance(data, dict) else None
     if not isinstance(version, str) or not is_version(version) or version not in schema.versions():
-        _refuse(version, shown)
+        _refuse(version, shown_path)
     if version == schema.VERSION:
         return None
     lines = _migrate(data, name, str(version))
-    state.check(data, f"{shown}, migrated", _validator(name))
+    state.check(data, f"{shown_path}, migrated", _validator(name))
     if name == "project":
         projects.check_branch(home, data["branch"])
     return Step(path=path, name=name, version=str(version), data=data, lines=lines)
 
 
-def _refuse(version: object, shown: str) -> None:
+def _refuse(version: object, shown_path: str) -> None:
     if isinstance(version, str) and is_version(version) and schema.parts(version) > schema.parts(schema.VERSION):
         raise SowError(
-            f"schema version mismatch: project={version} cli={schema.VERSION} ({shown})",
+            f"schema version mismatch: project={version} cli={schema.VERSION} ({shown_path})",
             "a newer sow wrote this: upgrade sow and try again",
         )
     raise SowError(
-        f"{shown}: schema_version: no migration starts from {version!r}",
+        f"{shown_path}: schema_version: no migration starts from {version!r}",
         "the versions are: " + ", ".join(schema.versions()),
     )
 
 
 def apply(home: Home, steps: list[Step]) -> str:
-    """Write the migrated files, after a copy of the whole project; returns where the copy is."""
+    """Writes the migrated files after a backup of the whole project, and returns the path of the backup."""
     with home.claim("project", purpose="migrating"), home.lock():
-        if [(each.path, each.data) for each in plan(home)] != [(each.path, each.data) for each in steps]:
+        if [(step.path, step.data) for step in plan(home)] != [(step.path, step.data) for step in steps]:
             raise Waiting("the project was changed meanwhile", "look at what there is to do now: sow migrate")
         owner = _project_id(home, steps)
         backup = f"{home.folder('local', 'backups')}/{clock.stamp()}-{os.urandom(2).hex()}"
@@ -99,17 +99,17 @@ def apply(home: Home, steps: list[Step]) -> str:
             counted(f"remove {backup}")
             shutil.rmtree(backup, ignore_errors=True)
             raise _not_copied(home.project, error) from None
-        # Tasks first: as long as the project's own file is old, every other command refuses the half-migrated tree.
-        for step in sorted(steps, key=lambda each: each.name == "project"):
+        # Tasks come first: while the project's own file is old, all other commands refuse the partly migrated project.
+        for step in sorted(steps, key=lambda item: item.name == "project"):
             text = state.write(home, step.path, step.data, _validator(step.name))
-            name, holder = _kept_as(step, owner)
+            name, copy_owner = _kept_as(step, owner)
             if name:
-                kept.keep(home, holder, name, text)
+                kept.keep(home, copy_owner, name, text)
     return home.relative(backup)
 
 
 def _copy(home: Home, steps: list[Step], backup: str) -> None:
-    """Copy the project and the migrated files outside of it."""
+    """Copies the project, and the migrated files outside of it."""
     counted(f"copy to {backup}")
     if os.path.isdir(home.project):
         shutil.copytree(home.project, backup, symlinks=True)
@@ -121,15 +121,15 @@ def _copy(home: Home, steps: list[Step], backup: str) -> None:
 
 
 def _project_id(home: Home, steps: list[Step]) -> str:
-    """The id of the project that is migrated; empty for a workflow without a project."""
-    old = [step.data["project_id"] for step in steps if step.name == "project"]
-    if old or not any(step.name == "task" for step in steps):
-        return next(iter(old), "")
+    """Returns the id of the migrated project; empty for a workflow without a project."""
+    project_ids = [step.data["project_id"] for step in steps if step.name == "project"]
+    if project_ids or not any(step.name == "task" for step in steps):
+        return next(iter(project_ids), "")
     return projects.load_anywhere(home)["project_id"]
 
 
 def _kept_as(step: Step, project_id: str) -> tuple[str, str]:
-    """The name and the owner of the backup of a migrated file; archived workflows and sessions have none."""
+    """Returns the name and the owner of a migrated file's backup; both empty for archived workflows and sessions."""
     if step.name == "project":
         return "project", project_id
     if step.name == "task":
@@ -142,11 +142,11 @@ def _kept_as(step: Step, project_id: str) -> tuple[str, str]:
 
 
 def _not_copied(project: str, error: OSError) -> Failed:
-    """What went wrong with the copy; the library lists every file that it could not copy, and the first is enough."""
+    """Builds the error for a failed copy. `shutil` lists every file that it could not copy; the first is enough."""
     if not isinstance(error, shutil.Error):
         return failure("copy", project, error)
-    place, _, reason = error.args[0][0]
-    return Failed(f"cannot copy {place}: {reason}", "nothing was changed; make room and run 'sow migrate' again")
+    source, _, reason = error.args[0][0]
+    return Failed(f"cannot copy {source}: {reason}", "nothing was changed; make room and run 'sow migrate' again")
 
 
 def _validator(name: str) -> state.Validate:
@@ -155,11 +155,11 @@ def _validator(name: str) -> state.Validate:
 
 
 def _state_files(home: Home) -> list[tuple[str, str]]:
-    """Every state file of the project, of its workflow and of this machine's runs and sessions, with its kind."""
+    """Returns every state file of the project, its workflow and this machine's runs and sessions, with its kind."""
     local = f"{home.sow}/local"
-    found = [(f"{home.project}/state.yaml", "project"), (f"{home.root}/orchestration/state.yaml", "workflow")]
-    found = [(path, kind) for path, kind in found if os.path.isfile(path)]
-    if not found:
+    files = [(f"{home.project}/state.yaml", "project"), (f"{home.root}/orchestration/state.yaml", "workflow")]
+    files = [(path, kind) for path, kind in files if os.path.isfile(path)]
+    if not files:
         raise SowError(f"{home.root} has no project", "there is nothing to migrate")
     for pattern, kind in (
         (f"{home.project}/phases/*/tasks/*/state.yaml", "task"),
@@ -168,12 +168,12 @@ def _state_files(home: Home) -> list[tuple[str, str]]:
         (f"{local}/sessions/**/record.yaml", "session"),
     ):
         folder, _, rest = pattern.partition("/*")
-        found += [(path, kind) for path in sorted(_matches(folder, f"*{rest}")) if os.path.isfile(path)]
-    return found
+        files += [(path, kind) for path in sorted(_matches(folder, f"*{rest}")) if os.path.isfile(path)]
+    return files
 
 
 def _matches(folder: str, pattern: str) -> Iterator[str]:
-    """Paths below a folder that match a pattern; names that start with a dot do not."""
+    """Yields the paths below a folder that match a pattern, without names that start with a dot."""
     from glob import glob
 
     for path in glob(pattern, root_dir=folder, recursive=True):
@@ -181,10 +181,12 @@ def _matches(folder: str, pattern: str) -> Iterator[str]:
 
 
 def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
-    """Change the data in place, version by version; returns what was done."""
+    """Changes the data in place, version by version, and returns one line for each change."""
     lines: list[str] = []
-    path = [each for each in schema.versions() if schema.parts(each) >= schema.parts(version)]
-    for older, newer in pairwise(path):
+    upgrade_versions = [
+        candidate for candidate in schema.versions() if schema.parts(candidate) >= schema.parts(version)
+    ]
+    for older, newer in pairwise(upgrade_versions):
         for change in changes(older, newer):
             if change.schema == name:
                 lines += _apply(data, change)
@@ -193,20 +195,20 @@ def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
 
 
 def _apply(data: dict[str, Any], change: Change) -> list[str]:
-    holder: Any = data
+    container: Any = data
     for key in change.parent.split(".") if change.parent else ():
-        holder = holder.get(key) if isinstance(holder, dict) else None
-    if not isinstance(holder, dict):
+        container = container.get(key) if isinstance(container, dict) else None
+    if not isinstance(container, dict):
         return []
-    if change.kind == "rename" and change.old in holder:
-        items = [(change.field if key == change.old else key, value) for key, value in holder.items()]
-        holder.clear()
-        holder.update(items)
+    if change.kind == "rename" and change.old in container:
+        items = [(change.field if key == change.old else key, value) for key, value in container.items()]
+        container.clear()
+        container.update(items)
         return [f"Renaming field: {change.old} → {change.field}"]
-    if change.kind == "add" and change.field not in holder:
-        holder[change.field] = change.default
+    if change.kind == "add" and change.field not in container:
+        container[change.field] = change.default
         return [f"Adding field: {change.field} (default: {change.default})"]
-    if change.kind == "remove" and change.field in holder:
-        del holder[change.field]
+    if change.kind == "remove" and change.field in container:
+        del container[change.field]
         return [f"Removing field: {change.field}"]
     return []

@@ -1,4 +1,4 @@
-"""What is done to notes, under the same lock as the task that they gate."""
+"""Adds, resolves and escalates notes, under the same lock as their task."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def own(actor: Actor, task: str) -> None:
-    """Refuse a worker who writes on another desk than its own."""
+    """Refuses a worker that writes notes for another task or agent."""
     if actor.is_worker and actor.task != task:
-        words = [f"{'agent' if is_member(each) else 'task'} {each}" for each in (actor.task, task)]
-        raise SowError(f"a worker on {words[0]} may not write on the desk of {words[1]}", "notes go to your own desk")
+        labels = [f"{'agent' if is_member(ident) else 'task'} {ident}" for ident in (actor.task, task)]
+        raise SowError(f"a worker on {labels[0]} may not write on the desk of {labels[1]}", "notes go to your own desk")
 
 
 def _refuse_ended(task: Task) -> None:
-    """A note on a task that has ended gates nothing, and its question would wait for ever."""
+    """Refuses a note on an ended task, because it blocks nothing and its question would never be answered."""
     if task["status"] in ENDED_STATUSES:
         raise SowError(
             f"task {task['id']} is {task['status']}: it takes no more notes", "create a new task for what is left"
@@ -39,26 +39,26 @@ def _refuse_ended(task: Task) -> None:
 
 
 def add(home: Home, task: str, *, description: str, context: str, category: str, actor: Actor) -> Note:
-    """Write down an assumption; from here on it gates 'done'."""
+    """Adds an assumption as an open note, which blocks `done` until it is resolved."""
     own(actor, task)
-    words = {"description": description, "context": context, "category": category}
+    fields = {"description": description, "context": context, "category": category}
     if is_member(task):
         from sow.store import member_notes
 
-        return member_notes.add(home, task, **words)
+        return member_notes.add(home, task, **fields)
     with home.lock():
         project = projects.load(home)
         desk = desks.find(home, project, task)
         notes.mend_own(desk, actor)
-        current = load_for(desk, project["project_id"], actor)[0]["task"]
-        _refuse_ended(current)
+        current_task = load_for(desk, project["project_id"], actor)[0]["task"]
+        _refuse_ended(current_task)
         epoch = clock.epoch()
-        session = notes.load(desk) or notes.begin(ids.slug(current["name"], epoch), epoch)
-        return notes.add(desk, session, project["project_id"], **words, epoch=epoch)
+        session = notes.load(desk) or notes.begin(ids.slug(current_task["name"], epoch), epoch)
+        return notes.add(desk, session, project["project_id"], **fields, epoch=epoch)
 
 
 def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor) -> Note:
-    """Close a note with what was decided; the question of a task that is not paused ends with its last such note."""
+    """Closes a note with a decision. If a task is not paused, its question ends with its last escalated note."""
     own(actor, task)
     if is_member(task):
         from sow.store import member_notes
@@ -68,18 +68,18 @@ def resolve(home: Home, task: str, number: str, *, resolution: str, actor: Actor
         project = projects.load(home)
         desk = desks.find(home, project, task)
         notes.mend_own(desk, actor)
-        changed = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
-        notes.replace(desk, [changed], project["project_id"])
-        loaded, _ = load_for(desk, project["project_id"], actor)
-        waiting = any(each["status"] == "escalated" for each in notes.listed(desk))
-        if "question" in loaded["task"] and loaded["task"]["status"] != "paused" and not waiting:
-            settled = rules_of_task.settle(loaded["task"], resolution, actor=actor, now=clock.now())
-            desk.save(loaded, settled, project["project_id"])
-    return changed
+        changed_note = rules.resolve(notes.find(desk, number), resolution, actor=actor, epoch=clock.epoch())
+        notes.replace(desk, [changed_note], project["project_id"])
+        task_state, _ = load_for(desk, project["project_id"], actor)
+        has_escalated = any(note["status"] == "escalated" for note in notes.listed(desk))
+        if "question" in task_state["task"] and task_state["task"]["status"] != "paused" and not has_escalated:
+            settled_task = rules_of_task.settle(task_state["task"], resolution, actor=actor, now=clock.now())
+            desk.save(task_state, settled_task, project["project_id"])
+    return changed_note
 
 
 def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -> Note:
-    """Make a note a question for somebody else; it gets a number in the inbox with its task."""
+    """Turns a note into a question to the user, which gets a number in the inbox."""
     own(actor, task)
     if is_member(task):
         from sow.store import member_notes
@@ -90,21 +90,21 @@ def escalate(home: Home, task: str, number: str, *, reason: str, actor: Actor) -
         project = projects.load(home)
         desk = desks.find(home, project, task)
         notes.mend_own(desk, actor)
-        loaded, _ = load_for(desk, project["project_id"], actor)
-        _refuse_ended(loaded["task"])
-        changed = rules.escalate(notes.find(desk, number), reason)
-        task_now = loaded["task"]
-        known = task_now.get("question")
-        given = known["number"] if known else projects.next_question(home, project, now)
-        asking = rules_of_task.ask(task_now, changed["description"], number=given, now=now)
-        desk.save(loaded, asking, project["project_id"])
-        # The note is last: as long as it is open, an interrupted call can be made again.
-        notes.replace(desk, [changed], project["project_id"])
-    return changed
+        task_state, _ = load_for(desk, project["project_id"], actor)
+        _refuse_ended(task_state["task"])
+        changed_note = rules.escalate(notes.find(desk, number), reason)
+        task_now = task_state["task"]
+        question = task_now.get("question")
+        question_number = question["number"] if question else projects.next_question(home, project, now)
+        asking_task = rules_of_task.ask(task_now, changed_note["description"], number=question_number, now=now)
+        desk.save(task_state, asking_task, project["project_id"])
+        # The note is written last: while it is open, an interrupted call can be repeated.
+        notes.replace(desk, [changed_note], project["project_id"])
+    return changed_note
 
 
 def listed(home: Home, task: str) -> tuple[Desk | MemberDesk, list[Note]]:
-    """The notes on a desk."""
+    """Returns the folder of a task or agent, and its notes."""
     if is_member(task):
         from sow.store import member_notes
 

@@ -1,4 +1,4 @@
-"""Completion-drive notes: the assumptions that a worker met, in session_current.json on its desk."""
+"""Reads, checks and writes completion-drive notes: the assumptions of a worker, in session_current.json."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def load(desk: AnyDesk) -> NoteSession | None:
-    """The current session of notes; none before the first note."""
+    """Reads the current session of notes; None before the first note."""
     try:
         return parse(desk, desk.home.read(desk.notes_path))
     except FileNotFoundError:
@@ -32,21 +32,21 @@ def load(desk: AnyDesk) -> NoteSession | None:
 
 
 def parse(desk: AnyDesk, text: str) -> NoteSession:
-    """The notes in a text, checked against the schema."""
-    shown = desk.home.relative(desk.notes_path)
-    session: NoteSession = json_text.load(text, shown)
-    state.check(session, shown, validate)
+    """Parses notes, and checks them against the schema."""
+    shown_path = desk.home.relative(desk.notes_path)
+    session: NoteSession = json_text.load(text, shown_path)
+    state.check(session, shown_path, validate)
     return session
 
 
 def listed(desk: AnyDesk) -> list[Note]:
-    """The notes on this desk."""
+    """Returns the notes of a task or agent."""
     session = load(desk) if os.path.lexists(desk.notes_path) else None
     return session["notes"] if session else []
 
 
 def listed_or_kept(desk: MemberDesk) -> list[Note]:
-    """The same; where the file is broken or was taken away by hand, those of the last good copy."""
+    """Returns the notes of an agent; if the file is broken or missing, those of the backup."""
     try:
         session = load(desk) or _kept(desk)
     except SowError:
@@ -55,49 +55,50 @@ def listed_or_kept(desk: MemberDesk) -> list[Note]:
 
 
 def lawful(before: NoteSession, session: NoteSession, actor: Actor, answers: Mapping[str, str] | None = None) -> bool:
-    """Whether this actor, or we with these answers, could have made of a session what it is now."""
-    now = {each["note_id"]: each for each in session["notes"]}
-    if before["task_id"] != session["task_id"] or len(now) < len(session["notes"]):
+    """Returns True if this actor, or sow with these answers, could have changed the session in this way."""
+    current = {entry["note_id"]: entry for entry in session["notes"]}
+    if before["task_id"] != session["task_id"] or len(current) < len(session["notes"]):
         return False
     return all(
-        note.may_become(each, now.get(each["note_id"]), actor)
-        or note.is_answered(each, now.get(each["note_id"]), (answers or {}).get(each["note_id"], ""))
-        for each in before["notes"]
+        note.may_become(entry, current.get(entry["note_id"]), actor)
+        or note.is_answered(entry, current.get(entry["note_id"]), (answers or {}).get(entry["note_id"], ""))
+        for entry in before["notes"]
     )
 
 
 def mend(desk: MemberDesk, answers: Mapping[str, str] | None = None) -> str:
-    """Judge what was written by hand since the last copy: lawful notes of the agent count, anything else is set aside.
+    """Checks notes that differ from their backup: legal changes by the agent are kept, and other files are set aside.
 
-    Says what was done, if anything. A change of our own that was cut off before its copy was kept is judged too: the
-    `answers` are those that are in the history already, so they stay; what else no agent may do is taken back.
+    Returns a message about the result; empty if there is none. If sow crashed after a change and before its backup,
+    that change is checked here too: the `answers` are already in the history, so they stay. Other changes that an
+    agent may not make are undone.
     """
-    text, good = _text(desk), kept.recall(desk.home, desk.owner, kept.of_notes(desk.id))
-    if text == good:
+    text, backup = _text(desk), kept.recall(desk.home, desk.owner, kept.of_notes(desk.id))
+    if text == backup:
         return ""
-    before, shown = _kept(desk), desk.home.relative(desk.notes_path)
-    problem = f"{shown} was taken away" if text is None else f"{shown} was edited by hand against the rules"
+    before, shown_path = _kept(desk), desk.home.relative(desk.notes_path)
+    problem = f"{shown_path} was taken away" if text is None else f"{shown_path} was edited by hand against the rules"
     try:
         session = load(desk)
         actor = Actor(kind=WORKER, name=desk.id, task=desk.id)
         if session and (before is None or lawful(before, session, actor, answers)):
             save(desk, session, desk.owner)
             by_hand = before is not None and lawful(before, session, actor)
-            return f"{shown} was written by hand; its notes count" if by_hand else ""
+            return f"{shown_path} was written by hand; its notes count" if by_hand else ""
     except SowError as error:
         problem = error.message
-    aside = desk.set_aside(desk.notes_path)
+    aside_path = desk.set_aside(desk.notes_path)
     if before is not None:
         save(desk, before, desk.owner)
-    back = "; the last good notes are back" if before is not None else "; it is set aside"
-    return f"{problem}{back}" + (f", the edited file is {aside}" if aside else "")
+    outcome = "; the last good notes are back" if before is not None else "; it is set aside"
+    return f"{problem}{outcome}" + (f", the edited file is {aside_path}" if aside_path else "")
 
 
 def mend_own(desk: Desk, actor: Actor) -> None:
-    """Before a worker's act on its task: notes that it took away or closed by hand against the rules come back."""
-    good = kept.recall(desk.home, desk.owner, kept.of_notes(desk.id)) if actor.is_worker else None
-    text = _text(desk) if good is not None else None
-    before = _kept(desk) if text != good else None
+    """Restores notes that a worker removed or closed by hand against the rules, before it acts on its task."""
+    backup = kept.recall(desk.home, desk.owner, kept.of_notes(desk.id)) if actor.is_worker else None
+    text = _text(desk) if backup is not None else None
+    before = _kept(desk) if text != backup else None
     if before is None:
         return
     try:
@@ -105,7 +106,7 @@ def mend_own(desk: Desk, actor: Actor) -> None:
         if session and lawful(before, session, actor):
             return
     except SowError:
-        pass  # broken, and so of no use to anybody
+        pass  # a broken file is replaced by the backup
     if text:
         from sow.store import aside
 
@@ -114,7 +115,7 @@ def mend_own(desk: Desk, actor: Actor) -> None:
 
 
 def _text(desk: AnyDesk) -> str | None:
-    """What lies there; a file that cannot be read is an empty text."""
+    """Returns the text of the notes file; None if it is missing, empty if it cannot be read."""
     try:
         return desk.home.read(desk.notes_path)
     except FileNotFoundError:
@@ -124,7 +125,7 @@ def _text(desk: AnyDesk) -> str | None:
 
 
 def _kept(desk: AnyDesk) -> NoteSession | None:
-    """The last good notes, if there is a copy that can be read."""
+    """Returns the notes of the backup; None if it is missing or cannot be read."""
     text = kept.recall(desk.home, desk.owner, kept.of_notes(desk.id))
     try:
         return parse(desk, text) if text else None
@@ -133,31 +134,31 @@ def _kept(desk: AnyDesk) -> NoteSession | None:
 
 
 def unresolved(desk: AnyDesk) -> list[str]:
-    """The notes that close the gate; without a file, which is the rule, `json` is never loaded."""
+    """Returns the notes that block `done`. Without a notes file, which is usual, nothing is parsed."""
     return note.unresolved(listed(desk))
 
 
 def save(desk: AnyDesk, session: NoteSession, owner: str) -> None:
-    """Replace the file, and keep a copy."""
-    shown = desk.home.relative(desk.notes_path)
+    """Replaces the notes file, and writes a backup."""
+    shown_path = desk.home.relative(desk.notes_path)
     make_folders(desk.home.disk, desk.folder, ("completion_drive",))
     state.strike(desk.home, session)
-    state.check(session, shown, validate)
+    state.check(session, shown_path, validate)
     text = json_text.dump(session)
     desk.home.replace(desk.notes_path, text)
     kept.keep(desk.home, owner, kept.of_notes(desk.id), text)
 
 
 def begin(task_id: str, epoch: int) -> NoteSession:
-    """A session without notes."""
+    """Returns a session without notes."""
     return {"task_id": task_id, "session_start": epoch, "notes": []}
 
 
 def add(
     desk: AnyDesk, session: NoteSession, owner: str, *, description: str, context: str, category: str, epoch: int
 ) -> Note:
-    """A new open note in a session."""
-    new: Note = {
+    """Adds an open note to a session."""
+    new_note: Note = {
         "note_id": ids.note_id(len(session["notes"])),
         "timestamp": epoch,
         "description": description,
@@ -165,27 +166,27 @@ def add(
         "status": "open",
     }
     if category:
-        new["category"] = category
-    save(desk, {**session, "notes": [*session["notes"], new]}, owner)
-    return new
+        new_note["category"] = category
+    save(desk, {**session, "notes": [*session["notes"], new_note]}, owner)
+    return new_note
 
 
-def replace(desk: AnyDesk, changed: list[Note], owner: str) -> None:
-    """Put the changed notes in the place of the old ones."""
+def replace(desk: AnyDesk, changed_notes: list[Note], owner: str) -> None:
+    """Replaces notes by their changed versions."""
     session = load(desk)
     if session is None:
         return
-    by_id = {each["note_id"]: each for each in changed}
-    notes = [by_id.get(each["note_id"], each) for each in session["notes"]]
+    by_id = {entry["note_id"]: entry for entry in changed_notes}
+    notes = [by_id.get(entry["note_id"], entry) for entry in session["notes"]]
     save(desk, {**session, "notes": notes}, owner)
 
 
 def find(desk: AnyDesk, number: str) -> Note:
-    """One note by its number: 1, 001 and note_001 are the same."""
+    """Returns one note by its number: 1, 001 and note_001 are the same."""
     digits = number.removeprefix("note_")
-    wanted = f"note_{int(digits):03d}" if digits.isascii() and digits.isdigit() and len(digits) < 7 else number
-    for each in listed(desk):
-        if each["note_id"] == wanted:
-            return each
-    known = ", ".join(each["note_id"] for each in listed(desk)) or "none yet"
-    raise SowError(f"{desk.title} has no note {number!r}", f"the notes are: {known}")
+    note_id = f"note_{int(digits):03d}" if digits.isascii() and digits.isdigit() and len(digits) < 7 else number
+    for entry in listed(desk):
+        if entry["note_id"] == note_id:
+            return entry
+    note_ids = ", ".join(entry["note_id"] for entry in listed(desk)) or "none yet"
+    raise SowError(f"{desk.title} has no note {number!r}", f"the notes are: {note_ids}")
