@@ -99,14 +99,14 @@ def run_list(
     return done
 
 
-def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tree: str) -> list[Evidence]:
+def reusable(ship: Ship, recorded: Sequence[Evidence], checks: Sequence[Check], tree: str) -> list[Evidence]:
     """Return the evidence of a whole list that passed on an equal tree, setup and environment; else an empty list."""
     if ship.slots is None or not checks:
         return []
     setup = ship.setups.of(reader_at(ship.home.root, tree))
     slot = f"{ship.home.sow}/local/worktrees/slot-1"
     facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
-    comparable = [entry for entry in known if facts.items() <= entry.items()]
+    comparable = [entry for entry in recorded if facts.items() <= entry.items()]
     evidence = check_list.last_run(comparable, checks, tree=tree)
     return evidence if all(entry["passed"] for entry in evidence) else []
 

@@ -27,7 +27,7 @@ def agreed_in(home: Home, config: Config, environment: Mapping[str, str]) -> Agr
 
 
 def setup_commands(config: Config) -> list[str]:
-    """The setup commands of the user's config, as the text that is run."""
+    """Return the setup commands of the user's config, as the text that is run."""
     import shlex
 
     return [shlex.join(map(str, arguments)) for arguments in config.setting("worktree", "setup")]

@@ -126,14 +126,14 @@ def _fail(job: TaskJob, task: Task, collected: Collected, broken: Sequence[Chang
 
 def _changes(repository: Repository, base: str, commit: str) -> list[Change]:
     """Return every path that differs, with its contents if they matter."""
-    listed = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
+    fields = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
     changes = []
-    left = MOST_READ
-    for head, path in zip(listed[::2], listed[1::2], strict=False):
+    remaining = MOST_READ
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old, new, letter = head.lstrip(":").split(" ")
         change = Change(path, STATUSES.get(letter[:1], "modified"))
-        if left and protected.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
-            left -= 1
+        if remaining and protected.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
+            remaining -= 1
             change.before = _text(repository, old) if change.status != "added" else None
             change.after = _text(repository, new) if change.status != "deleted" else None
         changes.append(change)

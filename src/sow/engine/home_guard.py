@@ -66,8 +66,8 @@ class HomeGuard:
         if desk is None:
             return None
         with self.home.lock():
-            aside, back = restoring.mend(desk, self.project["project_id"])
-        return {"aside": aside} if aside else {} if back else None
+            aside, is_restored = restoring.mend(desk, self.project["project_id"])
+        return {"aside": aside} if aside else {} if is_restored else None
 
     def _check(self, running: Iterable[str]) -> list[str]:
         restoring.refuse_elsewhere(self.home, self.project["branch"])

@@ -130,9 +130,9 @@ def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, cou
 
 
 def _conflict(integration: Integration, paths: tuple[str, ...]) -> Refused:
-    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     return Refused(
-        f"your new commits conflict with the run in {shown}",
+        f"your new commits conflict with the run in {names}",
         f"{_merge_by_hand(integration)}, resolve and commit what conflicts, {LATER}",
     )
 

@@ -206,14 +206,14 @@ class TaskJob:
             return True
         folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
         setup = self.ship.setups.of(reader_of(folder))
-        wanted = setup.furniture()
+        setup_files = setup.furniture()
         environment = setup.environment(folder, setting_up=True)
         room = Room(self.ship, folder, environment, self.id, task["iteration"], "")
         try:
-            yield from run_setup(room, isolation.worktrees.furnish(self.id, wanted))
+            yield from run_setup(room, isolation.worktrees.furnish(self.id, setup_files))
         except Interrupted:
             return False
-        isolation.worktrees.furnished(self.id, wanted)
+        isolation.worktrees.furnished(self.id, setup_files)
         outside_imports.require_none(self.ship, setup, (check["command"] for check in task.get("checks", ())), folder)
         return True
 

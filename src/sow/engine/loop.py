@@ -131,18 +131,18 @@ class Loop:
                     self.interrupts += bool(interrupts.take())
                     self.ship.stopping = bool(self.interrupts)
                     self._guard()
-                    moved = self._step() + self._start() + self._step_background()
+                    progressed = self._step() + self._start() + self._step_background()
                     self._settle()
                     self._look_around()
                     self.tick(time.monotonic())
-                    pause = 0.0 if moved else max(SHORTEST, min(pause * 1.5, LONGEST))
+                    pause = 0.0 if progressed else max(SHORTEST, min(pause * 1.5, LONGEST))
                     if interrupts.sleep(pause):
                         pause = SHORTEST  # short, because an ended turn takes two steps
                 return self._code()
             except Elsewhere as problem:
                 self.ship.tell("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
                 return self._code() or WAITS
-            finally:  # after an error of ours, too, no child stays alive
+            finally:  # also after an internal error: no child stays alive
                 for steps in (*self.running.values(), *filter(None, [self.background])):
                     steps.close()
 
@@ -180,17 +180,17 @@ class Loop:
 
     def _say_why(self, decision: Decision) -> None:
         """Report once what the whole run waits for."""
-        why = decision.why or ("a limit" if decision.until is not None and not decision.start else "")
-        if why == self.said:
+        reason = decision.why or ("a limit" if decision.until is not None and not decision.start else "")
+        if reason == self.said:
             return
-        self.said = why
+        self.said = reason
         if decision.until is not None:
-            self.ship.tell("waiting", reason=why, until=int(decision.until))
-        elif why:
-            self.ship.tell("budget", reason=why)
+            self.ship.tell("waiting", reason=reason, until=int(decision.until))
+        elif reason:
+            self.ship.tell("budget", reason=reason)
 
     def _look_around(self) -> None:
-        """Let a task continue whose question was answered, and report an edited plan."""
+        """Continue tasks whose question was answered, and report an edited plan."""
         if time.monotonic() < self.looked + LOOK_EVERY:
             return
         self.looked = time.monotonic()
@@ -322,8 +322,8 @@ class Loop:
 
     def _too_long(self, until: float | None) -> bool:
         """Tell whether the wait is longer than the user allows."""
-        most = self.ship.settings.get("max_wait")
-        return until is not None and most is not None and until - time.time() > most
+        max_wait = self.ship.settings.get("max_wait")
+        return until is not None and max_wait is not None and until - time.time() > max_wait
 
     def counts(self) -> dict[str, int]:
         """Return how many tasks have each status."""

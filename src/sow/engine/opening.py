@@ -104,8 +104,12 @@ def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, st
     with home.lock():
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             unfinished.sweep(folder)
-    left = sweep_left(f"{home.sow}/local/runs")
-    remarks = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
+    process_count = sweep_left(f"{home.sow}/local/runs")
+    remarks = (
+        [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
+        if process_count
+        else []
+    )
     for desk in desks.desks(home, project):
         if is_needed(desk) and not home.holder(desk.id):
             with home.claim(f"task-{desk.id}", purpose="recovery"):
@@ -122,7 +126,7 @@ def _swept(home: Home, project: ProjectState) -> list[str]:
         return []
     swept = sweep(home, ended)
     remarks = [f"removed worktree {name}, which an earlier run left" for name in swept.dropped]
-    return remarks + [f"worktree {name} of an earlier run stays: {why}" for name, why in swept.kept.items()]
+    return remarks + [f"worktree {name} of an earlier run stays: {reason}" for name, reason in swept.kept.items()]
 
 
 def _repaired(desk: Desk, project_id: str) -> list[str]:

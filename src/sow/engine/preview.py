@@ -30,17 +30,17 @@ class Preview:
         call = (adapter.resume_command if kind == "resume" else adapter.spawn_command)(self.request)
         self.arguments = [seat.binary(), *call.arguments]
         self.files = sorted(call.files)
-        own = (*adapter.capabilities.variables, *seat.let_through())
+        allowed = (*adapter.capabilities.variables, *seat.let_through())
         marks = {**seat.marks(record), MARK: ""}
-        self.names = sorted({*worker_environment(seat.crew.environment, own=own, marks=marks), *call.environment})
+        self.names = sorted({*worker_environment(seat.crew.environment, own=allowed, marks=marks), *call.environment})
 
 
 def spawn(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig, *, fresh: bool) -> Preview:
     """Return the first turn of a new session."""
     (seat,) = work.seats_to_spawn(crew, task, agent, [executor])
-    before = seat.desk.task()
-    work.may_begin(seat, before, fresh=fresh)
-    return _anew(seat, "recovery" if "session_id" in before else "spawn")
+    state = seat.desk.task()
+    work.may_begin(seat, state, fresh=fresh)
+    return _anew(seat, "recovery" if "session_id" in state else "spawn")
 
 
 def resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> Preview:

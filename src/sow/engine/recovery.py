@@ -101,7 +101,7 @@ def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
     if not turns_to_fix:
         return []
     unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]
-    left = tree.sweep_mark(record.session["mark"]) if unfinished else 0
+    process_count = tree.sweep_mark(record.session["mark"]) if unfinished else 0
     for turn in unfinished:
         _end(record, turn)
     for turn in turns_to_fix:
@@ -109,7 +109,7 @@ def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
     record.save()
     if not unfinished:
         return []
-    ended = f"; processes of it that had to be ended: {left}" if left else ""
+    ended = f"; processes of it that had to be ended: {process_count}" if process_count else ""
     return [f"an earlier turn on {record.desk.title} was cut off{ended}"]
 
 

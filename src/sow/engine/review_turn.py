@@ -27,13 +27,13 @@ def review(job: TaskJob, task: Task) -> Steps[Ended | None]:
     """Ask every reviewer that has not reviewed this commit; a reviewer that is not available never counts as a pass."""
     ship = job.ship
     commit = task["work"]["commit"] if "work" in task and ship.isolation is not None else ""
-    done = {
+    reviewed_by = {
         entry["by"]
         for entry in task.get("reviews", ())
         if entry["iteration"] == task["iteration"] and entry.get("commit", "") == commit
     }
     for name in ship.reviewers():
-        if name not in done:
+        if name not in reviewed_by:
             ended = yield from _ask(job, task, name, commit)
             if ended is not None:
                 return ended
@@ -84,9 +84,9 @@ def _hear(job: TaskJob, task: Task, name: str, executor: ExecutorConfig, commit:
     ship, isolation = job.ship, job.ship.isolation
     reviewing = Reviewing(ship, job.desk, ship.agents.get(name), executor, job.hear)
     output = sessions.final_text(job.desk, task)
-    related = notes_beside(ship, job.project, job.id)
+    related_notes = notes_beside(ship, job.project, job.id)
     if isolation is None or not commit:
-        facts = {"output": output, "diff": SHARED, "beside": related}
+        facts = {"output": output, "diff": SHARED, "related_notes": related_notes}
         return (yield from reviewing.hold(task, cwd=ship.home.root, **facts, remarks=job.remarks))
     base = task["work"]["base"]
     touched = touches_agent_files(isolation.worktrees.changed_paths(base, commit))
@@ -94,7 +94,11 @@ def _hear(job: TaskJob, task: Task, name: str, executor: ExecutorConfig, commit:
     diff = _merged_before(isolation, job.id) + isolation.worktrees.diff(base, commit, MOST_DIFF)
     cwd = isolation.worktrees.judge(job.id, commit, base)
     try:
-        return (yield from reviewing.hold(task, cwd=cwd, output=output, diff=diff, remarks=remarks, beside=related))
+        return (
+            yield from reviewing.hold(
+                task, cwd=cwd, output=output, diff=diff, remarks=remarks, related_notes=related_notes
+            )
+        )
     finally:
         isolation.worktrees.remove_judge(job.id)
 

@@ -81,12 +81,12 @@ class PlanLoop(Loop):
 
     def look_at(self, ident: str) -> None:
         task = self._task(ident)
-        now = STANDINGS.get(task["status"], "waiting")
-        if now == "waiting":
+        status = STANDINGS.get(task["status"], "waiting")
+        if status == "waiting":
             self.tell_answers()
             self.board.answered(ident)
-        elif now in ("completed", "abandoned") or now != self.board.status(ident):
-            self.board.ended(ident, now)
+        elif status in ("completed", "abandoned") or status != self.board.status(ident):
+            self.board.ended(ident, status)
 
     def who_answered(self, ident: str, number: int | str) -> str | None:
         questions = self._task(ident)["questions"] if ident in self.tasks else []
@@ -130,24 +130,24 @@ class PlanLoop(Loop):
 
 def _guard(ship: Ship) -> HomeGuard:
     project = projects.load(ship.home)
-    wanted = set(ship.folder.run["tasks"])
-    return HomeGuard(ship.home, project, [desk for desk in desks.desks(ship.home, project) if desk.id in wanted])
+    run_ids = set(ship.folder.run["tasks"])
+    return HomeGuard(ship.home, project, [desk for desk in desks.desks(ship.home, project) if desk.id in run_ids])
 
 
 def _tasks(ship: Ship) -> list[tuple[Desk, Task]]:
     project = projects.load(ship.home)
-    wanted = set(ship.folder.run["tasks"])
-    return [pair for pair in desks.load_all(ship.home, project)[0] if pair[1]["id"] in wanted]
+    run_ids = set(ship.folder.run["tasks"])
+    return [pair for pair in desks.load_all(ship.home, project)[0] if pair[1]["id"] in run_ids]
 
 
 def _needs(ship: Ship, tasks: list[Task]) -> dict[str, list[str]]:
     """Return what each task waits for; an uncompleted dependency outside this run blocks it for good."""
     run_ids = {task["id"] for task in tasks}
     project = projects.load(ship.home)
-    done = {task["id"] for _, task in desks.load_all(ship.home, project)[0] if task["status"] == "completed"}
+    completed = {task["id"] for _, task in desks.load_all(ship.home, project)[0] if task["status"] == "completed"}
     return {
         task["id"]: [
-            *(ident for ident in task["depends_on"] if ident in run_ids or ident not in done),
+            *(ident for ident in task["depends_on"] if ident in run_ids or ident not in completed),
             *(ident for ident in task.get("after", ()) if ident in run_ids),
         ]
         for task in tasks
@@ -161,15 +161,15 @@ def _board(ship: Ship, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Boa
     minutes = {
         task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")).minutes for task in tasks
     }
-    inner = {task: [ident for ident in before if ident in minutes] for task, before in needs.items()}
-    rest = graph.lengths(inner, minutes)
+    inner = {task: [ident for ident in needed if ident in minutes] for task, needed in needs.items()}
+    remaining = graph.lengths(inner, minutes)
     wave = {task: number for number, level in enumerate(graph.waves(inner), 1) for task in level}
     return Board(
         [
             Job(
                 task["id"],
                 needs=needs[task["id"]],
-                rest=rest[task["id"]],
+                rest=remaining[task["id"]],
                 wave=wave[task["id"]],
                 pool=ship.executors_of(ship.role_of(task).name)[0].name,
                 files=task.get("files", ()),

@@ -107,8 +107,8 @@ class SupervisedRunner:
 
     def _supervise(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
         """Run the process from its start until all of its children are gone."""
-        own = (*self.adapter.capabilities.variables, *self.let_through)
-        environment = worker_environment(self.environment, own=own, marks=self.marks)
+        allowed = (*self.adapter.capabilities.variables, *self.let_through)
+        environment = worker_environment(self.environment, own=allowed, marks=self.marks)
         child = process.Child(
             call.arguments,
             cwd=request.cwd,
@@ -147,9 +147,9 @@ class SupervisedRunner:
                 reason = self.on_event(event)
                 if reason:
                     child.stop(reason)
-                shown = story_text(event)
-                if shown:
-                    os.write(readable, harmless(f"{shown}\n").encode("utf-8", "replace"))
+                text = story_text(event)
+                if text:
+                    os.write(readable, harmless(f"{text}\n").encode("utf-8", "replace"))
 
         try:
             while child.step(take, lambda line: take(line, self.adapter.read_error)):

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sow.store.snapshot import Snapshot
 
 
-def own_moves_only(snapshot: Snapshot, own: Desk, *, judging: bool = False) -> list[str]:
+def own_moves_only(snapshot: Snapshot, desk: Desk, *, judging: bool = False) -> list[str]:
     """Undo hand edits of state files during a turn, except what its worker may write in its own task folder.
 
     A judge may write nothing there. The folder of a task that another agent works on is settled when that turn ends.
     """
     remarks = []
-    for edit in snapshot.edits(own.id):
-        if edit.task == own.id and not judging:
-            remarks.append(_own_notes(edit, own) if edit.is_notes else _own_state(edit, own))
-        elif edit.task == own.id or _is_free(edit, own.home):
-            remarks.append(_foreign(edit, own.home))
+    for edit in snapshot.edits(desk.id):
+        if edit.task == desk.id and not judging:
+            remarks.append(_own_notes(edit, desk) if edit.is_notes else _own_state(edit, desk))
+        elif edit.task == desk.id or _is_free(edit, desk.home):
+            remarks.append(_foreign(edit, desk.home))
     return remarks
 
 
@@ -61,11 +61,11 @@ def after_crash(desk: Desk, *, at_work: bool) -> list[str]:
         if not at_work:
             keep_newer(desk, project_id)
             return []
-        good = kept.recall(desk.home, project_id, desk.id)
-        now = _text(desk)
-        if good is None or now is None or now == good:
+        backup = kept.recall(desk.home, project_id, desk.id)
+        current = _text(desk)
+        if backup is None or current is None or current == backup:
             return []
-        edit = Edit(name=desk.id, task=desk.id, path=desk.state_path, now=now, good=good)
+        edit = Edit(name=desk.id, task=desk.id, path=desk.state_path, now=current, good=backup)
         return [] if edit.in_conflict else [_own_state(edit, desk)]
 
 
@@ -78,36 +78,36 @@ def _text(desk: Desk) -> str | None:
 
 def _foreign(edit: Edit, home: Home) -> str:
     """Restore a state file of another task or of the project. A failure becomes a remark and does not end the turn."""
-    shown = home.relative(edit.path)
+    path = home.relative(edit.path)
     if edit.task and edit.in_conflict:
-        return f"task {edit.task}: {shown} has a merge conflict; it is left as it is"
+        return f"task {edit.task}: {path} has a merge conflict; it is left as it is"
     if edit.good is None:
-        return f"{shown} appeared during the turn, and not through sow; look at it, or remove it"
+        return f"{path} appeared during the turn, and not through sow; look at it, or remove it"
     from sow.store import aside
 
     try:
-        path = aside.keep(home, edit.name, edit.text) if edit.text else ""
+        edit_path = aside.keep(home, edit.name, edit.text) if edit.text else ""
         edit.take_back(home)
     except SowError as error:
-        return f"{shown} was edited by hand and cannot be put back: {error.message}"
+        return f"{path} was edited by hand and cannot be put back: {error.message}"
     subject = f"task {edit.task}: its {'notes were' if edit.is_notes else 'state file was'}" if edit.task else ""
-    edit_note = f", the edit is in {path}" if path else ""
-    return f"{subject or f'{shown} was'} edited by hand; the last good state is back{edit_note}"
+    edit_note = f", the edit is in {edit_path}" if edit_path else ""
+    return f"{subject or f'{path} was'} edited by hand; the last good state is back{edit_note}"
 
 
-def _own_state(edit: Edit, own: Desk) -> str:
+def _own_state(edit: Edit, desk: Desk) -> str:
     """Restore the last good state, then apply a legal status from the edited file as if the worker had called sow."""
-    wanted = _status(own)
-    edit.take_back(own.home)
-    task = own.task()
-    if not wanted or wanted == task["status"]:
-        return f"task {own.id}: its state file was edited by hand; the last good state is back"
-    actor = Actor(kind=WORKER, name=task["assigned_agent"], task=own.id)
+    status = _status(desk)
+    edit.take_back(desk.home)
+    task = desk.task()
+    if not status or status == task["status"]:
+        return f"task {desk.id}: its state file was edited by hand; the last good state is back"
+    actor = Actor(kind=WORKER, name=task["assigned_agent"], task=desk.id)
     try:
-        task_acts.move(own.home, own.id, wanted, actor=actor)
-        return f"task {own.id}: the worker edited its state file; only the status {wanted} was taken from it"
+        task_acts.move(desk.home, desk.id, status, actor=actor)
+        return f"task {desk.id}: the worker edited its state file; only the status {status} was taken from it"
     except SowError as error:
-        return f"task {own.id}: the worker edited its state file: {error.message}; the last good state is back"
+        return f"task {desk.id}: the worker edited its state file: {error.message}; the last good state is back"
 
 
 def _status(desk: Desk) -> str:
@@ -118,21 +118,21 @@ def _status(desk: Desk) -> str:
         return ""
 
 
-def _own_notes(edit: Edit, own: Desk) -> str:
+def _own_notes(edit: Edit, desk: Desk) -> str:
     """Keep notes that the worker added by hand; restore notes that it removed or closed against the rules."""
     from sow.store import notes
 
-    actor = Actor(kind=WORKER, name="worker", task=own.id)
+    actor = Actor(kind=WORKER, name="worker", task=desk.id)
     try:
-        before = notes.parse(own, edit.good) if edit.good else None
-        session = notes.load(own)
+        before = notes.parse(desk, edit.good) if edit.good else None
+        session = notes.load(desk)
         if session and (before is None or notes.lawful(before, session, actor)):
-            notes.save(own, session, edit.owner)
-            return f"task {own.id}: the worker wrote notes by hand; they count"
+            notes.save(desk, session, edit.owner)
+            return f"task {desk.id}: the worker wrote notes by hand; they count"
     except SowError:
         pass  # broken notes are restored below
-    edit.take_back(own.home)
-    return f"task {own.id}: the worker edited its notes by hand; the last good ones are back"
+    edit.take_back(desk.home)
+    return f"task {desk.id}: the worker edited its notes by hand; the last good ones are back"
 
 
 def refused(desk: Desk, refused_commands: list[Refusal], *, again: bool = False) -> None:

@@ -52,8 +52,12 @@ def end_left(home: Home, environment: Mapping[str, str]) -> list[str]:
     if home.claimant("run") is not None or not (desks or list_folder(folder)):
         return []
     with home.claim("run", purpose="sow runs stop"):
-        left = sweep_left(folder)
-        remarks = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
+        process_count = sweep_left(folder)
+        remarks = (
+            [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
+            if process_count
+            else []
+        )
         return remarks + [remark for desk in desks for remark in end_turns(desk, environment)]
 
 

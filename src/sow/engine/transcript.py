@@ -71,7 +71,7 @@ def _share(session: object, key: str, value: float | None, *, total: bool) -> fl
     """Return this turn's part of a number and update the session's sum; unknown stays unknown."""
     if value is None or not isinstance(session, dict):
         return None
-    before = session.get(key) or 0
-    share = max(value - before, 0) if total else value
-    session[key] = round(before + share, 6) if isinstance(value, float) else int(before + share)
+    total_before = session.get(key) or 0
+    share = max(value - total_before, 0) if total else value
+    session[key] = round(total_before + share, 6) if isinstance(value, float) else int(total_before + share)
     return share

@@ -229,7 +229,7 @@ class Seat:
         story = Story()
         try:
             with Litter(self.crew.home, request.cwd, self.adapter.capabilities.leaves):
-                outcome = yield from self._run(executor, runner, request, prompt, story, goes_on=kind in GOING_ON)
+                outcome = yield from self._run(executor, runner, request, prompt, story, resuming=kind in GOING_ON)
         except SowError as error:  # such as a program that cannot be started
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
@@ -252,13 +252,13 @@ class Seat:
         prompt: str,
         story: Story,
         *,
-        goes_on: bool,
+        resuming: bool,
     ) -> Steps[Outcome]:
         """Run the process of a turn and interpret its end."""
-        lost = executor.lost(request) if goes_on else ""
+        lost = executor.lost(request) if resuming else ""
         if lost:
             return Outcome("not_found", reason=lost)
-        call, text = executor.resume_call(request, prompt) if goes_on else executor.spawn_call(request, prompt)
+        call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
         ending = yield from runner.steps(call, request, text, story)
         return self.adapter.outcome(ending, story)
 

@@ -39,10 +39,10 @@ class Repeated:
         return HOLDS if same else DIFFERS
 
 
-def recorded(ship: Ship, wanted: Sequence[str]) -> list[Repeated]:
+def recorded(ship: Ship, task_ids: Sequence[str]) -> list[Repeated]:
     """Return the evidence of the run's completed tasks, or of some; the same command on the same tree counts once."""
     project = projects.load(ship.home)
-    idents = wanted or ship.folder.run["tasks"]
+    idents = task_ids or ship.folder.run["tasks"]
     entries: dict[tuple[str, str, str], Repeated] = {}
     for task in desks.load_some(ship.home, project, idents):
         if task["status"] == "completed":
@@ -89,17 +89,17 @@ def _repeat(ship: Ship, integration: Integration, tree: str, group: Sequence[Rep
     checks.sort(key=lambda check: order.index(check["command"]) if check["command"] in order else len(order))
     commit = integration.repository.commit_tree(tree, [integration.head], "To be verified")
     facts = {"commit": commit, "tree": tree, "iteration": group[0].evidence["iteration"]}
-    done = yield from run_list(ship, checks, **facts, name="verify")  # type: ignore[arg-type]
-    if done.interrupted:
+    result = yield from run_list(ship, checks, **facts, name="verify")  # type: ignore[arg-type]
+    if result.interrupted:
         raise Interrupted("interrupted: the evidence was not repeated to its end", "run the same command again")
-    results = {evidence["command"]: evidence for evidence in done.evidence}
+    results = {evidence["command"]: evidence for evidence in result.evidence}
     for entry in group:
         evidence = results[entry.evidence["command"]]
         entry.exit, entry.passed = evidence["exit"], evidence["passed"]
 
 
 def unrepeatable(integration: Integration, entry: Repeated) -> str:
-    """The reason why a piece of evidence cannot be repeated; empty if it can."""
+    """Return the reason why a piece of evidence cannot be repeated; empty if it can."""
     tree = entry.evidence.get("tree", "")
     if not tree:
         return "it was shown on no tree of its own"

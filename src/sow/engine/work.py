@@ -65,16 +65,16 @@ def spawn(
         seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seats[0].desk, crew.environment), *_cautions(seats[0])]
-        before = _begin(seats[0], actor, fresh=fresh)
-        remarks += refer(seats[0], before, actor)
-        why = "a fresh session was asked for" if before.get("session_id") else ""
+        task_before = _begin(seats[0], actor, fresh=fresh)
+        remarks += refer(seats[0], task_before, actor)
+        reason = "a fresh session was asked for" if task_before.get("session_id") else ""
         for index, seat in enumerate(seats):
-            record, outcome = yield from _first_turn(seat, "spawn" if not why else "recovery", actor, why, text)
+            record, outcome = yield from _first_turn(seat, "spawn" if not reason else "recovery", actor, reason, text)
             finished = _settled(seat, record, outcome, remarks)
             if not finished.is_limited or index == len(seats) - 1:
                 break
-            why = f"{seat.executor.name} has reached its limit"
-            remarks = [*finished.remarks, f"{why}: {seats[index + 1].executor.name} takes over"]
+            reason = f"{seat.executor.name} has reached its limit"
+            remarks = [*finished.remarks, f"{reason}: {seats[index + 1].executor.name} takes over"]
         return (yield from _finish(seat, finished))
 
 
@@ -93,20 +93,20 @@ def resume(
     seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seat.desk, crew.environment), *_cautions(seat)]
-        record, why = _record(seat.desk, executor)
+        record, reason = _record(seat.desk, executor)
         answered = seat.desk.task() if recorded else _answer(seat, text, actor)
         if record is not None:
             outcome = yield from seat.take(record, "resume", _resume_prompt(answered, text))
             if outcome.kind != "not_found":
                 return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
-            settled = _settled(seat, record, outcome, remarks)
-            remarks = [*settled.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
-            why = "the CLI does not know it any more"
+            finished = _settled(seat, record, outcome, remarks)
+            remarks = [*finished.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
+            reason = "the CLI does not know it any more"
         else:
-            remarks.append(f"{why}: a fresh session starts from what is on disk")
+            remarks.append(f"{reason}: a fresh session starts from what is on disk")
         seat.cwd = _folder(seat.desk)
         remarks += refer(seat, answered, actor)
-        record, outcome = yield from _first_turn(seat, "recovery", actor, why, text)
+        record, outcome = yield from _first_turn(seat, "recovery", actor, reason, text)
         return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
 
 
@@ -194,10 +194,10 @@ def _cautions(seat: TaskSeat) -> list[str]:
 def _begin(seat: TaskSeat, actor: Actor, *, fresh: bool) -> Task:
     """Return the task if work on it may begin; writes nothing."""
     with seat.crew.home.lock():
-        before = seat.desk.load()["task"]
-        may_begin(seat, before, fresh=fresh)
+        task = seat.desk.load()["task"]
+        may_begin(seat, task, fresh=fresh)
         task_acts.may_be_put_to_work(seat.crew.home, seat.desk.id, actor=actor)
-    return before
+    return task
 
 
 def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
@@ -207,17 +207,17 @@ def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
         raise SowError(f"task {task['id']} waits for an answer", f"answer it: {door(seat.desk, task)}")
     if "session_id" in task and not fresh:
         fresh_session = f"begin a new session: sow agent spawn {seat.agent.name} {task['id']} --fresh"
-        goes_on = f"go on with it: {door(seat.desk, task)}\nor " if _resumable(seat.desk, task) else ""
-        raise SowError(f"task {task['id']} has a session already", f"{goes_on}{fresh_session}")
+        resume_hint = f"go on with it: {door(seat.desk, task)}\nor " if _resumable(seat.desk, task) else ""
+        raise SowError(f"task {task['id']} has a session already", f"{resume_hint}{fresh_session}")
 
 
-def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
+def _first_turn(seat: TaskSeat, kind: str, actor: Actor, reason: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
     """Open a new session: write its record first, then the task's state with its id, then start the process."""
     desk = seat.desk
     record = seat.open_session(kind)
     session_id = record.session.get("session_id") or record.session["key"]
     changed = task_acts.put_to_work(seat.crew.home, desk.id, session_id, seat.agent.name, actor=actor)
-    packet = briefing.packet(changed, sow_word(), why=why) if why else ""
+    packet = briefing.packet(changed, sow_word(), why=reason) if reason else ""
     if not seat.adapter.capabilities.runs_commands:
         packet = f"{packet}\n\n{briefing.whole_task(desk, changed)}".strip()
     if text:
@@ -320,10 +320,10 @@ def _finish(seat: TaskSeat, finished: Taken) -> Steps[Result]:
     """End a call. A turn that ended well but set no status gets one reminder."""
     if finished.outcome.kind == "done" and finished.is_open and seat.adapter.capabilities.resumes:
         reminded = yield from seat.take(finished.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
-        after = _settled(seat, finished.record, reminded, finished.remarks)
-        after.refusals = [*finished.refusals, *after.refusals]
-        after.outcome = reminded if reminded.kind in CUT_OFF else finished.outcome
-        finished = after
+        last = _settled(seat, finished.record, reminded, finished.remarks)
+        last.refusals = [*finished.refusals, *last.refusals]
+        last.outcome = reminded if reminded.kind in CUT_OFF else finished.outcome
+        finished = last
     remarks = finished.remarks
     if finished.outcome.kind == "done" and finished.is_open:
         remarks = [*remarks, _nothing_done(seat, finished.refusals)]
@@ -368,8 +368,8 @@ def _nothing_done(seat: TaskSeat, refused: list[Refusal]) -> str:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
     if refused:
         return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
-    others = seat.watch.others() if seat.watch else []
-    if others:
-        shared = f"others worked in the same folder (task {', '.join(others)})"
+    other_tasks = seat.watch.others() if seat.watch else []
+    if other_tasks:
+        shared = f"others worked in the same folder (task {', '.join(other_tasks)})"
         return f"The worker ended its turn without a status, and {shared}, so that nobody can tell what it did"
     return "The worker ended its turn and changed nothing"

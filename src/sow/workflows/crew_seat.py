@@ -118,7 +118,7 @@ class CrewSeat:
         outcome = yield from self._take(fresh, kind, self._first_words(stage, reason))
         return self._settled(fresh, outcome)
 
-    def _first_words(self, stage: str, why: str) -> str:
+    def _first_words(self, stage: str, reason: str) -> str:
         deck, state = self.deck, self.deck.member(self.name)
         prompt = crew_briefing.first_prompt(
             self.agent,
@@ -128,7 +128,7 @@ class CrewSeat:
             task_id=state["task_id"],
             sow=sow_word(),
         )
-        parts = [prompt, self._news(state, stage, since=0, why=why)]
+        parts = [prompt, self._news(state, stage, since=0, reason=reason)]
         if not self.seat.adapter.capabilities.runs_commands:
             parts.append(deck.home.read(self.desk.instructions_path))
         return "\n\n".join(filter(None, parts))
@@ -138,7 +138,7 @@ class CrewSeat:
         news = self._news(self.deck.member(self.name), stage, since=since)
         return crew_briefing.next_prompt(news, name=self.name, sow=sow_word())
 
-    def _news(self, state: MemberState, stage: str, *, since: int, why: str = "") -> str:
+    def _news(self, state: MemberState, stage: str, *, since: int, reason: str = "") -> str:
         """Return what the agent must know that it did not know in its last turn."""
         resolutions = {
             note["note_id"]: note.get("resolution") or ""
@@ -151,7 +151,7 @@ class CrewSeat:
             feedback=state.get("feedback", ""),
             resolutions=resolutions,
             outputs=outputs.changed(self.deck, self.name),
-            why=why,
+            why=reason,
         )
         return "\n\n".join(filter(None, (news, REVIEW if stage == "review_notes" else "")))
 

@@ -54,7 +54,7 @@ class Line:
         return self.holder == name
 
     def give(self, name: str) -> None:
-        """Let the next agent in."""
+        """Release the queue for the next agent."""
         self.waiting.discard(name)
         if self.holder == name:
             self.holder = ""

@@ -99,7 +99,7 @@ def line(complaint: Complaint) -> str:
 
 
 def _delegate(counsel: Counsel, talk: Talk, name: str, tell: Callable[[str], None]) -> Steps[Design | None]:
-    """Let each sub-role write its part, one after the other, and the architect integrate them."""
+    """Have each sub-role write its part, one after the other, and the architect integrate them."""
     folder = WorkflowFolder(counsel.crew.home)
     folder.make_folder("design")
     parts = []
@@ -148,9 +148,9 @@ def _settled(home: Home, design: Design | None, refused: str) -> Design:
     """Return a design that can be verified, with the contract in every agent's instructions."""
     findings = complaints(home, design)
     if findings or design is None:
-        rest = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         raise Failed(
-            f"after {ROUNDS} rounds the design still has errors: {findings[0]}{rest}",
+            f"after {ROUNDS} rounds the design still has errors: {findings[0]}{more}",
             "see all: sow workflow verify --no-agent; mend them by hand, or design again"
             + (f"\n{refused}" if refused else ""),
         )
@@ -158,6 +158,6 @@ def _settled(home: Home, design: Design | None, refused: str) -> Design:
     return design
 
 
-def missing(design: Design, known: Sequence[str]) -> list[Required]:
+def missing(design: Design, agent_names: Sequence[str]) -> list[Required]:
     """Return the agent types of the plan that do not exist yet."""
-    return [required for required in design.plan.required if required.name not in known]
+    return [required for required in design.plan.required if required.name not in agent_names]

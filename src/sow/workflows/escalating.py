@@ -69,7 +69,7 @@ def _turn(job: MemberJob, step: Step) -> Steps[Ended | None]:
     ruling = reply.answer if isinstance(reply.answer, escalation.Ruling) else None
     if ruling is None:  # the decision is unreadable, so a person decides
         _route(job, [(note, escalation.LOOP if step.kind == "loop" else escalation.USER, "") for note in step.notes])
-        return job.ask(_asked(job, step.notes, why=reply.failure), kind=_kind(job, step.notes))
+        return job.ask(_asked(job, step.notes, failure=reply.failure), kind=_kind(job, step.notes))
     ended = _rule(job, step, ruling)
     ended_by_plan = yield from replanning.look(deck, job)
     return ended or ended_by_plan
@@ -129,12 +129,12 @@ def _kind(job: MemberJob, notes: list[str]) -> str:
     return "loop" if any(note_history.way(job, note) == escalation.LOOP for note in notes) else "user"
 
 
-def _asked(job: MemberJob, notes: list[str], *, why: str = "") -> str:
+def _asked(job: MemberJob, notes: list[str], *, failure: str = "") -> str:
     """Return the question as a person reads it; a loop comes with its whole history."""
     own_notes = [note for note in job.deck.notes(job.id) if note["note_id"] in notes]
     lines = [f"{note['note_id']}: {note_history.put(job, note)}" for note in own_notes]
-    if why:
-        lines.append(f"{escalation.UNREADABLE}{why})")
+    if failure:
+        lines.append(f"{escalation.UNREADABLE}{failure})")
     if _kind(job, notes) == "loop":
         history = escalation.history_text(job.deck.workflow()["escalations"], job.deck.member(job.id)["task_id"])
         lines += ["The same was asked three times or more; all that was asked on this task:", history]

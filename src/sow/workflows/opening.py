@@ -63,7 +63,7 @@ def open_deck(
     plan = _sound(home, agents)
     _refuse_unapproved(workflow, plan, yes=yes)
     workflow_design.replan(home, plan, agents.names())
-    folder, goes_on = folder_for(
+    folder, continues = folder_for(
         home,
         workflow["id"],
         claim=claim,
@@ -84,7 +84,7 @@ def open_deck(
         listeners=listeners,
         judges=(),
     )
-    return Deck(ship, plan, yes=yes, seat=seat), goes_on
+    return Deck(ship, plan, yes=yes, seat=seat), continues
 
 
 def _sound(home: Home, agents: AgentRegistry) -> WorkflowPlan:

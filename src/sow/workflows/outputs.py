@@ -20,8 +20,8 @@ def place(deck: Deck, name: str, path: str) -> str:
     """Return where a path of the plan is: in the agent's own folder, in another's, or in the repository."""
     if is_own(path):
         return f"{deck.desk(name).folder}/{path}"
-    owner, rest = desk_path(path)
-    return f"{deck.desk(owner).folder}/{rest}" if owner else f"{deck.home.root}/{path}"
+    owner, inner_path = desk_path(path)
+    return f"{deck.desk(owner).folder}/{inner_path}" if owner else f"{deck.home.root}/{path}"
 
 
 def _wanted(deck: Deck, name: str) -> list[str]:
@@ -46,12 +46,14 @@ def _is_there(path: str) -> bool:
 def digests(deck: Deck, name: str) -> dict[str, str]:
     """Return everything that an agent has handed out, by the path that others use, with a digest of its content."""
     desk = deck.desk(name)
-    paths = {f"agents/{name}/task_output/{rest}": path for rest, path in _files(desk.output_folder)}
+    paths = {f"agents/{name}/task_output/{inner_path}": path for inner_path, path in _files(desk.output_folder)}
     for path in _wanted(deck, name):
         if not is_own(path):
             location = place(deck, name, path)
             paths |= (
-                {f"{shown(path)}/{rest}": file for rest, file in _files(location)} if os.path.isdir(location) else {}
+                {f"{shown(path)}/{inner_path}": file for inner_path, file in _files(location)}
+                if os.path.isdir(location)
+                else {}
             )
             paths |= {shown(path): location} if os.path.isfile(location) else {}
     by_path = {path: deck.digested.digest(location) for path, location in sorted(paths.items())}

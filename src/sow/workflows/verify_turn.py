@@ -60,7 +60,7 @@ def _question(deck: Deck, name: str) -> Question:
 def _prompt(deck: Deck, name: str, nonce: str) -> str:
     verifier, agent = deck.verifier(name)
     planned, desk = deck.plan.member(name), deck.desk(name)
-    own = deck.desk(verifier).instructions_path
+    instructions = deck.desk(verifier).instructions_path
     paths = written(planned) if planned is not None else []
     versions = {
         output["path"]: output["version"] for output in deck.member(name)["outputs"] if output["digest"] != GONE
@@ -74,10 +74,10 @@ def _prompt(deck: Deck, name: str, nonce: str) -> str:
         outputs=[f"{path} (version {versions[path]})" if path in versions else path for path in paths],
         criteria=planned.criteria if planned is not None else [],
         notes=deck.notes(name),
-        beside="\n\n".join(group.text() for group in side_by_side.groups(_desks(deck), of=name)),
-        said=_last_words(deck, name),
+        related_notes="\n\n".join(group.text() for group in side_by_side.groups(_desks(deck), of=name)),
+        last_text=_last_words(deck, name),
         form=words.VERIFICATION.format(nonce=nonce),
-        own=own if os.path.isfile(own) else "",
+        instructions=instructions if os.path.isfile(instructions) else "",
     )
 
 
