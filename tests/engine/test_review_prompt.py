@@ -37,7 +37,13 @@ def test_every_remark_and_command_is_one_line(remark: str, command: str) -> None
     """Two facts are two lines, for any text."""
     evidence = {"iteration": 1, "passed": True, "command": command, "exit": 0}
     shown = prompt(
-        task(evidence=[evidence]), description="d", output="o", diff="", remarks=[f"x{remark}"], nonce="n", beside=""
+        task(evidence=[evidence]),
+        description="d",
+        output="o",
+        diff="",
+        remarks=[f"x{remark}"],
+        nonce="n",
+        related_notes="",
     )
     first, second = found(shown)
     assert first.startswith("- passed: ")

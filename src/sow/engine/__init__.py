@@ -1,4 +1,4 @@
-"""The loop: one task's turn, and what is built from turns."""
+"""Runs turns of agents, and plans and workflows made of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DefaultCommandRunner"]
 
 
 def __getattr__(name: str) -> object:
-    """The runner that an executor has outside of tests, loaded when somebody asks for it."""
+    """Load the runner that executors use outside of tests when it is first requested."""
     if name != "DefaultCommandRunner":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sow.engine.runner import SupervisedRunner

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
 
-NAME = "baseline"  # of the folder that keeps the output
+NAME = "baseline"  # name of the folder that keeps the output
 
 
 class Baselines:
-    """Which lists run now on the base commit, and which of them this machine cannot run."""
+    """The lists that run now on the base commit, and those that this machine cannot run."""
 
     __slots__ = ("problems", "running")
 
@@ -29,7 +29,7 @@ class Baselines:
         self.problems: dict[str, SowError] = {}
 
     def ahead(self, ship: Ship, tasks: Iterable[Task]) -> Steps[None]:
-        """Run the lists of some tasks on the base commit while workers are busy; problems wait for their tasks."""
+        """Run the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""
         for digest, (checks, _) in check_list.distinct(tasks).items():
             if not self._is_wanted(ship, digest) or digest in self.running:
                 continue
@@ -56,7 +56,7 @@ class Baselines:
     def forget(self, ship: Ship, checks: Sequence[Check]) -> None:
         """Forget the result of a list that this machine cannot run: after the answer it runs on the base again."""
         digest, run = check_list.digest(checks), ship.folder.run
-        left = [each for each in run.get("baselines", ()) if each["list"] != digest]
+        left = [entry for entry in run.get("baselines", ()) if entry["list"] != digest]
         if len(left) != len(run.get("baselines", ())):
             run["baselines"] = left
             ship.folder.save()
@@ -64,7 +64,7 @@ class Baselines:
     def _is_wanted(self, ship: Ship, digest: str) -> bool:
         if ship.isolation is None or ship.settings.get("baseline", "on") == "off":
             return False
-        return all(each["list"] != digest for each in ship.folder.run.get("baselines", ()))
+        return all(entry["list"] != digest for entry in ship.folder.run.get("baselines", ()))
 
     def _run(self, ship: Ship, checks: Sequence[Check], digest: str) -> Steps[None]:
         if ship.isolation is None:
@@ -87,12 +87,12 @@ def run_before(ship: Ship, checks: Sequence[Check], commit: str, tree: str) -> S
 
 def _write(ship: Ship, digest: str, tree: str, done: ListRun) -> None:
     entry: Baseline = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now()}
-    red = next((each for each in done.evidence if not each["passed"]), None)
-    if red is not None:
-        entry["command"], entry["exit"] = red["command"], red["exit"]
-    counted = [each["tests"] for each in done.evidence if "tests" in each]
-    if counted:
-        entry["tests"] = {"ran": sum(each["ran"] for each in counted)}
+    failed = next((evidence for evidence in done.evidence if not evidence["passed"]), None)
+    if failed is not None:
+        entry["command"], entry["exit"] = failed["command"], failed["exit"]
+    counts = [evidence["tests"] for evidence in done.evidence if "tests" in evidence]
+    if counts:
+        entry["tests"] = {"ran": sum(count["ran"] for count in counts)}
     run = ship.folder.run
     run["baselines"] = [*run.get("baselines", []), entry]
     ship.folder.save()

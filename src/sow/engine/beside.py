@@ -1,4 +1,4 @@
-"""Notes of a run's tasks that touch the same file or topic, put together for whoever reviews one of them."""
+"""Collects notes of a run's tasks about the same file or topic, for the reviewer of one of them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 def notes_beside(ship: Ship, project: ProjectState, task: str) -> str:
-    """What this task and others of the run assume about one thing; nothing where nobody else assumes anything."""
-    wanted = set(ship.folder.run["tasks"])
-    found: list[side_by_side.Desk] = []
-    for desk, each in desks.load_all(ship.home, project)[0]:
+    """Return what this task and others of the run assume about one thing; empty if no other task has notes."""
+    run_ids = set(ship.folder.run["tasks"])
+    entries: list[side_by_side.Desk] = []
+    for desk, other_task in desks.load_all(ship.home, project)[0]:
         try:
-            noted = notes.listed(desk) if each["id"] in wanted else []
-        except SowError:  # a broken file is that task's own trouble
-            noted = []
-        if noted:
-            found.append((each["id"], _files(ship, each), noted))
-    if len(found) < 2:
+            task_notes = notes.listed(desk) if other_task["id"] in run_ids else []
+        except SowError:  # a broken file is reported by its own task
+            task_notes = []
+        if task_notes:
+            entries.append((other_task["id"], _files(ship, other_task), task_notes))
+    if len(entries) < 2:
         return ""
-    return "\n\n".join(group.text() for group in side_by_side.groups(found, of=task))
+    return "\n\n".join(group.text() for group in side_by_side.groups(entries, of=task))
 
 
 def _files(ship: Ship, task: Task) -> list[str]:
-    """What a task was to touch, and what its work touches."""
+    """Return the files that a task was planned to touch and those that its work touches."""
     planned = list(task.get("files", ()))
     if ship.isolation is None or "work" not in task:
         return planned

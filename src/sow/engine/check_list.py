@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sow.engine.steps import Steps
 
 COMMIT, FOLDER = "commit", "folder"
-HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
+HERE = "."  # replaces the checkout's path, so that the same environment in two slots has one digest
 
 
 class ListRun:
@@ -43,7 +43,7 @@ class ListRun:
 
     @property
     def passed(self) -> bool:
-        return not self.interrupted and all(each["passed"] for each in self.evidence)
+        return not self.interrupted and all(entry["passed"] for entry in self.evidence)
 
 
 def run_list(
@@ -68,7 +68,7 @@ def run_list(
     done = ListRun()
     if not checks:
         return done
-    wanted: Sequence[Check] = [{**each, "kind": kind} for each in checks] if kind else checks
+    wanted: Sequence[Check] = [{**check, "kind": kind} for check in checks] if kind else checks
     if ship.slots is None:
         environment = ship.check_environment(ship.home.root)
         facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
@@ -99,31 +99,31 @@ def run_list(
     return done
 
 
-def reusable(ship: Ship, known: Sequence[Evidence], checks: Sequence[Check], tree: str) -> list[Evidence]:
-    """The evidence of a whole list that passed on an equal tree with an equal setup and environment; else nothing."""
+def reusable(ship: Ship, recorded: Sequence[Evidence], checks: Sequence[Check], tree: str) -> list[Evidence]:
+    """Return the evidence of a whole list that passed on an equal tree, setup and environment; else an empty list."""
     if ship.slots is None or not checks:
         return []
     setup = ship.setups.of(reader_at(ship.home.root, tree))
     slot = f"{ship.home.sow}/local/worktrees/slot-1"
     facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
-    alike = [each for each in known if facts.items() <= each.items()]
-    found = check_list.last_run(alike, checks, tree=tree)
-    return found if all(each["passed"] for each in found) else []
+    comparable = [entry for entry in recorded if facts.items() <= entry.items()]
+    evidence = check_list.last_run(comparable, checks, tree=tree)
+    return evidence if all(entry["passed"] for entry in evidence) else []
 
 
 def is_set_up(ship: Ship, tree: str) -> bool:
-    """Whether commands set up the checkouts of a tree, so that an earlier list can have changed what they made."""
+    """Tell whether commands set up the checkouts of a tree, so that an earlier list may have changed their output."""
     return bool(ship.setups.of(reader_at(ship.home.root, tree)).commands)
 
 
 def environment_digest(environment: Mapping[str, str], folder: str) -> str:
-    """The identity of an environment, wherever the checkout is."""
+    """Return the identity of an environment, independent of the checkout's path."""
     text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in sorted(environment.items()))
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Room:
-    """Where commands run, with what environment, and where their output goes."""
+    """The checkout and environment in which commands run, and the folder of their output."""
 
     __slots__ = ("cwd", "environment", "iteration", "name", "ship", "slot", "tree")
 
@@ -146,7 +146,7 @@ class Room:
         self.slot = slot
 
     def has_file(self, name: str) -> bool:
-        """Whether the work has a file of this name."""
+        """Tell whether the work has a file of this name."""
         return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
 
     def run(self, check: Check) -> Steps[Ran]:
@@ -176,9 +176,9 @@ def _run_all(
     ship: Ship, done: ListRun, checks: Sequence[Check], facts: Evidence, room: Room, *, on_base: bool = False
 ) -> Steps[None]:
     """Run every command, with the tracked files restored before each."""
-    known = ship.folder.run.get("baselines", ())
-    # If the list passed on the base commit, this machine has what it needs: then the work broke it.
-    never_asks = on_base or any(each["passed"] for each in known if each["list"] == facts["list"])
+    baselines = ship.folder.run.get("baselines", ())
+    # If the list passed on the base commit, this machine has what it needs, so the work must have broken it.
+    never_asks = on_base or any(baseline["passed"] for baseline in baselines if baseline["list"] == facts["list"])
     try:
         for number, check in enumerate(checks):
             if number and room.slot is not None:
@@ -198,9 +198,9 @@ def _refuse_missing_program(command: str, ran: Ran, room: Room) -> None:
     program = missing_program(command, code, ran.tail, room.has_file)
     if program:
         code = ran.evidence["exit"]
-        why = "command not found" if code == 127 else "cannot be executed"
+        problem = "command not found" if code == 127 else "cannot be executed"
         raise EnvironmentProblem(
-            f"`{command}` cannot run here (exit {code}): {program}: {why}",
+            f"`{command}` cannot run here (exit {code}): {program}: {problem}",
             f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
         )
 
@@ -249,11 +249,11 @@ def _is_folder(path: str) -> bool:
 
 
 def _outputs(slot: Slot, setup: Setup) -> list[str] | None:
-    """The outputs of the setup that a slot has already; None if it has another one, or lost a part of it."""
+    """Return the outputs of the setup that a slot has; None if it has another setup or lost a part."""
     try:
         with open(f"{slot.files}.setup", encoding="utf-8", errors="surrogateescape") as file:
             key, *paths = file.read().split("\0")
     except FileNotFoundError:
         return None
-    whole = all(os.path.lexists(f"{slot.path}/{path}") for path in paths)
-    return paths if key == setup.key and whole else None
+    is_complete = all(os.path.lexists(f"{slot.path}/{path}") for path in paths)
+    return paths if key == setup.key and is_complete else None

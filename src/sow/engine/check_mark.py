@@ -1,4 +1,4 @@
-"""The mark of a running check, on disk while it runs: after a crash of ours, what is left of it can be ended."""
+"""Marks a running check on disk, so that after a crash of sow its processes can be ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST = 64
 
 
 class CheckMark:
-    """`with CheckMark(path):` a file that names the mark, and is locked for as long as we live."""
+    """`with CheckMark(path):` a file that holds the mark and is locked while this process lives."""
 
     __slots__ = ("descriptor", "mark", "path")
 
@@ -41,8 +41,8 @@ class CheckMark:
 
 
 def sweep_left(folder: str) -> int:
-    """End what is left of every check below a folder whose runner is dead; returns how many processes there were."""
-    marks = [f"{place}/{name}" for place, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
+    """End what is left of every check below a folder whose runner is dead; returns the number of processes."""
+    marks = [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
     return sum(_sweep(path) for path in marks if os.path.isfile(path) and not os.path.islink(path))
 
 
@@ -62,5 +62,5 @@ def _remove(path: str) -> None:
     boundary.cross(f"remove {path}")
     try:
         os.unlink(path)
-    except FileNotFoundError:  # a clean-up of the user's was faster
+    except FileNotFoundError:  # the user may have removed it
         return

@@ -1,4 +1,4 @@
-"""Evidence: the commands of a task, run by us and not by its worker, bounded, captured and written down."""
+"""Runs the commands of a task as evidence, with limits, and records their output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAIL = 4000
 
 
 class Ran:
-    """One command that was run: its evidence, and the end of what it said; one that a person cut off shows nothing."""
+    """The evidence of one command and the end of its output; a command that a person stopped proves nothing."""
 
     __slots__ = ("evidence", "interrupted", "tail")
 
@@ -39,11 +39,11 @@ class Ran:
 
 
 def arguments(command: str) -> list[str]:
-    """What is started for a command: its words, or a shell with its text where only a shell understands it."""
-    found = command_line.words(command)
-    if found is not None:
-        return found
-    shell = next((each for each in SHELLS if os.access(each, os.X_OK)), SHELLS[-1])
+    """Return what is started for a command: its words, or a shell if only a shell understands it."""
+    words = command_line.words(command)
+    if words is not None:
+        return words
+    shell = next((path for path in SHELLS if os.access(path, os.X_OK)), SHELLS[-1])
     return [shell, "-c", command]
 
 
@@ -80,9 +80,9 @@ def run_check(
             return _ran(check, NOT_FOUND, 0.0, problem.message, iteration=iteration, tree=tree)
         try:
             while child.step(_unheard):
-                why = yield
-                if why:
-                    child.stop(why)
+                reason = yield
+                if reason:
+                    child.stop(reason)
         finally:
             code = child.close()
             stopped = child.stopped
@@ -99,17 +99,17 @@ def run_check(
 
 
 def _unheard(line: str) -> None:
-    """What a check says is read when it has ended."""
+    """Ignore a line: the output is read when the check has ended."""
 
 
 def said(out: str, err: str) -> str:
-    """All that a command said, as far as we keep it."""
+    """Return the output of a command, up to the size that is kept."""
     parts = [plain_file.read_text(path, process.MAX_LINE) for path in (out, err)]
     return "\n".join(part.rstrip("\n") for part in parts if part.strip())
 
 
 def _counts(command: str, paths: Sequence[str], *, passed: bool) -> TestCounts | None:
-    """How many tests a command ran, as its output says; nothing if somebody removed the output."""
+    """Return how many tests a command ran, from its output; None if the output was removed."""
     try:
         ending = "\n".join(_ending(path) for path in paths)
     except OSError:
@@ -118,7 +118,7 @@ def _counts(command: str, paths: Sequence[str], *, passed: bool) -> TestCounts |
 
 
 def _ending(path: str) -> str:
-    """The end of a file, where a test runner prints its counts."""
+    """Return the end of a file, where a test runner prints its counts."""
     with open(plain_file.open_to_read(path), "rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - test_counts.MOST_BYTES, 0))
         return file.read(test_counts.MOST_BYTES).decode("utf-8", "replace")

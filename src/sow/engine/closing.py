@@ -1,4 +1,4 @@
-"""The end of a call of `sow run`: the state is saved, the user's new commits come in, their checkout moves on."""
+"""Ends a call of `sow run`: saves the state, merges the user's new commits and moves the user's branch."""
 
 from __future__ import annotations
 
@@ -23,26 +23,30 @@ STATUS = {0: "ended", 1: "ended", 4: "waiting"}
 
 
 def close(ship: Ship, code: int) -> Steps[list[str]]:
-    """Bring what is done to the user's branch, as far as that is safe; returns why it is not there.
+    """Deliver what is done to the user's branch, as far as that is safe; returns why it is not there.
 
     The exit code is in the run's state afterwards: work that waits for `sow integrate` waits for a person.
     """
-    said = _elsewhere(ship)
-    if not said and ship.isolation is not None and not (code == INTERRUPTED and _needs_checks(ship, ship.isolation)):
+    problems = _elsewhere(ship)
+    if (
+        not problems
+        and ship.isolation is not None
+        and not (code == INTERRUPTED and _needs_checks(ship, ship.isolation))
+    ):
         is_last = STATUS.get(code) == "ended"
-        said = _words(ship, (yield from integrate(ship, ship.isolation.integration, is_last=is_last)))
+        problems = _words(ship, (yield from integrate(ship, ship.isolation.integration, is_last=is_last)))
     run = ship.folder.run
-    run["exit"] = WAITS if said and code == DONE else code
-    # What is not on the user's branch yet is needed by the next call: the run is not over.
-    run["status"] = "waiting" if said and code in STATUS else STATUS.get(code, "stopped")
+    run["exit"] = WAITS if problems and code == DONE else code
+    # The next call needs work that is not on the user's branch yet, so the run is not over.
+    run["status"] = "waiting" if problems and code in STATUS else STATUS.get(code, "stopped")
     run["ended_at"] = clock.now()
     ship.folder.save()
     leave(ship)
-    return said
+    return problems
 
 
 def _elsewhere(ship: Ship) -> list[str]:
-    """Why nothing is brought home while another branch is checked out there: its files are not the run's state."""
+    """Return why nothing is delivered while another branch is checked out: its files are not the run's state."""
     try:
         restoring.refuse_elsewhere(ship.home, ship.folder.run["branch"])
     except Elsewhere as problem:
@@ -51,7 +55,7 @@ def _elsewhere(ship: Ship) -> list[str]:
 
 
 def settle(ship: Ship) -> None:
-    """A run whose tasks have ended is over once it is on the user's branch, however its last call ended."""
+    """End a run whose tasks have ended and that is on the user's branch, however its last call ended."""
     run = ship.folder.run
     if run["status"] != "ended" and is_over(ship):
         run["status"], run["exit"] = "ended", DONE
@@ -59,7 +63,7 @@ def settle(ship: Ship) -> None:
 
 
 def is_over(ship: Ship) -> bool:
-    """Whether all tasks of the run have ended."""
+    """Tell whether all tasks of the run have ended."""
     tasks = desks.load_some(ship.home, projects.load(ship.home), ship.folder.run["tasks"])
     return all(task["status"] in ENDED_STATUSES for task in tasks)
 
@@ -68,13 +72,13 @@ def leave(ship: Ship) -> None:
     """Remove the integration worktree and the branches of a run that is over; every commit stays pinned."""
     if ship.isolation is not None and ship.folder.run["status"] == "ended":
         ship.isolation.integration.remove()
-        for folder in runs.listed(ship.home):  # a run that was killed here left its branches to the next one
+        for folder in runs.listed(ship.home):  # a run that was killed at this point left its branches
             if folder.run["status"] == "ended":
                 Worktrees(ship.home, folder.id, repository=ship.isolation.worktrees.repository).drop_branches()
 
 
 def _needs_checks(ship: Ship, isolation: Isolation) -> bool:
-    """Whether something must be checked before the user's branch moves: nobody waits for that after Ctrl-C."""
+    """Tell whether checks must run before the user's branch moves; after Ctrl-C nobody waits for them."""
     integration = isolation.integration
     repository = integration.repository
     theirs = repository.find(f"refs/heads/{ship.folder.run['branch']}")
@@ -85,8 +89,8 @@ def _needs_checks(ship: Ship, isolation: Isolation) -> bool:
     return bool(final_checks.missing(ship, repository.tree_of(integration.head)))
 
 
-def _words(ship: Ship, done: Integrated) -> list[str]:
-    """Why the user's branch did not move, and where the work is."""
-    if done.refused is None:
+def _words(ship: Ship, result: Integrated) -> list[str]:
+    """Return why the user's branch did not move, and where the work is."""
+    if result.refused is None:
         return []
-    return [f"{done.refused.reason}; the work is on sow/int/{ship.folder.id} ({done.refused.hint})"]
+    return [f"{result.refused.reason}; the work is on sow/int/{ship.folder.id} ({result.refused.hint})"]

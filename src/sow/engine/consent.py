@@ -1,4 +1,4 @@
-"""The gate before every command of a plan, of stored state and of setup: without the user's consent it does not run."""
+"""Refuses commands of a plan, of stored state and of setup that the user has not agreed to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NotAgreed(Waiting):
 
 
 def agreed_in(home: Home, config: Config, environment: Mapping[str, str]) -> Agreed:
-    """All that the user agreed to for this repository; setup commands of the user's own config need no question."""
+    """Return what the user agreed to for this repository; setup commands of the user's config need no question."""
     from sow.store import consents
 
     return consents.load(
@@ -27,10 +27,10 @@ def agreed_in(home: Home, config: Config, environment: Mapping[str, str]) -> Agr
 
 
 def setup_commands(config: Config) -> list[str]:
-    """The setup commands of the user's config, as the text that is run."""
+    """Return the setup commands of the user's config, as the text that is run."""
     import shlex
 
-    return [shlex.join(map(str, each)) for each in config.setting("worktree", "setup")]
+    return [shlex.join(map(str, arguments)) for arguments in config.setting("worktree", "setup")]
 
 
 def require(agreed: Agreed, command: str) -> None:

@@ -1,4 +1,4 @@
-"""Who takes part in a turn: the crew that every turn belongs to, and what a turn came to."""
+"""Holds what every turn needs (home, settings, environment) and the result of a turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What a turn came to."""
+    """The result of a turn."""
 
     __slots__ = ("desk", "executor", "outcome", "record", "refusals", "remarks", "status", "task", "unchanged")
 
@@ -46,11 +46,11 @@ class Result:
         self.executor = executor
         self.remarks = remarks
         self.refusals = refusals  # tool calls that the CLI refused in this call
-        self.unchanged = unchanged  # the worker is known to have changed nothing in the checkout that all tasks share
+        self.unchanged = unchanged  # True if the worker certainly changed nothing in the checkout that all tasks share
 
 
 class Crew:
-    """What every turn needs to know: where, with which settings, and whom to tell."""
+    """The home, settings and event listener that every turn needs."""
 
     __slots__ = ("config", "environment", "home", "model", "seen", "sources", "tell", "timeout")
 
@@ -72,13 +72,13 @@ class Crew:
         self.tell = tell
         self.model = model
         self.timeout = timeout
-        self.seen = seen  # by the turns before, where one process takes many
-        self.sources = sources  # of the code, if the user accepted imports from their own checkout
+        self.seen = seen  # state files as the earlier turns of this process left them
+        self.sources = sources  # folders of source code, if the user accepted imports from their own checkout
 
     def environment_in(self, folder: str) -> dict[str, str]:
-        """The variables for a worker in a folder: in a worktree, nothing in them leads to the user's own checkout."""
-        own, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
-        return inside(self.environment, self.home.root, folder, venv=own, go_work=go_work, sources=self.sources)
+        """Return the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
+        venv, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
+        return inside(self.environment, self.home.root, folder, venv=venv, go_work=go_work, sources=self.sources)
 
     def limits(self) -> Limits:
         return Limits(
@@ -90,12 +90,12 @@ class Crew:
         )
 
     def stopped_by(self, limit: str) -> str:
-        """What a turn did that a limit does not allow, with the limit's name and value."""
-        named = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
-        value = self.config.limits[named][0] if named in self.config.limits else ""
+        """Describe which limit stopped a turn, with the limit's name and value."""
+        name = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
+        value = self.config.limits[name][0] if name in self.config.limits else ""
         if limit == "timeout":
-            own = f"--timeout {self.timeout:g}s"
-            return f"it took longer than {own if self.timeout else f'limits.{named} ({value})'} allows"
+            option = f"--timeout {self.timeout:g}s"
+            return f"it took longer than {option if self.timeout else f'limits.{name} ({value})'} allows"
         if limit == "silence":
-            return f"its silence was longer than limits.{named} ({value}) allows"
-        return f"its output has a larger size than limits.{named} ({value} MB) allows" if limit == "size" else limit
+            return f"its silence was longer than limits.{name} ({value}) allows"
+        return f"its output has a larger size than limits.{name} ({value} MB) allows" if limit == "size" else limit

@@ -1,4 +1,4 @@
-"""Doubts about collected work: changes that weaken its proof, and checks in which too few tests ran."""
+"""Records concerns about collected work: changes that weaken its proof, and checks in which too few tests ran."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 STATUSES = {"A": "added", "D": "deleted"}
 NO_BLOB = ("120000", "160000")  # modes of links and submodules, which have no text to compare
 AFTER = ("merge", "final")  # kinds of evidence that belong to merged trees
-MOST_READ = 100  # files whose contents are compared
+MOST_READ = 100  # number of files whose contents are compared
 LARGEST = 1 << 20  # bytes of one file
 UNCHECKED = "protected paths cannot be checked without worktrees: "
 WAY = "Undo these changes. If the task cannot be done without them, ask for permission."
 
 
-def about_changes(job: TaskJob, task: Task, found: Collected) -> None:
+def about_changes(job: TaskJob, task: Task, collected: Collected) -> None:
     """Record what a reviewer must know about the changed paths, and fail work that changes a protected one.
 
     Call it before the work is recorded: after a crash it runs again.
@@ -36,13 +36,13 @@ def about_changes(job: TaskJob, task: Task, found: Collected) -> None:
     isolation = job.ship.isolation
     if isolation is None:
         return
-    changed = _changes(isolation.worktrees.repository, found.base, found.commit)
+    changed = _changes(isolation.worktrees.repository, collected.base, collected.commit)
     description = job.desk.home.read(job.desk.description_path)
     for text in protected.concerns(changed, task=task, description=description):
         job.concern("protected", text)
     broken = protected.violations(changed, task.get("protected", ()))
     if broken:
-        _fail(job, task, found, broken)
+        _fail(job, task, collected, broken)
 
 
 def without_worktrees(job: TaskJob, task: Task) -> None:
@@ -56,55 +56,57 @@ def about_tests(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> Steps
 
     Returns False if a person stopped it.
     """
-    checks = {each["command"] for each in check_list.of_task(task)}
+    checks = {check["command"] for check in check_list.of_task(task)}
     latest = {
-        each["command"]: each
-        for each in [*task.get("evidence", ()), *evidence]
-        if each["iteration"] == task["iteration"] and each["kind"] not in AFTER and each["command"] in checks
+        entry["command"]: entry
+        for entry in [*task.get("evidence", ()), *evidence]
+        if entry["iteration"] == task["iteration"] and entry["kind"] not in AFTER and entry["command"] in checks
     }
-    if not all(each["passed"] for each in latest.values()):
+    if not all(entry["passed"] for entry in latest.values()):
         return True
     base = _known_counts(job, task)
     if base is not None and test_counts.shortfall(list(latest.values()), base):
-        # Tasks that were merged earlier may have removed tests: this one answers for what it began with.
-        own = _own_base(job, task)
-        if own is not None:
-            done = yield from run_before(job.ship, check_list.of_task(task), *own)
-            if done.interrupted:
+        # Tasks that were merged earlier may have removed tests, so the count is compared with this task's own base.
+        own_base = _own_base(job, task)
+        if own_base is not None:
+            result = yield from run_before(job.ship, check_list.of_task(task), *own_base)
+            if result.interrupted:
                 return False
-            base = test_counts.total(each.get("tests") for each in done.evidence)
+            base = test_counts.total(entry.get("tests") for entry in result.evidence)
     text = test_counts.shortfall(list(latest.values()), base)
     if text:
         job.concern("tests", text)
-    counted = [each["tests"] for each in latest.values() if "tests" in each]
-    if base is not None and len(counted) == 1:  # the baseline has one count for the whole list
-        counted[0]["base"] = base["ran"]
+    counts = [entry["tests"] for entry in latest.values() if "tests" in entry]
+    if base is not None and len(counts) == 1:  # the baseline has one count for the whole list
+        counts[0]["base"] = base["ran"]
     return True
 
 
 def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
-    """The counts of the task's list on the base commit of the run."""
-    wanted = check_list.digest(check_list.of_task(task))
-    known = job.ship.folder.run.get("baselines", ())
-    return next((each["tests"] for each in known if each["list"] == wanted and "tests" in each), None)
+    """Return the test counts of the task's list on the base commit of the run."""
+    digest = check_list.digest(check_list.of_task(task))
+    baselines = job.ship.folder.run.get("baselines", ())
+    return next(
+        (baseline["tests"] for baseline in baselines if baseline["list"] == digest and "tests" in baseline), None
+    )
 
 
 def _own_base(job: TaskJob, task: Task) -> tuple[str, str] | None:
-    """The commit that the task began with before any merge of its own, and its tree; None if the run began with it."""
+    """Return the commit on which the task began, before any merge of its own, and its tree; None for the run's base."""
     isolation = job.ship.isolation
     if isolation is None:
         return None
     integration = isolation.integration
-    merged = [each["parent"] for each in integration.merges if each["task"] == task["id"]]
-    own = merged[0] if merged else task["work"]["base"]
-    tree = integration.repository.tree_of(own)
-    return None if tree == integration.repository.tree_of(integration.base) else (own, tree)
+    parents = [merge["parent"] for merge in integration.merges if merge["task"] == task["id"]]
+    commit = parents[0] if parents else task["work"]["base"]
+    tree = integration.repository.tree_of(commit)
+    return None if tree == integration.repository.tree_of(integration.base) else (commit, tree)
 
 
-def _fail(job: TaskJob, task: Task, found: Collected, broken: Sequence[Change]) -> None:
-    """Write the violation down like a failed check, with the paths as its output."""
-    paths = [each.shown for each in broken]
-    words = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
+def _fail(job: TaskJob, task: Task, collected: Collected, broken: Sequence[Change]) -> None:
+    """Record the violation like a failed check, with the paths as its output."""
+    paths = [change.shown for change in broken]
+    lines = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
     evidence: Evidence = {
         "kind": "criterion",
         "command": PROTECTED,
@@ -112,30 +114,30 @@ def _fail(job: TaskJob, task: Task, found: Collected, broken: Sequence[Change]) 
         "passed": False,
         "seconds": 0,
         "output": "0" * 64,
-        "tree": found.tree,
+        "tree": collected.tree,
         "iteration": task["iteration"],
         "at": clock.now(),
     }
-    run_acts.keep_output(job.ship.checks_folder(job.id), PROTECTED, "\n".join(words))
+    run_acts.keep_output(job.ship.checks_folder(job.id), PROTECTED, "\n".join(lines))
     run_acts.add_evidence(job.desk, job.project, [evidence])
     facts = {"kind": "criterion", "command": f"{PROTECTED}: {protected.named(paths)}", "exit": 1}
     job.ship.tell("check", task=job.id, **facts, seconds=0, passed=False, iteration=task["iteration"])
 
 
 def _changes(repository: Repository, base: str, commit: str) -> list[Change]:
-    """Every path that differs, with its contents where they matter."""
-    listed = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
-    found = []
-    left = MOST_READ
-    for head, path in zip(listed[::2], listed[1::2], strict=False):
+    """Return every path that differs, with its contents if they matter."""
+    fields = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
+    changes = []
+    remaining = MOST_READ
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old, new, letter = head.lstrip(":").split(" ")
         change = Change(path, STATUSES.get(letter[:1], "modified"))
-        if left and protected.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
-            left -= 1
+        if remaining and protected.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
+            remaining -= 1
             change.before = _text(repository, old) if change.status != "added" else None
             change.after = _text(repository, new) if change.status != "deleted" else None
-        found.append(change)
-    return found
+        changes.append(change)
+    return changes
 
 
 def _text(repository: Repository, blob: str) -> str:

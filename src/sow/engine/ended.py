@@ -1,10 +1,10 @@
-"""How a job of a run ended."""
+"""Describes how a job of a run ended."""
 
 from __future__ import annotations
 
 
 class Ended:
-    """`status` for the board; for a limit, which executor it waits for."""
+    """`status` for the board; for a limit, the executor it waits for."""
 
     __slots__ = ("executor", "idle", "reason", "status")
 
@@ -12,4 +12,4 @@ class Ended:
         self.status = status  # completed, failed, asking, abandoned, waiting or stopped
         self.reason = reason
         self.executor = executor
-        self.idle = idle  # its agent failed before it did anything: the fault may lie in the surroundings
+        self.idle = idle  # the agent failed before it did anything: the machine may be at fault

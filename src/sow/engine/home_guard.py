@@ -1,4 +1,4 @@
-"""What the user's git may do to the state under a running run: the branch is watched, and lost files come back."""
+"""Watches the state files under a running run: refuses another branch and restores files that git removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 PAUSE = 0.1
-LOOK_EVERY = 1.0  # seconds between two looks at tasks that nobody works on
+LOOK_EVERY = 1.0  # seconds between two checks of tasks that nobody works on
 
 
 class HomeGuard:
@@ -38,7 +38,7 @@ class HomeGuard:
         self.looked = 0.0
 
     def _keep(self) -> None:
-        """What is there when a run begins counts, whoever wrote it: from here on nothing does but for its last copy."""
+        """Back up the state at the start of a run, whoever wrote it; later changes count only if sow made them."""
         with self.home.lock():
             for desk in self.desks.values():
                 restoring.keep_description(desk, self.project["project_id"])
@@ -46,38 +46,38 @@ class HomeGuard:
                     keep_newer(desk, self.project["project_id"])
 
     def check(self, running: Iterable[str] = ()) -> list[str]:
-        """Refuse another branch, and bring back what is missing or older; returns what was brought back.
+        """Refuse another branch, and restore what is missing or older; returns the names of what was restored.
 
-        A git that is at work there right now may be in our way, and is given time.
+        A git command that runs there right now may cause a failure, so the check is repeated for some seconds.
         """
-        give_up = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 return self._check(running)
             except Failed:
-                if time.monotonic() > give_up:
+                if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE)
 
     def mend(self, ident: str) -> dict[str, str] | None:
-        """Look at one task on which nobody works: what was written there by hand is set aside; says what was done."""
+        """Check one task on which nobody works and set hand edits aside; returns what was done, None for nothing."""
         self.check()
         desk = self.desks.get(ident)
         if desk is None:
             return None
         with self.home.lock():
-            aside, back = restoring.mend(desk, self.project["project_id"])
-        return {"aside": aside} if aside else {} if back else None
+            aside, is_restored = restoring.mend(desk, self.project["project_id"])
+        return {"aside": aside} if aside else {} if is_restored else None
 
     def _check(self, running: Iterable[str]) -> list[str]:
         restoring.refuse_elsewhere(self.home, self.project["branch"])
         if not os.path.lexists(f"{self.home.sow}/.gitignore"):
-            lay_out(self.home)  # without it, what is of this machine alone would look like the user's new files
-        found = self._project()
+            lay_out(self.home)  # without it, git would show files of this machine as the user's new files
+        restored = self._project()
         now, at_work = time.monotonic(), set(running)
         if now >= self.looked + LOOK_EVERY:
             self.looked, running = now, self.desks
-        return found + [ident for ident in list(running) if self._task(self.desks[ident], idle=ident not in at_work)]
+        return restored + [ident for ident in list(running) if self._task(self.desks[ident], idle=ident not in at_work)]
 
     def _project(self) -> list[str]:
         if not self._changed(projects.path(self.home)):
@@ -94,12 +94,12 @@ class HomeGuard:
             return restoring.bring_task_back(desk, self.project["project_id"]) or edited
 
     def _changed(self, path: str) -> bool:
-        """Whether a file is gone, or another one than at the last look."""
+        """Tell whether a file is gone or has changed since the last check."""
         try:
-            facts = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return True
-        seen = (facts.st_ino, facts.st_mtime_ns)
-        same = self.seen.get(path) == seen
-        self.seen[path] = seen
+        version = (status.st_ino, status.st_mtime_ns)
+        same = self.seen.get(path) == version
+        self.seen[path] = version
         return not same

@@ -1,4 +1,4 @@
-"""Integrating: brings what a run has merged to the user's branch, after the checks of the final tree passed."""
+"""Delivers what a run has merged to the user's branch, after the checks of the final tree passed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LATER = "then 'sow integrate'"
 
 
 class Integrated:
-    """How it went: the user's branch has all of it, or there is a reason why not, and nothing of the user's moved."""
+    """The result of a delivery: the user's branch has all of it, or a reason why not, and then nothing moved."""
 
     __slots__ = ("commit", "failed", "paths", "refused", "theirs")
 
@@ -31,11 +31,11 @@ class Integrated:
         refused: Refused | None = None,
         failed: bool = False,
     ) -> None:
-        self.commit = commit  # on which the user's branch stands, or would stand
-        self.paths = paths or []  # what came with it
-        self.theirs = theirs  # how many new commits of the user were merged in
+        self.commit = commit  # commit at which the user's branch is, or would be
+        self.paths = paths or []  # paths that came with it
+        self.theirs = theirs  # number of new commits of the user that were merged in
         self.refused = refused
-        self.failed = failed  # a check was red: nobody but the code can change that
+        self.failed = failed  # a check failed: only a change of the code can fix that
 
 
 def integrate(
@@ -49,8 +49,8 @@ def integrate(
     repository, branch = integration.repository, ship.folder.run["branch"]
     theirs = repository.find(f"refs/heads/{branch}")
     if not theirs:
-        again = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
-        return Integrated(refused=Refused(f"the branch {branch} is gone", again))
+        hint = f"git branch {branch} {integration.branch}, or merge that branch where you want it"
+        return Integrated(refused=Refused(f"the branch {branch} is gone", hint))
     ship.guard_branch()
     if not dry_run:
         final_checks.drop_given_up(ship)
@@ -84,7 +84,7 @@ def integrate(
 
 
 class _NotGood(Refused):
-    """A final check is in the way: it failed, or it was not run to its end."""
+    """A final check prevents the delivery: it failed, or it did not run to its end."""
 
     __slots__ = ("failed",)
 
@@ -95,12 +95,12 @@ class _NotGood(Refused):
 
 def _open_again(ship: Ship) -> _NotGood | None:
     """Refuse while a task that a final check sent back is not settled."""
-    waiting = final_checks.open_again(ship)
-    if waiting is None:
+    task = final_checks.open_again(ship)
+    if task is None:
         return None
-    reason = f"task {waiting['id']} was merged, a final check sent it back, and it is {waiting['status']}"
-    if "question" in waiting:
-        question = waiting["question"]
+    reason = f"task {task['id']} was merged, a final check sent it back, and it is {task['status']}"
+    if "question" in task:
+        question = task["question"]
         hint = f"{answer_command(str(question['number']), question['text'])}, then run the plan again"
     else:
         hint = "run the plan again: that goes on with it"
@@ -109,39 +109,41 @@ def _open_again(ship: Ship) -> _NotGood | None:
 
 def _check(ship: Ship, integration: Integration, target: Merge, theirs: str, count: int) -> Steps[_NotGood | None]:
     """Run the final checks on what would be delivered; the user's new commits are checked in any case."""
-    wanted = count or ship.settings.get("final_checks", "on") == "on"
-    if not wanted or integration.repository.is_ancestor(target.commit, theirs):
+    is_wanted = count or ship.settings.get("final_checks", "on") == "on"
+    if not is_wanted or integration.repository.is_ancestor(target.commit, theirs):
         return None
     refused = _open_again(ship)
     if refused is not None:
         return refused
-    found = yield from final_checks.check(ship, target)
-    if found.interrupted:
+    result = yield from final_checks.check(ship, target)
+    if result.interrupted:
         return _NotGood("interrupted: the final checks were not ended", "'sow integrate' begins again", failed=False)
-    if found.problem is not None:
-        reason = f"the final checks could not run: {found.problem.message}"
-        return _NotGood(reason, f"{found.problem.hint}; {LATER}", failed=False)
-    if found.broken is None:
+    if result.problem is not None:
+        reason = f"the final checks could not run: {result.problem.message}"
+        return _NotGood(reason, f"{result.problem.hint}; {LATER}", failed=False)
+    if result.broken is None:
         return None
-    if count and (found.broken.by is None or found.broken.by.merge is None) and not found.broken.unreliable:
-        reason = f"with your new commits `{found.broken.command}` fails"
+    if count and (result.broken.by is None or result.broken.by.merge is None) and not result.broken.unreliable:
+        reason = f"with your new commits `{result.broken.command}` fails"
         return _NotGood(reason, f"{_merge_by_hand(integration)}, fix it and commit, {LATER}", failed=True)
-    return _NotGood(found.broken.reason, "run the plan again: that sends the task back or asks", failed=True)
+    return _NotGood(result.broken.reason, "run the plan again: that sends the task back or asks", failed=True)
 
 
 def _conflict(integration: Integration, paths: tuple[str, ...]) -> Refused:
-    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    names = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     return Refused(
-        f"your new commits conflict with the run in {shown}",
+        f"your new commits conflict with the run in {names}",
         f"{_merge_by_hand(integration)}, resolve and commit what conflicts, {LATER}",
     )
 
 
 def _unrelated(integration: Integration, branch: str) -> Refused:
-    way = f"sow project save && git merge --allow-unrelated-histories {integration.branch}"
-    return Refused(f"{branch} and the run have no commit in common", f"{way}, {LATER}; or git switch to another branch")
+    command = f"sow project save && git merge --allow-unrelated-histories {integration.branch}"
+    return Refused(
+        f"{branch} and the run have no commit in common", f"{command}, {LATER}; or git switch to another branch"
+    )
 
 
 def _merge_by_hand(integration: Integration) -> str:
-    """The state is saved on the run's branch too: git does not merge over files that it does not know."""
+    """Return the merge command; it saves the state first, because git does not merge over untracked files."""
     return f"sow project save && git merge {integration.branch}"

@@ -1,6 +1,6 @@
-"""One task through a run: worked on, collected, checked, reviewed, merged; each stage is read from what is on disk.
+"""Takes one task through a run: work, collect, check, review, merge; each stage is read from disk.
 
-A job is a generator that never ends in the middle of a write: killed anywhere, the next run asks for the stage again.
+A job is a generator that never ends in the middle of a write. If it is killed, the next run reads the stage again.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ BY_HAND = (
     "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
 )
 NO_CHANGES = "no changes: the work is the same as the commit that it began with"
-MOST_TIMES = 5  # a stage that comes more often in a row, with nothing changed, makes no progress
+MOST_TIMES = 5  # a stage that repeats more often with nothing changed makes no progress
 STILL = "this task makes no progress: the same step was done again and again and changed nothing"
 STILL_MORE = f"{STILL}. Look at the run's journal and at git in this repository before you answer."
 
 
 class TaskJob:
-    """The way of one task."""
+    """The job of one task."""
 
     __slots__ = ("desk", "id", "project", "refused", "remarks", "seen", "ship", "started", "times")
 
@@ -52,14 +52,14 @@ class TaskJob:
         self.project = projects.load(ship.home)
         self.desk = desks.find(ship.home, self.project, task)
         self.remarks: list[str] = []
-        self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were told
+        self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were reported
         self.started = time.monotonic()
         self.seen: object = None  # the last stage, with the state that it was read from
-        self.times = 0  # how often that came in a row
+        self.times = 0  # how often that stage came in a row
 
     def steps(self) -> Steps[Ended]:
-        """Stage after stage until the task is done, waits for somebody, or cannot go on."""
-        ways = {
+        """Run stage after stage until the task is done, waits for somebody, or cannot continue."""
+        handlers = {
             "start": self._start,
             "resume": self._resume,
             "check": self._check,
@@ -71,8 +71,8 @@ class TaskJob:
             stage, reason = self._stage(task)
             if self._stands_still(task, stage, reason):
                 return self.ask(f"{STILL}: {stage} ({reason})", found=STILL_MORE)
-            if stage in ways:
-                ended = yield from ways[stage](task)
+            if stage in handlers:
+                ended = yield from handlers[stage](task)
                 if ended is not None:
                     return ended
             elif stage == "hand_in":
@@ -90,15 +90,15 @@ class TaskJob:
         return Ended("stopped")
 
     def _stands_still(self, task: Task, stage: str, reason: str) -> bool:
-        """Whether the same stage comes again and again although nothing changed: a loop that only a person ends."""
+        """Tell whether the same stage repeats although nothing changed; only a person can end such a loop."""
         head = self.ship.isolation.integration.head if self.ship.isolation is not None else ""
-        now = (stage, reason, head, {**task, "updated_at": ""})
-        self.times = self.times + 1 if now == self.seen else 1
-        self.seen = now
+        current = (stage, reason, head, {**task, "updated_at": ""})
+        self.times = self.times + 1 if current == self.seen else 1
+        self.seen = current
         return self.times > MOST_TIMES
 
     def seconds(self) -> float:
-        """How long this job has been on its way."""
+        """Return how long this job has run."""
         return time.monotonic() - self.started
 
     def _stage(self, task: Task) -> tuple[str, str]:
@@ -114,19 +114,19 @@ class TaskJob:
         )
 
     def _is_resolved(self, task: Task) -> bool:
-        """Whether a person has done what no worker could, in the worktree."""
+        """Tell whether a person resolved in the worktree what no worker could."""
         isolation = self.ship.isolation
         return isolation is not None and asked.has_changed(isolation.worktrees.repository, self.desk, task)
 
     def _hand_in(self, reason: str) -> None:
-        """Work that no worker has to do any more goes on to be judged."""
+        """Hand in work that needs no worker any more, so that it is checked and reviewed."""
         self.ship.step(self.id, reason)
         if self.ship.isolation is not None:
             asked.conclude(self.ship.isolation.worktrees.repository, self.id)
         run_acts.hand_in(self.desk, self.project)
 
     def _end(self, task: Task, stage: str, reason: str) -> Ended:
-        """A stage at which nobody works: the task is done, has failed, or asks."""
+        """End the job at a stage at which nobody works: the task is done, has failed, or asks."""
         if stage == "done":
             if task["status"] != "completed":
                 run_acts.complete(self.desk, self.project, seconds=self.seconds())
@@ -146,21 +146,21 @@ class TaskJob:
         return Ended("abandoned" if task["status"] == "abandoned" else "failed", reason=reason)
 
     def _ask_about(self, task: Task, reason: str) -> Ended:
-        """Leave work that was judged to a person, who can also do the merge in its worktree."""
-        found = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+        """Ask a person about checked work; the person can also do the merge in its worktree."""
+        feedback = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
         if self.ship.isolation is None or not reason.startswith(stages.UNMERGEABLE):
-            return self.ask(reason, found=found)
+            return self.ask(reason, found=feedback)
         asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
-        return self.ask(reason, found=found, more=BY_HAND)
+        return self.ask(reason, found=feedback, more=BY_HAND)
 
     def ask(self, text: str, *, found: str = "", more: str = "") -> Ended:
-        """Leave the rest to a person."""
+        """Ask a person and end the job."""
         number = run_acts.ask(self.desk, self.project, text, found=found, more=more)
         self.ship.tell("question", task=self.id, number=number, text=text)
         return Ended("asking", reason=text)
 
     def _start(self, task: Task) -> Steps[Ended | None]:
-        """A new session in a worktree that is ready for it, if what the work builds on is there."""
+        """Start a new session in a prepared worktree, if what the work builds on is there."""
         if not (yield from self._make_ready(fresh=True)):
             return Ended("stopped")
         ended = yield from self._dependency_checks(task)
@@ -172,12 +172,12 @@ class TaskJob:
         return (yield from work_turn.go_on(self, task))
 
     def hear(self, event: Event) -> None:
-        """What an agent says is in its transcript; the run shows the last of it."""
+        """Show the last line of an agent's output in the run; all of it is in the transcript."""
         if event.kind in ("tool", "text") and event.text:
             self.ship.step(self.id, event.text.strip().split("\n")[0][:120])
 
     def hear_worker(self, event: Event) -> None:
-        """The same for the worker; each refused command is told once."""
+        """Do the same for the worker, and report each refused command once."""
         if event.kind != "refused":
             self.hear(event)
             return
@@ -206,19 +206,19 @@ class TaskJob:
             return True
         folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
         setup = self.ship.setups.of(reader_of(folder))
-        wanted = setup.furniture()
+        setup_files = setup.furniture()
         environment = setup.environment(folder, setting_up=True)
         room = Room(self.ship, folder, environment, self.id, task["iteration"], "")
         try:
-            yield from run_setup(room, isolation.worktrees.furnish(self.id, wanted))
+            yield from run_setup(room, isolation.worktrees.furnish(self.id, setup_files))
         except Interrupted:
             return False
-        isolation.worktrees.furnished(self.id, wanted)
-        outside_imports.require_none(self.ship, setup, (each["command"] for each in task.get("checks", ())), folder)
+        isolation.worktrees.furnished(self.id, setup_files)
+        outside_imports.require_none(self.ship, setup, (check["command"] for check in task.get("checks", ())), folder)
         return True
 
     def _dependency_checks(self, task: Task) -> Steps[Ended | None]:
-        """What the plan wants to hold before the work begins, looked at where the work will be done."""
+        """Check in the worktree what the plan requires before the work begins."""
         for check in task.get("checks", ()):
             if check["kind"] != "dependency":
                 continue
@@ -231,31 +231,37 @@ class TaskJob:
         return None
 
     def _collect(self, task: Task) -> None:
-        """What the worker left, as one commit that nothing can lose."""
+        """Collect what the worker left into one commit and pin it."""
         isolation = self.ship.isolation
         if isolation is None:
             return
         isolation.take_over(self.id)
         base = isolation.base_of(self.id)
-        found = isolation.worktrees.collect(self.id, task["iteration"], run_acts.commit_message(task), base)
-        self.remarks += found.remarks
-        if not found.paths and not task.get("allow_empty"):  # before the work is recorded: a crash repeats this stage
+        collected = isolation.worktrees.collect(self.id, task["iteration"], run_acts.commit_message(task), base)
+        self.remarks += collected.remarks
+        # Concerns come before the work is recorded, because only then does a crash repeat this stage.
+        if not collected.paths and not task.get("allow_empty"):
             self.concern("no_changes", NO_CHANGES)
-        doubts.about_changes(self, task, found)  # before the work is recorded: a crash repeats this stage
-        left = {"iteration": task["iteration"], "base": found.base, "commit": found.commit, "tree": found.tree}
-        run_acts.set_fields(self.desk, self.project, work=left)
-        facts = {"commit": found.commit, "files": len(found.paths), "remarks": found.remarks}
+        doubts.about_changes(self, task, collected)
+        work = {
+            "iteration": task["iteration"],
+            "base": collected.base,
+            "commit": collected.commit,
+            "tree": collected.tree,
+        }
+        run_acts.set_fields(self.desk, self.project, work=work)
+        facts = {"commit": collected.commit, "files": len(collected.paths), "remarks": collected.remarks}
         self.ship.tell("collected", task=self.id, iteration=task["iteration"], **facts)
 
     def _check(self, task: Task) -> Steps[Ended | None]:
-        """Run the whole list on the collected commit, so that the worker hears of everything at once."""
+        """Run the whole list on the collected commit, so that the worker gets all results at once."""
         checks = check_list.of_task(task)
         yield from self.ship.baselines.wait_for(self.ship, checks)
         if self.ship.stopping:
             return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
         try:
-            done = yield from run_list(
+            result = yield from run_list(
                 self.ship,
                 checks,
                 commit=work["commit"] if work else "",
@@ -266,19 +272,19 @@ class TaskJob:
         except EnvironmentProblem:
             self.ship.baselines.forget(self.ship, checks)
             raise
-        if done.interrupted:
+        if result.interrupted:
             return Ended("stopped")
-        for each in done.evidence:
-            if not each["passed"]:  # before the evidence: a list that has some is not run again
-                run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
-        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)):
+        for entry in result.evidence:
+            if not entry["passed"]:  # output first: a list with evidence is not run again
+                run_acts.keep_output(self.ship.checks_folder(self.id), entry["command"], result.tails[entry["command"]])
+        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), result.evidence)):
             return Ended("stopped")
-        run_acts.add_evidence(self.desk, self.project, done.evidence)
+        run_acts.add_evidence(self.desk, self.project, result.evidence)
         outside_imports.note(self.ship, self.desk, self.project)
         return None
 
     def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
-        """Run one command of the plan, and tell how it went."""
+        """Run one command of the plan and report its result."""
         ship = self.ship
         ship.step(self.id, f"running {check['command']}"[:120])
         ran = yield from run_command(
@@ -299,7 +305,7 @@ class TaskJob:
         return (yield from review(self, task))
 
     def _send_back(self, task: Task, reason: str) -> None:
-        """Give the work back to its session, with everything that was found."""
+        """Send the work back to its session, with all feedback."""
         text = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)
         run_acts.send_back(self.desk, self.project, text, counts=by_review)

@@ -1,4 +1,4 @@
-"""The loop of every run: decide, start, step, write, tell. One thread of control; children only work."""
+"""Runs the main loop of every run: decides, starts jobs, steps them, saves and reports, all in one thread."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from sow.store.desk import Desk
     from sow.store.member_desk import MemberDesk
 
-LOOK_EVERY = 1.0  # seconds between two looks at what people answered
+LOOK_EVERY = 1.0  # seconds between two checks for answers and plan edits
 DONE, FAILED, WAITS, STOPPED = 0, 1, 4, 130
 
 
 class Loop:
-    """One call of a run, from the first decision to the last; what is run is a child's matter."""
+    """One call of a run, from the first decision to the last; subclasses say what a job is."""
 
     is_workflow = False
     __slots__ = (
@@ -56,12 +56,12 @@ class Loop:
         self.tick = tick
         self.interrupts = 0
         self.told: dict[str, int] = {}
-        self.begun: dict[str, float] = {}  # when each job began, by the clock that never jumps
+        self.begun: dict[str, float] = {}  # start of each job on the monotonic clock
         self.looked = 0.0
-        self.asked: dict[tuple[str, int | str], None] = {}  # and no answer told of, earlier calls included
+        self.asked: dict[tuple[str, int | str], None] = {}  # open questions, of earlier calls, too
         self.said = ""
         self.running: dict[str, Steps[Ended]] = {}
-        self.background: Steps[None] | None = None  # work that is nobody's task and does not keep the run open
+        self.background: Steps[None] | None = None  # work that belongs to no task and does not keep the run open
         run = ship.folder.run
         self.breaker = Breaker(**run["breaker"]) if "breaker" in run else Breaker()
         self.budget: Budget = budget_of(ship, desks)
@@ -72,57 +72,57 @@ class Loop:
         self.renew_board()
 
     def renew_board(self) -> None:
-        """Put all jobs on the board as they are now; nothing may be running."""
+        """Rebuild the board from the jobs' current state; no job may be running."""
         self.board = self.make_board()
         for pool in self.ship.folder.run.get("pools", ()):
             self._rest(pool["executor"], pool["until"])
 
     def make_board(self) -> Board:
-        """All jobs, as the decision sees them."""
+        """Return all jobs as input for the decision."""
         raise NotImplementedError
 
     def job(self, ident: str) -> Steps[Ended]:
-        """The way of one job."""
+        """Return the steps of one job."""
         raise NotImplementedError
 
     def iteration(self, ident: str) -> int:
-        """Which attempt at a job begins now."""
+        """Return the number of the iteration that begins now."""
         raise NotImplementedError
 
     def watch_home(self) -> list[str]:
-        """Refuse to go on where the user's git took the state away; returns what was brought back."""
+        """Restore state files that the user's git removed and return their names; raise if the branch was changed."""
         raise NotImplementedError
 
     def watch_plan(self) -> None:
-        """See whether somebody edited what is run."""
+        """Report edits of the plan."""
         raise NotImplementedError
 
     def look_at(self, ident: str) -> None:
-        """See whether a job that asks or failed may go on."""
+        """Update the board if a job that asks or failed may continue."""
         raise NotImplementedError
 
     def who_answered(self, ident: str, number: int | str) -> str | None:
-        """Who answered a question; nobody yet: None."""
+        """Return who answered a question; None if nobody did."""
         raise NotImplementedError
 
     def end_facts(self, ident: str) -> dict[str, Any]:
-        """What the journal keeps of a job that has ended."""
+        """Return the fields that the journal keeps of a job's end."""
         raise NotImplementedError
 
     def why(self, ident: str, ended: Ended) -> str:
-        """The reason why a job ended, as well as it is known."""
+        """Return the best known reason why a job ended."""
         return ended.reason
 
     def ask(self, ident: str, problem: SowError) -> int | str:
-        """Ask a person about something that is nobody's work; returns the number of the question."""
+        """Ask a person about a problem that is not the task's; returns the number of the question."""
         raise NotImplementedError
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
-        """Who may play the role of a job."""
+        """Return the executors that may play the role of a job."""
         raise NotImplementedError
 
     def sail(self) -> int:
-        """Go on until nothing can be done any more without somebody else; returns the exit code."""
+        """Run until nothing can continue without a person; returns the exit code."""
         with Interrupts() as interrupts:
             try:
                 self.tell_answers()
@@ -131,37 +131,37 @@ class Loop:
                     self.interrupts += bool(interrupts.take())
                     self.ship.stopping = bool(self.interrupts)
                     self._guard()
-                    moved = self._step() + self._start() + self._step_background()
+                    progressed = self._step() + self._start() + self._step_background()
                     self._settle()
                     self._look_around()
                     self.tick(time.monotonic())
-                    pause = 0.0 if moved else max(SHORTEST, min(pause * 1.5, LONGEST))
+                    pause = 0.0 if progressed else max(SHORTEST, min(pause * 1.5, LONGEST))
                     if interrupts.sleep(pause):
-                        pause = SHORTEST  # a turn that is over takes two steps
+                        pause = SHORTEST  # short, because an ended turn takes two steps
                 return self._code()
             except Elsewhere as problem:
                 self.ship.tell("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
                 return self._code() or WAITS
-            finally:  # an error of ours: no child outlives us
+            finally:  # also after an internal error: no child stays alive
                 for steps in (*self.running.values(), *filter(None, [self.background])):
                     steps.close()
 
     def _guard(self) -> None:
-        """Nothing is decided from state that the user's git took away or set back."""
+        """Check the state files before each decision and restore those that git removed or reset."""
         memory = self.ship.home.memory
         if memory is not None:
             memory.hear()
             while memory.forged:
-                name, where = memory.forged.pop()
-                text = f"the state of {name} was edited by hand together with its copy; the edit is in {where}"
+                name, path = memory.forged.pop()
+                text = f"the state of {name} was edited by hand together with its copy; the edit is in {path}"
                 self.ship.tell("set_aside", task=name if name in self.board.statuses() else "", text=text)
         for name in self.watch_home():
             self.ship.tell("restored", task=name)
 
     def _settle(self) -> None:
-        """Undo what turns wrote beyond their desks and nobody has looked at yet: when it is due, and before the end.
+        """Undo what turns wrote outside their task folders: when the check is due, and before the run ends.
 
-        Those who go on may do so for hours, and a command of the user's would believe what is written there.
+        Running turns may take hours, and until then a command of the user would read the wrong state.
         """
         seen = self.ship.seen
         if seen.owed is None or (self.running and seen.rests()):
@@ -171,7 +171,7 @@ class Loop:
             self.ship.tell("restored", task=name, remark=remark)
 
     def _is_over(self) -> bool:
-        """Whether nothing runs, and nothing can start before somebody acts, or within the time that we may wait."""
+        """Tell whether nothing runs and nothing can start without a person or within the allowed wait."""
         if self.running:
             return False
         decision = self.board.decide(time.time())
@@ -179,18 +179,18 @@ class Loop:
         return decision.over or bool(self.interrupts) or (not decision.start and self._too_long(decision.until))
 
     def _say_why(self, decision: Decision) -> None:
-        """What the whole run waits for, said once."""
-        why = decision.why or ("a limit" if decision.until is not None and not decision.start else "")
-        if why == self.said:
+        """Report once what the whole run waits for."""
+        reason = decision.why or ("a limit" if decision.until is not None and not decision.start else "")
+        if reason == self.said:
             return
-        self.said = why
+        self.said = reason
         if decision.until is not None:
-            self.ship.tell("waiting", reason=why, until=int(decision.until))
-        elif why:
-            self.ship.tell("budget", reason=why)
+            self.ship.tell("waiting", reason=reason, until=int(decision.until))
+        elif reason:
+            self.ship.tell("budget", reason=reason)
 
     def _look_around(self) -> None:
-        """A question that was answered meanwhile lets its task go on; a plan that was edited is told of."""
+        """Continue tasks whose question was answered, and report an edited plan."""
         if time.monotonic() < self.looked + LOOK_EVERY:
             return
         self.looked = time.monotonic()
@@ -200,9 +200,9 @@ class Loop:
                 self.look_at(ident)
 
     def tell_answers(self) -> None:
-        """What was answered since the last look, or between two calls, is in the journal, once.
+        """Write each new answer to the journal once, also those given between two calls.
 
-        An answer that was quicker than the end of the job lets it go on at once; that is told when it has ended.
+        An answer may come before its job has ended. It is then reported at the job's end.
         """
         for ident, number in list(self.asked):
             origin = self.who_answered(ident, number) if ident not in self.running else None
@@ -210,7 +210,7 @@ class Loop:
                 self.ship.tell("answered", task=ident, number=number, origin=origin)
 
     def _start(self) -> int:
-        """Start what the board says."""
+        """Start the jobs that the board selects."""
         if self.interrupts:
             return 0
         started = 0
@@ -224,11 +224,11 @@ class Loop:
         return started
 
     def _step(self) -> int:
-        """One step of every job; returns how many ended, or wait for the others' next one only."""
+        """Step every job; returns how many ended or wait only for the next step of others."""
         return sum(self._advance(ident) for ident in list(self.running))
 
     def _step_background(self) -> bool:
-        """One step of the work in the background; returns whether it waits only for the next step of the others."""
+        """Step the background work; returns whether it waits only for the next step of the others."""
         if self.background is None:
             return False
         if self.interrupts:
@@ -246,13 +246,13 @@ class Loop:
         except StopIteration as end:
             self._ended(ident, end.value)
             return True
-        except SowError as problem:  # of the surroundings, not of the work: a question, and the others go on
-            self.watch_home()  # on another branch nothing is asked, and nothing written
+        except SowError as problem:  # not a problem of the work: it becomes a question, the others go on
+            self.watch_home()  # on another branch this raises, so that nothing is asked or written
             self._broke(ident, problem)
             return True
 
     def _word(self, ident: str) -> str:
-        """`interrupt` to each job once for every Ctrl-C; the second one does not wait."""
+        """Return `interrupt` once per job and Ctrl-C; the second Ctrl-C does not wait."""
         if self.told.get(ident, 0) >= self.interrupts:
             return ""
         self.told[ident] = self.told.get(ident, 0) + 1
@@ -275,7 +275,7 @@ class Loop:
         self.ship.tell("task_ended", task=ident, **self.end_facts(ident), reason=reason, seconds=seconds)
 
     def _broke(self, ident: str, problem: SowError) -> None:
-        """Something that is nobody's work went wrong: a person looks at it."""
+        """Turn a problem that is not the work's into a question to a person."""
         del self.running[ident]
         self._count_failure()
         number = self.ask(ident, problem)
@@ -284,7 +284,7 @@ class Loop:
         self._tell_end(ident, problem.message)
 
     def _count_failure(self) -> None:
-        """One more start in a row that came to nothing for reasons that are not the work's."""
+        """Count one more start in a row that failed for reasons outside the work."""
         before = self.breaker.opened
         self.breaker.failed(time.time())
         self.ship.folder.run["breaker"] = self.breaker.state()
@@ -294,7 +294,7 @@ class Loop:
             self.ship.tell("breaker", **facts)
 
     def _hear(self, entry: dict[str, Any]) -> None:
-        """What happens in the jobs that all others must know: what turns cost, and limits."""
+        """Update budget, limits and questions from a journal entry of a job."""
         if entry["event"] == "turn_started":
             self.budget.spawned()
         elif entry["event"] == "turn_ended":
@@ -307,12 +307,12 @@ class Loop:
     def _hear_question(self, entry: dict[str, Any]) -> None:
         key = (entry.get("task"), entry.get("number"))
         if entry["event"] == "answered":
-            self.asked = {each: None for each in self.asked if each != key}
+            self.asked = {question: None for question in self.asked if question != key}
         elif entry["event"] == "question" and isinstance(key[0], str) and isinstance(key[1], int | str):
             self.asked[key[0], key[1]] = None
 
     def _rest(self, executor: str, until: float) -> None:
-        """Nothing starts with an executor until its limit ends; who has another one takes that."""
+        """Start nothing with an executor until its limit ends; move waiting jobs to a free one."""
         self.board.pause(executor, until)
         for ident, status in self.board.statuses().items():
             if status == "waiting":
@@ -321,23 +321,23 @@ class Loop:
                     self.board.transfer(ident, free[0].name)
 
     def _too_long(self, until: float | None) -> bool:
-        """Whether what the run waits for is farther away than it may wait."""
-        most = self.ship.settings.get("max_wait")
-        return until is not None and most is not None and until - time.time() > most
+        """Tell whether the wait is longer than the user allows."""
+        max_wait = self.ship.settings.get("max_wait")
+        return until is not None and max_wait is not None and until - time.time() > max_wait
 
     def counts(self) -> dict[str, int]:
-        """How many tasks stand how."""
+        """Return how many tasks have each status."""
         statuses = list(self.board.statuses().values())
         blocked = len(self.board.blocked())
-        found = {name: statuses.count(name) for name in ("completed", "failed")}
+        counts = {name: statuses.count(name) for name in ("completed", "failed")}
         waiting = statuses.count("asking") + statuses.count("waiting") - blocked
-        return {**found, "blocked": blocked, "waiting": waiting}
+        return {**counts, "blocked": blocked, "waiting": waiting}
 
     def _code(self) -> int:
-        """The exit code: a failure beats a wait."""
+        """Return the exit code: a failed task counts more than a waiting one."""
         if self.interrupts:
             return STOPPED
         statuses = self.board.statuses()
-        if any(each == "failed" for each in statuses.values()):
+        if any(status == "failed" for status in statuses.values()):
             return FAILED
-        return DONE if all(each in ("completed", "abandoned") for each in statuses.values()) else WAITS
+        return DONE if all(status in ("completed", "abandoned") for status in statuses.values()) else WAITS

@@ -1,4 +1,4 @@
-"""The last stage of a task: into the integration branch, one task at a time, after its checks passed on the result."""
+"""Merges a task into the integration branch, one task at a time, after its checks passed on the merged tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
-    """Try, check, record. A conflict or a failed check is evidence of the merge, which sends the task back."""
+    """Try the merge, check it and record it. A conflict or a failed check becomes evidence and sends the task back."""
     queue = job.ship.queue
     if not queue.take(job.id):
         job.ship.step(job.id, "waits for the merge queue")
@@ -47,7 +47,7 @@ def _merge(job: TaskJob, task: Task, integration: Integration) -> Steps[None]:
 def _message(job: TaskJob, task: Task) -> str:
     try:
         description = job.desk.home.read(job.desk.description_path)
-    except (FileNotFoundError, SowError):  # the message is for people: the name has to do
+    except (FileNotFoundError, SowError):  # the message is for people, so the name alone is enough
         description = ""
     return commit_text.message(task, description)
 
@@ -57,28 +57,28 @@ def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
     checks = check_list.of_task(task)
     if not checks:
         return True
-    known = reusable(job.ship, task.get("evidence", ()), checks, tried.tree)
-    if known:
-        here: list[Evidence] = [{**each, "kind": "merge", "iteration": task["iteration"]} for each in known]
-        run_acts.add_evidence(job.desk, job.project, here)
+    earlier = reusable(job.ship, task.get("evidence", ()), checks, tried.tree)
+    if earlier:
+        evidence: list[Evidence] = [{**entry, "kind": "merge", "iteration": task["iteration"]} for entry in earlier]
+        run_acts.add_evidence(job.desk, job.project, evidence)
     else:
         facts = {"commit": tried.commit, "tree": tried.tree, "iteration": task["iteration"]}
-        done = yield from run_list(job.ship, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
-        if done.interrupted:
+        result = yield from run_list(job.ship, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
+        if result.interrupted:
             return False
-        for each in done.evidence:
-            if not each["passed"]:  # before the evidence: a check that has some is not run again
-                run_acts.keep_output(job.ship.checks_folder(job.id), each["command"], done.tails[each["command"]])
-        run_acts.add_evidence(job.desk, job.project, done.evidence)
-        if not done.passed:
+        for entry in result.evidence:
+            if not entry["passed"]:  # output first: a check with evidence is not run again
+                run_acts.keep_output(job.ship.checks_folder(job.id), entry["command"], result.tails[entry["command"]])
+        run_acts.add_evidence(job.desk, job.project, result.evidence)
+        if not result.passed:
             return False
-    if not is_set_up(job.ship, tried.tree):  # else the final checks repeat it in a fresh environment
+    if not is_set_up(job.ship, tried.tree):  # otherwise the final checks repeat the list in a fresh environment
         job.ship.proven.add((tried.tree, check_list.digest(checks)))
     return True
 
 
 def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:
-    """A conflict is written down like a check that failed, with the way out of it."""
+    """Record a conflict like a failed check, with advice how to resolve it."""
     evidence: Evidence = {
         "kind": "merge",
         "command": "git merge",
@@ -89,9 +89,9 @@ def _conflict(job: TaskJob, task: Task, tried: Merge, branch: str) -> None:
         "iteration": task["iteration"],
         "at": clock.now(),
     }
-    words = "\n".join(tried.messages or tried.conflicts)
-    way = f"Merge the branch {branch} (what other tasks did) into yours, resolve what conflicts so that both sides\n"
-    way += "keep what they are for, and run the tests of both."
-    run_acts.keep_output(job.ship.checks_folder(job.id), "git merge", f"{words}\n{way}")
+    conflicts = "\n".join(tried.messages or tried.conflicts)
+    advice = f"Merge the branch {branch} (what other tasks did) into yours, resolve what conflicts so that both sides\n"
+    advice += "keep what they are for, and run the tests of both."
+    run_acts.keep_output(job.ship.checks_folder(job.id), "git merge", f"{conflicts}\n{advice}")
     run_acts.add_evidence(job.desk, job.project, [evidence])
     job.ship.tell("conflict", task=job.id, paths=list(tried.conflicts))

@@ -1,4 +1,4 @@
-"""Telling a person that something waits for them, or that the run has ended: by a command of theirs, and a bell."""
+"""Notifies a person that something waits for them or that the run has ended, with the user's command and a bell."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sow.engine.ship import Ship
     from sow.system.program import Answer
 
-PAUSE = 1.0  # seconds between two notifications: what happens meanwhile is told together
-TIMEOUT = 5.0  # seconds of one command
+PAUSE = 1.0  # seconds between two notifications; events in between are sent together
+TIMEOUT = 5.0  # seconds that one command may take
 LONGEST = 500
 LAST = "run_ended"
 
 
 class News:
-    """What is told with one notification: the last of some events, and how many they are."""
+    """The content of one notification: the last of some events, and their number."""
 
     __slots__ = ("count", "entry", "text")
 
@@ -40,13 +40,13 @@ class News:
         self.count = count
 
     def words(self) -> str:
-        """One line for a person."""
+        """Return one line for a person."""
         more = f" (and {self.count - 1} more: sow inbox)" if self.count > 1 else ""
         return harmless_line(cut(self.text, LONGEST) + more)
 
 
 class Notifier:
-    """Told of every entry of a run; it never waits for its command but at the end, and never fails the run."""
+    """Listens to a run's entries; waits for its command only at the end and never fails the run."""
 
     __slots__ = ("_bell", "_errand", "_news", "_problem", "_said", "_scene", "_sent", "_ship", "_words")
 
@@ -68,31 +68,31 @@ class Notifier:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """No command is left behind, whatever happened to the run."""
+        """End a running command, whatever happened to the run."""
         if self._errand:
             self._errand.end()
 
     def _command(self) -> list[str]:
         try:
-            words = self._ship.config.notify_command()
+            arguments = self._ship.config.notify_command()
         except SowError as problem:
             self._problem = problem.message
             return []
-        found = find_binary(words[0], self._ship.environment) if words else ""
-        if words and not found:
-            self._problem = f"notify.command: there is no program {words[0]}"
-        return [found, *words[1:]] if found else []
+        program = find_binary(arguments[0], self._ship.environment) if arguments else ""
+        if arguments and not program:
+            self._problem = f"notify.command: there is no program {arguments[0]}"
+        return [program, *arguments[1:]] if program else []
 
     def tell(self, entry: dict[str, Any]) -> None:
-        """Keep what a person should hear of, for the next look."""
-        known = Entry(entry)
-        self._scene.take(known, known.t or 0.0)
-        if is_news(known):
+        """Keep an event that a person should know, for the next tick."""
+        parsed = Entry(entry)
+        self._scene.take(parsed, parsed.t or 0.0)
+        if is_news(parsed):
             before = self._news.count if self._news else 0
-            self._news = News(known, entry_lines.told(known, self._scene), before + 1)
+            self._news = News(parsed, entry_lines.told(parsed, self._scene), before + 1)
 
     def tick(self, now: float) -> None:
-        """See what became of the last command, and start the next one if it is time."""
+        """Read the result of the last command, and start the next one if it is time."""
         self._look()
         if self._problem and not self._said:
             self._said = True
@@ -101,7 +101,7 @@ class Notifier:
             self._send(self._news, now)
 
     def close(self) -> list[str]:
-        """Tell what is left, wait for the command, and end it; returns what there is to say about it."""
+        """Send what is left, wait for the command and end it; returns remarks."""
         if self._errand:
             self._judge(self._errand.wait())
         if self._news:
@@ -117,48 +117,48 @@ class Notifier:
         if not self._words:
             return
         facts = facts_of(news, self._ship)
-        surroundings = {**_without_marks(self._ship.environment), **variables(facts)}
+        environment = {**_without_marks(self._ship.environment), **variables(facts)}
         text = json.dumps(facts, ensure_ascii=False) + "\n"
         try:
-            self._errand = Errand(self._words, environment=surroundings, text=text, timeout=TIMEOUT)
+            self._errand = Errand(self._words, environment=environment, text=text, timeout=TIMEOUT)
         except (OSError, ValueError) as error:
             self._problem = self._problem or f"notify.command: {self._words[0]} cannot be started: {error}"
 
     def _look(self) -> None:
-        found = self._errand.look() if self._errand else None
-        if found:
-            self._judge(found)
+        answer = self._errand.look() if self._errand else None
+        if answer:
+            self._judge(answer)
 
     def _judge(self, answer: Answer) -> None:
-        """A failure is kept, the first one only."""
+        """Keep the first failure only."""
         self._errand = None
         if answer.code == 0 or self._problem:
             return
-        how = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else f"ended with exit code {answer.code}"
-        said = harmless_line(answer.text)[:200]
-        self._problem = f"notify.command: {self._words[0]} {how}{': ' if said else ''}{said}"
+        failure = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else f"ended with exit code {answer.code}"
+        output = harmless_line(answer.text)[:200]
+        self._problem = f"notify.command: {self._words[0]} {failure}{': ' if output else ''}{output}"
 
 
 def in_turn(*ticks: Callable[[float], None]) -> Callable[[float], None]:
-    """One tick for several who want to know the time."""
+    """Combine several tick functions into one."""
 
     def tick(now: float) -> None:
-        for each in ticks:
-            each(now)
+        for listener in ticks:
+            listener(now)
 
     return tick
 
 
 def is_news(entry: Entry) -> bool:
-    """Whether an event waits for a person, or is the end."""
-    stuck = entry.event == "waiting" and entry.number("until") is None
-    return stuck or entry.event in ("question", "budget", LAST)
+    """Tell whether an event waits for a person or ends the run."""
+    is_stuck = entry.event == "waiting" and entry.number("until") is None
+    return is_stuck or entry.event in ("question", "budget", LAST)
 
 
 def facts_of(news: News, ship: Ship) -> dict[str, Any]:
-    """A notification for programs."""
+    """Return a notification's fields for programs."""
     entry = news.entry
-    found = {
+    facts = {
         "event": entry.event,
         "run": ship.folder.id,
         "name": ship.folder.run["name"],
@@ -171,13 +171,13 @@ def facts_of(news: News, ship: Ship) -> dict[str, Any]:
         "count": news.count,
         "at": entry.at,
     }
-    return {key: harmless_line(value) if isinstance(value, str) else value for key, value in found.items()}
+    return {key: harmless_line(value) if isinstance(value, str) else value for key, value in facts.items()}
 
 
 def variables(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The same for a shell script; SOW_TASK is there only where a task is meant."""
-    named = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
-    return {name: str(facts[key]) for name, key in named.items() if facts[key] is not None}
+    """Return the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
+    keys = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
+    return {name: str(facts[key]) for name, key in keys.items() if facts[key] is not None}
 
 
 def _without_marks(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The beginning of a run: the one that was cut off goes on, or a new one is made; what a crash left is put in order."""
+"""Starts a run: continues the interrupted one or creates a new one, and recovers what a crash left."""
 
 from __future__ import annotations
 
@@ -42,14 +42,16 @@ def folder_for(
     tasks: list[str],
     settings: RunSettings,
 ) -> tuple[RunFolder, bool]:
-    """The run of a project or workflow that was not ended yet, or a new one; and whether it goes on."""
-    known = runs.unfinished(home, owner)
-    if known is not None and [each["path"] for each in known.run["plans"]] == [each["path"] for each in plans]:
-        known.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
-        known.run.pop("ended_at", None)
-        claim.work_on(known.id)
-        known.save()
-        return known, True
+    """Return the unfinished run of a project or workflow, or a new one, and whether it continues."""
+    unfinished_run = runs.unfinished(home, owner)
+    if unfinished_run is not None and [plan["path"] for plan in unfinished_run.run["plans"]] == [
+        plan["path"] for plan in plans
+    ]:
+        unfinished_run.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
+        unfinished_run.run.pop("ended_at", None)
+        claim.work_on(unfinished_run.id)
+        unfinished_run.save()
+        return unfinished_run, True
     run: Run = {
         "id": runs.new_id(),
         "project_id": owner,
@@ -77,7 +79,7 @@ def board_ship(
     judges: Sequence[str] | None = None,
     agreed: Agreed | None = None,
 ) -> Ship:
-    """The run with its git side."""
+    """Create the run's context, with its worktrees and integration branch if tasks are isolated."""
     isolation = None
     if folder.run["settings"]["isolation"] == "worktree":
         repository = Repository(home)
@@ -98,33 +100,37 @@ def board_ship(
 
 
 def put_in_order(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
-    """End what earlier checks and turns left running, on every task that nobody works on."""
+    """End what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
     with home.lock():
         for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
             unfinished.sweep(folder)
-    left = sweep_left(f"{home.sow}/local/runs")
-    said = [f"an earlier check was cut off; processes of it that had to be ended: {left}"] if left else []
+    process_count = sweep_left(f"{home.sow}/local/runs")
+    remarks = (
+        [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
+        if process_count
+        else []
+    )
     for desk in desks.desks(home, project):
         if is_needed(desk) and not home.holder(desk.id):
             with home.claim(f"task-{desk.id}", purpose="recovery"):
-                said += recover(desk, environment)
-        said += _repaired(desk, project["project_id"])
-    return said + _swept(home, project)
+                remarks += recover(desk, environment)
+        remarks += _repaired(desk, project["project_id"])
+    return remarks + _swept(home, project)
 
 
 def _swept(home: Home, project: ProjectState) -> list[str]:
     """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
-    known = desks.load_all(home, project)[0]
-    ended = {task["id"] for _, task in known if task["status"] in ENDED_STATUSES and not home.holder(task["id"])}
+    loaded = desks.load_all(home, project)[0]
+    ended = {task["id"] for _, task in loaded if task["status"] in ENDED_STATUSES and not home.holder(task["id"])}
     if not leftovers(home, ended):
         return []
-    done = sweep(home, ended)
-    said = [f"removed worktree {name}, which an earlier run left" for name in done.dropped]
-    return said + [f"worktree {name} of an earlier run stays: {why}" for name, why in done.kept.items()]
+    swept = sweep(home, ended)
+    remarks = [f"removed worktree {name}, which an earlier run left" for name in swept.dropped]
+    return remarks + [f"worktree {name} of an earlier run stays: {reason}" for name, reason in swept.kept.items()]
 
 
 def _repaired(desk: Desk, project_id: str) -> list[str]:
-    """Mend a broken state file: a task that cannot be read would look like one that the plan has and we have not."""
+    """Repair a broken state file, because an unreadable task would look like a new task of the plan."""
     with desk.home.lock():
-        _, said = load_or_repair(desk, project_id)
-    return [f"task {desk.id}: {said}"] if said else []
+        _, remark = load_or_repair(desk, project_id)
+    return [f"task {desk.id}: {remark}"] if remark else []

@@ -1,4 +1,4 @@
-"""Our own command, as a worker calls it: by its absolute path, since some CLIs replace PATH."""
+"""Returns sow's own command for workers: an absolute path, because some CLIs replace PATH."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def sow_path() -> str:
-    """The absolute path of `sow`."""
-    beside = os.path.join(os.path.dirname(sys.executable), "sow")
+    """Return the absolute path of `sow`."""
+    installed = os.path.join(os.path.dirname(sys.executable), "sow")
     started = os.path.abspath(sys.argv[0])
-    return started if os.path.basename(started) == "sow" and os.access(started, os.X_OK) else beside
+    return started if os.path.basename(started) == "sow" and os.access(started, os.X_OK) else installed
 
 
 def sow_word() -> str:
-    """The same as a word of a shell's command line; `shlex` would cost a spawn its start-up time."""
+    """Return the path quoted for a shell; `shlex` would slow down the start of a worker."""
     path = sow_path()
     escaped = path.replace("'", "'\"'\"'")
     return path if PLAIN.issuperset(path) else f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""Whether a folder that an agent CLI would obey holds nothing but what `sow install` writes there."""
+"""Tells whether a folder that an agent CLI would obey holds only files that `sow install` writes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ MAX_FILE = 64 << 10
 
 
 def is_only_ours(root: str, folder: str) -> bool:
-    """Whether every file below it is, letter for letter, one of this version's layer: such files steer nobody."""
+    """Tell whether every file below it equals a file of this version's layer exactly; such files steer nobody."""
     if not is_folder(f"{root}/{folder}"):
         return False
     from sow.agents.layer import LAYERS, layer
 
-    ours = {each.path: each.text for name in LAYERS for each in layer(name, user=False).pieces if not each.block}
-    for place, below, names in os.walk(f"{root}/{folder}"):
-        if any(os.path.islink(f"{place}/{name}") for name in below):
+    ours = {piece.path: piece.text for name in LAYERS for piece in layer(name, user=False).pieces if not piece.block}
+    for parent, folders, names in os.walk(f"{root}/{folder}"):
+        if any(os.path.islink(f"{parent}/{name}") for name in folders):
             return False
         for name in names:
-            path = f"{place}/{name}"
-            wanted = ours.get(path.removeprefix(f"{root}/"))
-            if wanted is None or _text(path) != wanted:
+            path = f"{parent}/{name}"
+            expected = ours.get(path.removeprefix(f"{root}/"))
+            if expected is None or _text(path) != expected:
                 return False
     return True
 

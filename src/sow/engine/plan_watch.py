@@ -1,4 +1,4 @@
-"""Notices that somebody edits a plan while it is run: the run goes on with what it began with, and says so."""
+"""Notices edits of a plan while it runs; the run reports them and continues with the plan it began with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PlanWatch:
-    """The plan files of a run; each is read again only when it looks different, and told of once."""
+    """The plan files of a run; each is read again only if its size or time changed, and reported once."""
 
     __slots__ = ("_digests", "_looks")
 
@@ -24,24 +24,24 @@ class PlanWatch:
         self._looks: dict[str, tuple[int, int]] = {}
 
     def changed(self) -> list[str]:
-        """The plans that are not what they were, and were not told of yet."""
-        found = []
+        """Return the plans that changed and were not reported yet."""
+        names = []
         for path, (name, digest) in list(self._digests.items()):
-            look = _look(path)
-            if self._looks.get(path) != look:
-                self._looks[path] = look
+            version = _look(path)
+            if self._looks.get(path) != version:
+                self._looks[path] = version
                 if _digest(path) != digest:
-                    found.append(name)
+                    names.append(name)
                     del self._digests[path]
-        return found
+        return names
 
 
 def _look(path: str) -> tuple[int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _digest(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What a turn would run: what would be refused is refused, but nothing is written and nothing is started."""
+"""Shows what a turn would run, with all refusals, but writes and starts nothing."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Preview:
         call = (adapter.resume_command if kind == "resume" else adapter.spawn_command)(self.request)
         self.arguments = [seat.binary(), *call.arguments]
         self.files = sorted(call.files)
-        own = (*adapter.capabilities.variables, *seat.let_through())
+        allowed = (*adapter.capabilities.variables, *seat.let_through())
         marks = {**seat.marks(record), MARK: ""}
-        self.names = sorted({*worker_environment(seat.crew.environment, own=own, marks=marks), *call.environment})
+        self.names = sorted({*worker_environment(seat.crew.environment, own=allowed, marks=marks), *call.environment})
 
 
 def spawn(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig, *, fresh: bool) -> Preview:
-    """The first turn of a new session."""
+    """Return the first turn of a new session."""
     (seat,) = work.seats_to_spawn(crew, task, agent, [executor])
-    before = seat.desk.task()
-    work.may_begin(seat, before, fresh=fresh)
-    return _anew(seat, "recovery" if "session_id" in before else "spawn")
+    state = seat.desk.task()
+    work.may_begin(seat, state, fresh=fresh)
+    return _anew(seat, "recovery" if "session_id" in state else "spawn")
 
 
 def resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> Preview:
-    """The next turn of the task's session, or the first of a fresh one where its record is not here."""
+    """Return the next turn of the task's session, or the first of a new one if its record is not on this machine."""
     seat, record = work.seat_to_resume(crew, task, agent, executor)
     return _anew(seat, "recovery") if record is None else Preview(seat, record, "resume")
 

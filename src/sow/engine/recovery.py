@@ -1,4 +1,4 @@
-"""After a crash of ours: what an earlier turn left running is ended, and what it left on disk is put in order."""
+"""Recovers from a crash of sow: ends what an earlier turn left running and completes its records."""
 
 from __future__ import annotations
 
@@ -27,41 +27,41 @@ if TYPE_CHECKING:
 
 
 def recover(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str]:
-    """Put every session of a task in order, for one who has its claim; returns what there is to say about it."""
+    """Recover every session of a task, for a caller that holds its claim; returns remarks."""
     records = sessions.records(desk)
-    said = [said for record in records for said in _recover(record, environment)]
-    if isinstance(desk, Desk):  # a workflow's state is looked at whenever it is opened
+    remarks = [remark for record in records for remark in _recover(record, environment)]
+    if isinstance(desk, Desk):  # a workflow's state is checked whenever it is opened
         unsettled = [record for record in records if _is_open(record)]
-        said += settle.after_crash(desk, at_work=bool(unsettled))
-        said += _record_refusals(desk, unsettled)
-    return said
+        remarks += settle.after_crash(desk, at_work=bool(unsettled))
+        remarks += _record_refusals(desk, unsettled)
+    return remarks
 
 
 def _record_refusals(desk: Desk, unsettled: list[Record]) -> list[str]:
     """Record what was refused in a last turn that nobody settled, unless its output may still hold a secret."""
-    found = []
+    refused_commands = []
     for record in unsettled:
         turn = record.session["turns"][-1]
         if "unstruck" not in turn:
             story = _story_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
-            found += refusals_of(record, turn, story, harmless)
-    if not found:
+            refused_commands += refusals_of(record, turn, story, harmless)
+    if not refused_commands:
         return []
     try:
         with desk.home.lock():
-            settle.refused(desk, found, again=True)
+            settle.refused(desk, refused_commands, again=True)
     except SowError as error:
         return [f"the commands that were refused could not be recorded: {error.message}"]
     return []
 
 
 def is_needed(desk: Desk | MemberDesk) -> bool:
-    """Whether a turn on a task never ended, or nobody settled it, as far as its records tell."""
+    """Tell whether a turn on a task never ended or was never settled, according to its records."""
     return any(map(_is_open, sessions.records(desk)))
 
 
 def _is_open(record: Record) -> bool:
-    """Whether a turn never ended, or nobody looked at the state after the last one; after a judge's nobody has to."""
+    """Tell whether a turn never ended, or the state after the last one was never checked; a judge's needs no check."""
     turns = record.session["turns"]
     if any("ended_at" not in turn for turn in turns):
         return True
@@ -69,7 +69,7 @@ def _is_open(record: Record) -> bool:
 
 
 def put_in_order(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:
-    """The same for one who is about to end a task, or the project: nothing of an earlier turn is left behind."""
+    """Recover a task that is about to end, so that nothing of an earlier turn is left."""
     desk = Desk(home, "", task)
     if not _has_any(desk, environment):
         return []
@@ -78,52 +78,52 @@ def put_in_order(home: Home, task: str, environment: Mapping[str, str]) -> list[
 
 
 def end_turns(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> list[str]:
-    """End what is left of the turns on a desk where nobody works; whoever goes on with it looks at its state."""
+    """End what is left of the turns of a task on which nobody works; its state is checked when work continues."""
     if desk.home.holder(desk.id) or not _has_any(desk, environment):
         return []
     with desk.home.claim(f"task-{desk.id}", purpose=f"ends an earlier turn on {desk.title}"):
-        return [said for record in sessions.records(desk) for said in _recover(record, environment)]
+        return [remark for record in sessions.records(desk) for remark in _recover(record, environment)]
 
 
 def _has_any(desk: Desk | MemberDesk, environment: Mapping[str, str]) -> bool:
-    """Whether any turn on a desk needs it."""
+    """Tell whether any turn of a task needs recovery."""
     return any(_needs_it(turn, environment) for record in sessions.records(desk) for turn in record.session["turns"])
 
 
 def _needs_it(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
-    """Whether a turn never ended, or holds a secret that can be struck out now."""
+    """Tell whether a turn never ended, or holds a secret that can be redacted now."""
     return "ended_at" not in turn or not environment.keys().isdisjoint(turn.get("unstruck", ()))
 
 
 def _recover(record: Record, environment: Mapping[str, str]) -> list[str]:
     turns = record.session["turns"]
-    wanting = [turn for turn in turns if _needs_it(turn, environment)]
-    if not wanting:
+    turns_to_fix = [turn for turn in turns if _needs_it(turn, environment)]
+    if not turns_to_fix:
         return []
-    unfinished = [turn for turn in wanting if "ended_at" not in turn]
-    left = tree.sweep_mark(record.session["mark"]) if unfinished else 0
+    unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]
+    process_count = tree.sweep_mark(record.session["mark"]) if unfinished else 0
     for turn in unfinished:
         _end(record, turn)
-    for turn in wanting:
+    for turn in turns_to_fix:
         strike(record, turn, environment)
     record.save()
     if not unfinished:
         return []
-    swept = f"; processes of it that had to be ended: {left}" if left else ""
-    return [f"an earlier turn on {record.desk.title} was cut off{swept}"]
+    ended = f"; processes of it that had to be ended: {process_count}" if process_count else ""
+    return [f"an earlier turn on {record.desk.title} was cut off{ended}"]
 
 
 def _end(record: Record, turn: SessionTurn) -> None:
-    """A turn whose end nobody saw; the session's id may be in what its CLI said."""
+    """Record the end of a turn that nobody saw; the CLI's output may name the session."""
     if "session_id" not in record.session:
-        found = _session_in(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
-        if found:
-            record.session["session_id"] = found
+        session_id = _session_in(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+        if session_id:
+            record.session["session_id"] = session_id
     turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
 
 
 def strike(record: Record, turn: SessionTurn, environment: Mapping[str, str], more: Iterable[str] = ()) -> int:
-    """Strike secrets out of all that a turn wrote; one whose value is not at hand stays on the list by its name."""
+    """Redact secrets in all files of a turn; a secret without a value in the environment stays listed by its name."""
     names = turn.get("unstruck", [])
     values = redaction.secrets(environment, names)
     struck = 0
@@ -140,7 +140,7 @@ def strike(record: Record, turn: SessionTurn, environment: Mapping[str, str], mo
 
 
 def _session_in(path: str, adapter: Adapter) -> str:
-    """The session's id that a CLI told in its output, read after the fact."""
+    """Return the session's id from the recorded output of a CLI."""
     if not os.path.isfile(path):
         return ""
     lines = Lines(path)
@@ -151,7 +151,7 @@ def _session_in(path: str, adapter: Adapter) -> str:
 
 
 def _story_of(path: str, adapter: Adapter) -> Story:
-    """What a CLI told in its output, read after the fact."""
+    """Return the events in the recorded output of a CLI."""
     story = Story()
     if os.path.isfile(path):
         lines = Lines(path)

@@ -1,4 +1,4 @@
-"""What a worker is pointed to when it starts: chosen once, unless somebody chose before."""
+"""Chooses the documents that a worker is pointed to when it starts: once, unless somebody chose before."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sow.engine.work import TaskSeat
     from sow.store.home import Home
 
-USUAL = {"": {"adrs", "designs"}, "/adrs": {"README.md"}, "/designs": {"README.md"}}  # what `sow init` makes
+USUAL = {"": {"adrs", "designs"}, "/adrs": {"README.md"}, "/designs": {"README.md"}}  # files that `sow init` creates
 
 
 def refer(seat: TaskSeat, task: Task, actor: Actor) -> list[str]:
-    """Choose references for a task that has none chosen yet, or a lost one; returns what there is to say about that."""
+    """Choose references for a task without any, or with a lost one; returns remarks."""
     config, desk = seat.crew.config, seat.desk
     lost = _lost(seat, task)
     if ("context" in task and not lost) or not config.setting("context", "enabled"):
@@ -36,25 +36,25 @@ def refer(seat: TaskSeat, task: Task, actor: Actor) -> list[str]:
     if choice.chosen or lost:
         task_acts.refer(seat.crew.home, desk.id, choice.chosen, actor=actor)
     return [
-        *(f"{each} is gone, so the references of task {desk.id} were chosen anew" for each in lost),
+        *(f"{path} is gone, so the references of task {desk.id} were chosen anew" for path in lost),
         *choice.remarks,
     ]
 
 
 def _lost(seat: TaskSeat, task: Task) -> list[str]:
-    """The first document that was chosen and is not there any more, as after `sow sinks remove`."""
-    places = [each for each in (seat.cwd, seat.crew.home.root) if each]
-    chosen = [each["path"] for each in task.get("context", ())]
-    return [path for path in chosen if not any(os.path.exists(f"{place}/{path}") for place in places)][:1]
+    """Return the first chosen document that no longer exists, as after `sow sinks remove`."""
+    folders = [folder for folder in (seat.cwd, seat.crew.home.root) if folder]
+    chosen = [reference["path"] for reference in task.get("context", ())]
+    return [path for path in chosen if not any(os.path.exists(f"{folder}/{path}") for folder in folders)][:1]
 
 
 def _has_library(home: Home, task: Task) -> bool:
-    """Whether there can be anything to choose from: the start of a worker does not wait for a look at nothing."""
-    if task["depends_on"] or any(os.path.exists(f"{home.sow}/{each}/index.json") for each in ("sinks", "repos")):
+    """Tell whether there can be anything to choose from, so that a worker's start does not wait for nothing."""
+    if task["depends_on"] or any(os.path.exists(f"{home.sow}/{name}/index.json") for name in ("sinks", "repos")):
         return True
-    if any(set(list_folder(f"{home.sow}/knowledge{each}")) - usual for each, usual in USUAL.items()):
+    if any(set(list_folder(f"{home.sow}/knowledge{folder}")) - usual for folder, usual in USUAL.items()):
         return True
     try:
-        return home.read(f"{home.sow}/config.yaml").count('".sow/knowledge/') < 2  # documents may lie elsewhere
+        return home.read(f"{home.sow}/config.yaml").count('".sow/knowledge/') < 2  # documents may be elsewhere
     except FileNotFoundError:
         return False

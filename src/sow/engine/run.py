@@ -1,4 +1,4 @@
-"""The run of a plan: its tasks on the board, and what people do to them meanwhile."""
+"""Runs a plan: puts its tasks on the board and reacts to what people do to them meanwhile."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class PlanLoop(Loop):
     __slots__ = ("guard", "logged", "plans", "tasks")
 
     def __init__(self, ship: Ship, *, tick: Callable[[float], None]) -> None:
-        found = _tasks(ship)
-        self.tasks = {task["id"]: task for _, task in found}
+        tasks = _tasks(ship)
+        self.tasks = {task["id"]: task for _, task in tasks}
         self.guard = _guard(ship)
         self.plans = PlanWatch(ship.home, ship.folder.run["plans"])
-        self.logged: dict[str, int] = {}  # the entries in a task's log when its job began
-        super().__init__(ship, [desk for desk, _ in found], tick=tick)
-        self.background = ship.baselines.ahead(ship, [task for _, task in found if task["status"] not in ENDED])
+        self.logged: dict[str, int] = {}  # number of entries in a task's log when its job began
+        super().__init__(ship, [desk for desk, _ in tasks], tick=tick)
+        self.background = ship.baselines.ahead(ship, [task for _, task in tasks if task["status"] not in ENDED])
 
     def sail(self) -> int:
-        """Go on until nothing can be done, check the final tree, and go on again where that sent a task back."""
+        """Run all tasks, then check the final tree; repeat if that sent a task back."""
         code = super().sail()
         while code != STOPPED:
-            found = drive(final_checks.settle(self.ship))
-            if found == final_checks.INTERRUPTED:
+            result = drive(final_checks.settle(self.ship))
+            if result == final_checks.INTERRUPTED:
                 self.interrupts += 1
                 return STOPPED
-            if found != final_checks.AGAIN:
+            if result != final_checks.AGAIN:
                 break
             self.tasks = {task["id"]: task for _, task in _tasks(self.ship)}
             self.renew_board()
@@ -81,16 +81,16 @@ class PlanLoop(Loop):
 
     def look_at(self, ident: str) -> None:
         task = self._task(ident)
-        now = STANDINGS.get(task["status"], "waiting")
-        if now == "waiting":
+        status = STANDINGS.get(task["status"], "waiting")
+        if status == "waiting":
             self.tell_answers()
             self.board.answered(ident)
-        elif now in ("completed", "abandoned") or now != self.board.status(ident):
-            self.board.ended(ident, now)
+        elif status in ("completed", "abandoned") or status != self.board.status(ident):
+            self.board.ended(ident, status)
 
     def who_answered(self, ident: str, number: int | str) -> str | None:
-        asked = self._task(ident)["questions"] if ident in self.tasks else []
-        return next((each["answered_by"] for each in asked if each["number"] == number), None)
+        questions = self._task(ident)["questions"] if ident in self.tasks else []
+        return next((question["answered_by"] for question in questions if question["number"] == number), None)
 
     def end_facts(self, ident: str) -> dict[str, Any]:
         task = self._task(ident)
@@ -101,11 +101,11 @@ class PlanLoop(Loop):
         }
 
     def why(self, ident: str, ended: Ended) -> str:
-        """The last word in a failed task's log since its job began: whoever gave it up said there why."""
+        """Return the last entry in a failed task's log since its job began; it says why the task was given up."""
         if ended.status != "failed":
             return ended.reason
-        said = self._log(ident)[self.logged[ident] :]
-        return said[-1]["text"].split("\n")[0][:LONGEST_REASON] if said else ended.reason
+        entries = self._log(ident)[self.logged[ident] :]
+        return entries[-1]["text"].split("\n")[0][:LONGEST_REASON] if entries else ended.reason
 
     def _log(self, ident: str) -> list[LogEntry]:
         return log.read(self.ship.home, self.guard.desks[ident].log_path)
@@ -114,62 +114,62 @@ class PlanLoop(Loop):
         project = projects.load(self.ship.home)
         desk = desks.find(self.ship.home, project, ident)
         task = self._task(ident)
-        unheard = run_acts.last_words(desk, task) if task["status"] == "in_progress" else ""  # for its next turn
-        return run_acts.ask(desk, project, f"{problem.message} ({problem.hint})", found=unheard)
+        feedback = run_acts.last_words(desk, task) if task["status"] == "in_progress" else ""  # for its next turn
+        return run_acts.ask(desk, project, f"{problem.message} ({problem.hint})", found=feedback)
 
     def executors_for(self, ident: str) -> list[ExecutorConfig]:
         return self.ship.executors_of(self.ship.role_of(self.tasks[ident]).name)
 
     def _task(self, ident: str) -> Task:
-        """A task on which nobody works now."""
-        mended = self.guard.mend(ident)
-        if mended is not None:
-            self.ship.tell("restored", task=ident, **mended)
+        """Load a task on which no agent works now."""
+        restored = self.guard.mend(ident)
+        if restored is not None:
+            self.ship.tell("restored", task=ident, **restored)
         return self.guard.desks[ident].task()
 
 
 def _guard(ship: Ship) -> HomeGuard:
     project = projects.load(ship.home)
-    wanted = set(ship.folder.run["tasks"])
-    return HomeGuard(ship.home, project, [desk for desk in desks.desks(ship.home, project) if desk.id in wanted])
+    run_ids = set(ship.folder.run["tasks"])
+    return HomeGuard(ship.home, project, [desk for desk in desks.desks(ship.home, project) if desk.id in run_ids])
 
 
 def _tasks(ship: Ship) -> list[tuple[Desk, Task]]:
     project = projects.load(ship.home)
-    wanted = set(ship.folder.run["tasks"])
-    return [each for each in desks.load_all(ship.home, project)[0] if each[1]["id"] in wanted]
+    run_ids = set(ship.folder.run["tasks"])
+    return [pair for pair in desks.load_all(ship.home, project)[0] if pair[1]["id"] in run_ids]
 
 
 def _needs(ship: Ship, tasks: list[Task]) -> dict[str, list[str]]:
-    """What each task waits for; a dependency that is not in this run and not completed holds it up for good."""
-    here = {task["id"] for task in tasks}
+    """Return what each task waits for; an uncompleted dependency outside this run blocks it for good."""
+    run_ids = {task["id"] for task in tasks}
     project = projects.load(ship.home)
-    done = {task["id"] for _, task in desks.load_all(ship.home, project)[0] if task["status"] == "completed"}
+    completed = {task["id"] for _, task in desks.load_all(ship.home, project)[0] if task["status"] == "completed"}
     return {
         task["id"]: [
-            *(each for each in task["depends_on"] if each in here or each not in done),
-            *(each for each in task.get("after", ()) if each in here),
+            *(ident for ident in task["depends_on"] if ident in run_ids or ident not in completed),
+            *(ident for ident in task.get("after", ()) if ident in run_ids),
         ]
         for task in tasks
     }
 
 
 def _board(ship: Ship, tasks: list[Task], guards: tuple[Budget, Breaker]) -> Board:
-    """The tasks as the decision sees them, the longest chain first."""
+    """Build the board, with the longest chain of tasks first."""
     needs = _needs(ship, tasks)
     forecast = Forecast(past.finished(ship.home))
     minutes = {
         task["id"]: forecast.expected(task["assigned_agent"], task.get("estimated_minutes")).minutes for task in tasks
     }
-    inner = {task: [each for each in before if each in minutes] for task, before in needs.items()}
-    rest = graph.lengths(inner, minutes)
+    inner = {task: [ident for ident in needed if ident in minutes] for task, needed in needs.items()}
+    remaining = graph.lengths(inner, minutes)
     wave = {task: number for number, level in enumerate(graph.waves(inner), 1) for task in level}
     return Board(
         [
             Job(
                 task["id"],
                 needs=needs[task["id"]],
-                rest=rest[task["id"]],
+                rest=remaining[task["id"]],
                 wave=wave[task["id"]],
                 pool=ship.executors_of(ship.role_of(task).name)[0].name,
                 files=task.get("files", ()),

@@ -1,4 +1,4 @@
-"""Runs one agent process to its end: prompt in, transcript out, limits kept, secrets struck out, nothing left alive."""
+"""Runs one agent process: feeds it the prompt, records its output, enforces limits, redacts secrets, kills the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_REPORT = 1 << 20
 
 
 class Files:
-    """The files of one turn."""
+    """The paths of one turn's files."""
 
     __slots__ = ("err", "out", "prompt", "readable")
 
@@ -36,7 +36,7 @@ class Files:
 
 
 class SupervisedRunner:
-    """The real runner: one supervised process per call."""
+    """Runs one supervised process per call."""
 
     __slots__ = (
         "adapter",
@@ -77,26 +77,26 @@ class SupervisedRunner:
         self.let_through = tuple(let_through)
         self.marks = marks
         self.mark = mark
-        self.on_event = on_event  # told of every event; a word it returns stops the child with that reason
-        self.among_others = among_others  # whether one thread follows several
-        self.sealed = sealed  # for a judge: other agents can change neither what it is asked nor what it says
+        self.on_event = on_event  # called with every event; if it returns a reason, the child is stopped
+        self.among_others = among_others  # whether one thread follows several processes
+        self.sealed = sealed  # for a judge: other agents can change neither its prompt nor its output
         self.seconds = 0.0
-        self.gone = float("inf")  # when nobody of its family was there any more
-        self.strike = strike  # told of files beyond the session's folder
+        self.gone = float("inf")  # when the last process of this child was gone
+        self.strike = strike  # called with the files outside the session's folder
         self.code: int | None = None
 
     def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
-        """Start, follow, stop where a limit says so, and clean up; returns when all of that is done."""
+        """Run the process until it has ended and everything is cleaned up."""
         return drive(self.steps(call, request, prompt, story))
 
     def steps(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
-        """The same step by step, so that one thread can follow many."""
+        """Do the same step by step, so that one thread can follow many processes."""
         plain_file.write(self.files.prompt, prompt)
         for path, text in call.files.items():
             plain_file.write(path, text)
         if call.report and os.path.lexists(call.report):
             boundary.cross(f"remove {call.report}")
-            os.unlink(call.report)  # what an earlier turn left says nothing about this one
+            os.unlink(call.report)  # a report of an earlier turn must not count for this one
         try:
             ending = yield from self._supervise(call, request, prompt, story)
         finally:
@@ -106,9 +106,9 @@ class SupervisedRunner:
         return ending
 
     def _supervise(self, call: Call, request: Request, prompt: str, story: Story) -> Steps[Ending]:
-        """The process itself, from its start until nothing of it is left."""
-        own = (*self.adapter.capabilities.variables, *self.let_through)
-        environment = worker_environment(self.environment, own=own, marks=self.marks)
+        """Run the process from its start until all of its children are gone."""
+        allowed = (*self.adapter.capabilities.variables, *self.let_through)
+        environment = worker_environment(self.environment, own=allowed, marks=self.marks)
         child = process.Child(
             call.arguments,
             cwd=request.cwd,
@@ -126,7 +126,7 @@ class SupervisedRunner:
         try:
             yield from self._follow(child, story, process.Log(self.adapter.log_path(request, environment)))
             if self.among_others:
-                yield SOON  # the others may have ended, too: one look at what is left of their families serves all
+                yield SOON  # other turns may have ended, too: one scan of the process table then serves all
         finally:
             code = self.code = child.close()
             self.gone = child.gone
@@ -144,20 +144,20 @@ class SupervisedRunner:
                     child.finished()
                 elif event.kind in ("text", "tool"):
                     child.goes_on()
-                why = self.on_event(event)
-                if why:
-                    child.stop(why)
-                shown = story_text(event)
-                if shown:
-                    os.write(readable, harmless(f"{shown}\n").encode("utf-8", "replace"))
+                reason = self.on_event(event)
+                if reason:
+                    child.stop(reason)
+                text = story_text(event)
+                if text:
+                    os.write(readable, harmless(f"{text}\n").encode("utf-8", "replace"))
 
         try:
             while child.step(take, lambda line: take(line, self.adapter.read_error)):
                 for line in log.read():
                     take(line, self.adapter.read_log)
-                why = yield
-                if why:
-                    child.stop(why)
+                reason = yield
+                if reason:
+                    child.stop(reason)
         finally:
             log.close()
             os.close(readable)

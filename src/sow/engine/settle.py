@@ -1,4 +1,4 @@
-"""The end of a turn: what the state file says, what git shows, and what the worker was allowed to do."""
+"""Settles the end of a turn: undoes hand edits of state files and infers the task's status."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from sow.store.snapshot import Snapshot
 
 
-def own_moves_only(snapshot: Snapshot, own: Desk, *, judging: bool = False) -> list[str]:
-    """Undo what was written into state files by hand during a turn, but for what its worker may do on its own desk.
+def own_moves_only(snapshot: Snapshot, desk: Desk, *, judging: bool = False) -> list[str]:
+    """Undo hand edits of state files during a turn, except what its worker may write in its own task folder.
 
-    Who judges the work on a desk may do nothing there. A desk that somebody else works on is left to the end of that
-    turn.
+    A judge may write nothing there. The folder of a task that another agent works on is settled when that turn ends.
     """
     remarks = []
-    for edit in snapshot.edits(own.id):
-        if edit.task == own.id and not judging:
-            remarks.append(_own_notes(edit, own) if edit.is_notes else _own_state(edit, own))
-        elif edit.task == own.id or _is_free(edit, own.home):
-            remarks.append(_foreign(edit, own.home))
+    for edit in snapshot.edits(desk.id):
+        if edit.task == desk.id and not judging:
+            remarks.append(_own_notes(edit, desk) if edit.is_notes else _own_state(edit, desk))
+        elif edit.task == desk.id or _is_free(edit, desk.home):
+            remarks.append(_foreign(edit, desk.home))
     return remarks
 
 
 def owed(seen: Seen) -> list[tuple[str, str]]:
-    """Undo what turns that are over wrote beyond their own desks, where that was left for later: tasks and remarks."""
+    """Undo what ended turns wrote outside their own task folders, if that was deferred; returns tasks and remarks."""
     if seen.owed is None:
         return []
     with seen.home.lock():
@@ -45,109 +44,109 @@ def owed(seen: Seen) -> list[tuple[str, str]]:
 
 
 def _is_free(edit: Edit, home: Home) -> bool:
-    # Here and below, because the start of a worker should not wait for what only its end needs.
+    # Lazy imports here and below, because the start of a worker does not need them.
     from sow.store.at_work import is_at_work
 
     return not edit.task or not is_at_work(home, edit.task)
 
 
 def after_crash(desk: Desk, *, at_work: bool) -> list[str]:
-    """The same where nobody saw the end of a turn: its task's state must be the last copy, or is taken back to it.
+    """Settle a turn whose end nobody saw: reset the task's state to its last backup.
 
-    A change of our own that was cut off before its copy was kept is taken back, too, and simply made again; where no
-    worker was at work, it stays and is kept.
+    If sow stopped before it wrote the backup of its own change, that change is reset, too, and made again. If no worker
+    was at work, the newer state is valid and is backed up.
     """
     with desk.home.lock():
         project_id = projects.load_anywhere(desk.home)["project_id"]
         if not at_work:
             keep_newer(desk, project_id)
             return []
-        good = kept.recall(desk.home, project_id, desk.id)
-        now = _text(desk)
-        if good is None or now is None or now == good:
+        backup = kept.recall(desk.home, project_id, desk.id)
+        current = _text(desk)
+        if backup is None or current is None or current == backup:
             return []
-        edit = Edit(name=desk.id, task=desk.id, path=desk.state_path, now=now, good=good)
+        edit = Edit(name=desk.id, task=desk.id, path=desk.state_path, now=current, good=backup)
         return [] if edit.in_conflict else [_own_state(edit, desk)]
 
 
 def _text(desk: Desk) -> str | None:
     try:
         return desk.home.read(desk.state_path)
-    except (FileNotFoundError, SowError):  # whoever needs it says what is wrong, and repairs it
+    except (FileNotFoundError, SowError):  # the code that needs the state reports the problem and repairs it
         return None
 
 
 def _foreign(edit: Edit, home: Home) -> str:
-    """The file of another desk, or of the project; whatever is wrong with it does not end this turn."""
-    shown = home.relative(edit.path)
+    """Restore a state file of another task or of the project. A failure becomes a remark and does not end the turn."""
+    path = home.relative(edit.path)
     if edit.task and edit.in_conflict:
-        return f"task {edit.task}: {shown} has a merge conflict; it is left as it is"
+        return f"task {edit.task}: {path} has a merge conflict; it is left as it is"
     if edit.good is None:
-        return f"{shown} appeared during the turn, and not through sow; look at it, or remove it"
+        return f"{path} appeared during the turn, and not through sow; look at it, or remove it"
     from sow.store import aside
 
     try:
-        where = aside.keep(home, edit.name, edit.text) if edit.text else ""
+        edit_path = aside.keep(home, edit.name, edit.text) if edit.text else ""
         edit.take_back(home)
     except SowError as error:
-        return f"{shown} was edited by hand and cannot be put back: {error.message}"
+        return f"{path} was edited by hand and cannot be put back: {error.message}"
     subject = f"task {edit.task}: its {'notes were' if edit.is_notes else 'state file was'}" if edit.task else ""
-    edit_is = f", the edit is in {where}" if where else ""
-    return f"{subject or f'{shown} was'} edited by hand; the last good state is back{edit_is}"
+    edit_note = f", the edit is in {edit_path}" if edit_path else ""
+    return f"{subject or f'{path} was'} edited by hand; the last good state is back{edit_note}"
 
 
-def _own_state(edit: Edit, own: Desk) -> str:
-    """Put the last good state back; a legal move in the edited file is made on it, as if the worker had called sow."""
-    wanted = _status(own)
-    edit.take_back(own.home)
-    task = own.task()
-    if not wanted or wanted == task["status"]:
-        return f"task {own.id}: its state file was edited by hand; the last good state is back"
-    actor = Actor(kind=WORKER, name=task["assigned_agent"], task=own.id)
+def _own_state(edit: Edit, desk: Desk) -> str:
+    """Restore the last good state, then apply a legal status from the edited file as if the worker had called sow."""
+    status = _status(desk)
+    edit.take_back(desk.home)
+    task = desk.task()
+    if not status or status == task["status"]:
+        return f"task {desk.id}: its state file was edited by hand; the last good state is back"
+    actor = Actor(kind=WORKER, name=task["assigned_agent"], task=desk.id)
     try:
-        task_acts.move(own.home, own.id, wanted, actor=actor)
-        return f"task {own.id}: the worker edited its state file; only the status {wanted} was taken from it"
+        task_acts.move(desk.home, desk.id, status, actor=actor)
+        return f"task {desk.id}: the worker edited its state file; only the status {status} was taken from it"
     except SowError as error:
-        return f"task {own.id}: the worker edited its state file: {error.message}; the last good state is back"
+        return f"task {desk.id}: the worker edited its state file: {error.message}; the last good state is back"
 
 
 def _status(desk: Desk) -> str:
-    """The status in a task's file, or nothing where it cannot be read."""
+    """Return the status in a task's file; empty if it cannot be read."""
     try:
         return desk.task()["status"]
     except SowError:
         return ""
 
 
-def _own_notes(edit: Edit, own: Desk) -> str:
-    """Notes that the worker added by hand stay; a note that it took away or closed against the rules comes back."""
+def _own_notes(edit: Edit, desk: Desk) -> str:
+    """Keep notes that the worker added by hand; restore notes that it removed or closed against the rules."""
     from sow.store import notes
 
-    actor = Actor(kind=WORKER, name="worker", task=own.id)
+    actor = Actor(kind=WORKER, name="worker", task=desk.id)
     try:
-        before = notes.parse(own, edit.good) if edit.good else None
-        session = notes.load(own)
+        before = notes.parse(desk, edit.good) if edit.good else None
+        session = notes.load(desk)
         if session and (before is None or notes.lawful(before, session, actor)):
-            notes.save(own, session, edit.owner)
-            return f"task {own.id}: the worker wrote notes by hand; they count"
+            notes.save(desk, session, edit.owner)
+            return f"task {desk.id}: the worker wrote notes by hand; they count"
     except SowError:
-        pass  # broken, and so of no use to anybody
-    edit.take_back(own.home)
-    return f"task {own.id}: the worker edited its notes by hand; the last good ones are back"
+        pass  # broken notes are restored below
+    edit.take_back(desk.home)
+    return f"task {desk.id}: the worker edited its notes by hand; the last good ones are back"
 
 
-def refused(desk: Desk, found: list[Refusal], *, again: bool = False) -> None:
-    """Record on the task what its agent CLI refused; `again` where a turn is read a second time after a crash."""
+def refused(desk: Desk, refused_commands: list[Refusal], *, again: bool = False) -> None:
+    """Record on the task what its agent CLI refused; `again` if the turn is read a second time after a crash."""
     from sow.domain import refusals
 
     loaded = desk.load()
-    changed = refusals.record(loaded["task"], found, again=again)
+    changed = refusals.record(loaded["task"], refused_commands, again=again)
     if changed is not loaded["task"]:
         desk.save(loaded, {**changed, "updated_at": clock.now()}, desk.owner)
 
 
 def infer(desk: Desk, *, worked: bool) -> tuple[Task, bool]:
-    """The task after a turn that ended well: a worker that said nothing but did something has handed its work in."""
+    """Return the task after a turn that ended well. A worker that worked but set no status has handed its work in."""
     from sow.store import notes
 
     loaded = desk.load()
@@ -162,7 +161,7 @@ def infer(desk: Desk, *, worked: bool) -> tuple[Task, bool]:
 
 
 def fail(desk: Desk, reason: str) -> Task:
-    """The task after a turn that led to nothing."""
+    """Return the task after a turn without a result: failed, if it was in progress."""
     loaded = desk.load()
     task = loaded["task"]
     if task["status"] != "in_progress":

@@ -1,4 +1,4 @@
-"""What every job of a run shares: the home, the settings, the crew's roles, the git side, and whom to tell."""
+"""Holds what all jobs of a run share: home, settings, roles, git state and the journal's listeners."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ INTEGRATOR = "integrator"
 
 
 def _unheard(event: Event) -> None:
-    """Nobody listens."""
+    """Ignore an event."""
 
 
 class Queue:
-    """Who merges now: one at a time."""
+    """The lock that lets one task merge at a time."""
 
     __slots__ = ("holder",)
 
@@ -62,7 +62,7 @@ class Queue:
 
 
 class Isolation:
-    """The git side of a run: a worktree for each task, and the branch on which they come together."""
+    """The git side of a run: a worktree for each task and the integration branch."""
 
     __slots__ = ("integration", "worktrees")
 
@@ -71,17 +71,17 @@ class Isolation:
         self.integration = integration
 
     def take_over(self, task: str) -> None:
-        """Let work that an earlier run left in a task's worktree be on this run's branch."""
+        """Put work that an earlier run left in a task's worktree on this run's branch."""
         if not self.worktrees.has_branch(task):
             self.worktrees.prepare(task, self.integration.head)
 
     def pin(self, task: str) -> None:
-        """Pin what a worker has committed, on whichever branch or none, where it is not collected now."""
+        """Keep the worker's commits, on any branch or none, if they are not collected now."""
         base = self.base_of(task) if self.worktrees.has_branch(task) else self.integration.head
         self.worktrees.pin(task, base)
 
     def base_of(self, task: str) -> str:
-        """The commit from which a task's work differs."""
+        """Return the commit from which a task's work differs."""
         return self.integration.base_of(task, self.worktrees.branch(task))
 
 
@@ -90,7 +90,7 @@ def _slots(isolation: Isolation, config: Config) -> Slots:
 
 
 class Ship:
-    """One run: everything but the loop."""
+    """The context of one run, without its loop."""
 
     __slots__ = (
         "agents",
@@ -137,22 +137,22 @@ class Ship:
         self.folder = folder
         self.settings: RunSettings = folder.run["settings"]
         self.setups = Setups(home, config, environment, accepted=folder.run.get("accepted", ()))
-        self.isolation = isolation  # none where all tasks share one folder
+        self.isolation = isolation  # None if all tasks share one folder
         self.slots = None if isolation is None else _slots(isolation, config)
         self.listeners = listeners
         self.judges = config.setting("review", "agents") if judges is None else judges
         self.queue = Queue()
         self.baselines = Baselines()
         self.judged: dict[str, Final] = {}  # results of the final checks in this process, by tree
-        self.proven: set[tuple[str, str]] = set()  # trees and check lists that passed on them in this process
-        self.busy: dict[str, int] = {}  # turns of each executor
+        self.proven: set[tuple[str, str]] = set()  # pairs of tree and check list that passed in this process
+        self.busy: dict[str, int] = {}  # number of turns per executor
         self.seen = Seen(home, is_shared=True)
         self.begun = time.monotonic()
         self.stopping = False  # a person wants the run to end
-        self.stop_new: Callable[[], str] = str  # why no turn may begin now
+        self.stop_new: Callable[[], str] = str  # returns why no turn may begin now
 
     def tell(self, event: str, **facts: Any) -> None:
-        """Write an event down, and pass it on to those who watch."""
+        """Write an event to the journal and pass it to the listeners."""
         if event in ("turn_ended", "run_ended"):
             self.look_at_git()
         self._write(event, facts)
@@ -175,7 +175,7 @@ class Ship:
             listener(entry)
 
     def guard_branch(self) -> None:
-        """Set an integration branch back that somebody moved, and say so."""
+        """Reset the integration branch if somebody moved it, and report it."""
         if self.isolation is None:
             return
         integration = self.isolation.integration
@@ -184,7 +184,7 @@ class Ship:
             self.tell("branch_moved", **integration.moved.pop(0))
 
     def step(self, task: str, text: str) -> None:
-        """What a task does now, in a few words."""
+        """Report in a few words what a task does now."""
         self.tell("step", task=task, text=text)
 
     def crew(self, tell: Callable[[Event], None]) -> Crew:
@@ -195,67 +195,67 @@ class Ship:
         )
 
     def role_of(self, task: Task) -> Agent:
-        """Who works on a task; an unknown role is played by the default one."""
-        wanted = self.settings.get("agent") or task["assigned_agent"]
-        return self.agents.agents.get(wanted) or self.agents.get(DEFAULT_AGENT)
+        """Return the role that works on a task; an unknown role is replaced by the default one."""
+        name = self.settings.get("agent") or task["assigned_agent"]
+        return self.agents.agents.get(name) or self.agents.get(DEFAULT_AGENT)
 
     def executors_of(self, role: str) -> list[ExecutorConfig]:
-        """The executor of a role, and those that may take over from it."""
+        """Return the executor of a role, then its fallbacks."""
         if "executor" in self.settings:
             return [self.config.executor(self.settings["executor"])]
         names = [self._bound(role), *self.config.fallbacks.get(role, [])]
         return [self.config.executor(name) for name in dict.fromkeys(names)]
 
     def _bound(self, role: str) -> str:
-        """The executor of a role; an integrator that nobody bound is played by the implementer's."""
+        """Return the executor bound to a role; an integrator without a binding uses the implementer's."""
         from sow import config
 
         name, origin = self.config.binding(role)
         return self.config.binding(DEFAULT_AGENT)[0] if role == INTEGRATOR and origin == config.DEFAULT else name
 
     def reviewers(self) -> list[str]:
-        """Who reviews; nobody where reviews are off."""
+        """Return the reviewing roles; none if reviews are off."""
         return list(dict.fromkeys(self.judges)) if self.settings["review"] == "on" else []
 
     def rest(self, executor: str, until: float, reason: str) -> None:
-        """An executor has reached a limit: nothing starts there until it ends."""
+        """Record that an executor has reached a limit: nothing starts there until it ends."""
         run = self.folder.run
-        others = [each for each in run.get("pools", []) if each["executor"] != executor]
-        run["pools"] = [*others, {"executor": executor, "until": int(until), "reason": reason[:2000]}]
+        kept_pools = [pool for pool in run.get("pools", []) if pool["executor"] != executor]
+        run["pools"] = [*kept_pools, {"executor": executor, "until": int(until), "reason": reason[:2000]}]
         self.folder.save()
         self.tell("limit", executor=executor, until=int(until), reason=reason[:2000])
 
     def rests_until(self, executor: str) -> float:
-        """When an executor may be used again; 0 for one that may be used now."""
-        ends = [each["until"] for each in self.folder.run.get("pools", ()) if each["executor"] == executor]
+        """Return when an executor may be used again; 0 if it may be used now."""
+        ends = [pool["until"] for pool in self.folder.run.get("pools", ()) if pool["executor"] == executor]
         return max((end for end in ends if end > time.time()), default=0)
 
     def free(self, executors: Sequence[ExecutorConfig]) -> list[ExecutorConfig]:
-        """Those of some executors that have not reached a limit."""
-        return [each for each in executors if not self.rests_until(each.name)]
+        """Return the executors that have not reached a limit."""
+        return [executor for executor in executors if not self.rests_until(executor.name)]
 
     def first_free(self, executors: Sequence[ExecutorConfig]) -> str:
-        """The executor that can be used first."""
-        return min((each.name for each in executors), key=self.rests_until)
+        """Return the executor that can be used first."""
+        return min((executor.name for executor in executors), key=self.rests_until)
 
     def pool_slots(self) -> dict[str, int]:
-        """How many jobs each executor may have at once, of those that the user set a limit for."""
-        found = {name: each.settings.get("max_concurrency") for name, each in self.config.executors.items()}
-        return {name: int(most) for name, most in found.items() if most}
+        """Return how many jobs each executor may have at once, for those with a limit."""
+        limits = {name: executor.settings.get("max_concurrency") for name, executor in self.config.executors.items()}
+        return {name: int(limit) for name, limit in limits.items() if limit}
 
     def has_place(self, executor: ExecutorConfig, task: str) -> Steps[bool]:
-        """Wait until an executor may have another turn; whether it may, or the run is to end."""
-        most, name = executor.settings.get("max_concurrency", 0), executor.name
-        if most and self.busy.get(name, 0) >= most:
-            self.step(task, f"waits for {name}, which has {most} at once")
-        while most and self.busy.get(name, 0) >= most:
+        """Wait until an executor may have another turn; False if the run is to end."""
+        limit, name = executor.settings.get("max_concurrency", 0), executor.name
+        if limit and self.busy.get(name, 0) >= limit:
+            self.step(task, f"waits for {name}, which has {limit} at once")
+        while limit and self.busy.get(name, 0) >= limit:
             if self.stopping:
                 return False
             yield
         return True
 
     def seated(self, executor: str, turn: Steps[Turn]) -> Steps[Turn]:
-        """A turn, counted among those of its executor."""
+        """Run a turn and count it among those of its executor."""
         self.busy[executor] = self.busy.get(executor, 0) + 1
         try:
             return (yield from turn)
@@ -263,21 +263,21 @@ class Ship:
             self.busy[executor] -= 1
 
     def check_limits(self) -> Limits:
-        """How long and how loud a command of the plan may be."""
+        """Return the limits of time and output for a command of the plan."""
         from sow import config
 
         wall = config.seconds(str(self.config.setting("checks", "timeout")))
         return Limits(wall=wall, silence=0, linger=0, size=16 << 20, grace=self.config.seconds("stop_grace"))
 
     def check_environment(self, folder: str) -> dict[str, str]:
-        """The variables of the user's that a command of the plan may see in a folder; it has no mark of a worker."""
-        found = self.crew(_unheard).environment_in(folder)
-        return worker_environment(found, own=self.config.setting("checks", "env"), marks={})
+        """Return the user's variables that a command of the plan may see in a folder; it has no worker's variables."""
+        environment = self.crew(_unheard).environment_in(folder)
+        return worker_environment(environment, own=self.config.setting("checks", "env"), marks={})
 
     def checks_folder(self, task: str) -> str:
-        """Where the output of a task's checks is kept."""
+        """Return the folder for the output of a task's checks."""
         return self.home.folder("local", "runs", self.folder.id, "checks", task)
 
     def folder_of(self, task: str) -> str:
-        """Where a task is worked on."""
+        """Return the folder in which a task is worked on."""
         return self.isolation.worktrees.path(task) if self.isolation is not None else self.home.root

@@ -1,4 +1,4 @@
-"""What a run may spend, and what it has spent: the sum of what its turns told, also those before a crash."""
+"""Counts what a run may spend and has spent, including the turns before a crash."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class MeasuredBudget(Budget):
-    """A budget whose time is measured and not told by the clock: one that jumps neither spends nor gives any."""
+    """A budget with measured time, so that changes of the system clock have no effect."""
 
     __slots__ = ()
 
     def stop_new(self, now: float) -> str:
-        """Which limit is reached; when it is asked does not matter."""
+        """Return the limit that is reached; `now` is ignored."""
         return super().stop_new(time.monotonic())
 
 
 def budget_of(ship: Ship, desks: Iterable[Desk | MemberDesk]) -> Budget:
-    """The limits of a run, with what its earlier calls used up."""
+    """Return the limits of a run, with what its earlier calls used."""
     time_limit = ship.config.setting("budgets", "run_time")
     budget = MeasuredBudget(
         max_cost=ship.settings.get("max_cost", ship.config.setting("budgets", "run_usd")),
@@ -49,7 +49,7 @@ def budget_of(ship: Ship, desks: Iterable[Desk | MemberDesk]) -> Budget:
 
 
 def spend(budget: Budget, turn: Mapping[str, Any]) -> None:
-    """Add what a turn told of its cost."""
-    known = [turn.get(key) for key in ("input_tokens", "output_tokens")]
-    tokens = None if None in known else sum(each for each in known if each is not None)
+    """Add the reported cost of a turn."""
+    counts = [turn.get(key) for key in ("input_tokens", "output_tokens")]
+    tokens = None if None in counts else sum(count for count in counts if count is not None)
     budget.spend(cost=turn.get("cost_usd"), tokens=tokens)

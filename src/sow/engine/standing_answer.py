@@ -1,4 +1,4 @@
-"""A question that the user has answered for good is answered at once, in the user's words, with their origin."""
+"""Answers a question from the user's saved answers, and records where the answer came from."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NAME = "standing-answer"
 
 
 def settle(ship: Ship, desk: Desk, task: Task) -> bool:
-    """Answer what a worker asks; never a loop, and never a conflict between what two people want."""
+    """Answer what a worker asks, but no question that repeats and no conflict between two people's wishes."""
     question = task.get("question")
     if question is None or stages.times_asked(task) >= stages.LOOP:
         return False
-    if any(each["status"] == "escalated" and each.get("category") == "conflict" for each in notes.listed(desk)):
+    if any(note["status"] == "escalated" and note.get("category") == "conflict" for note in notes.listed(desk)):
         return False
-    found = StandingAnswers(ship.home, ship.environment).find(question["text"])
-    if found is None:
+    saved = StandingAnswers(ship.home, ship.environment).find(question["text"])
+    if saved is None:
         return False
-    words = f"{found.answer}\n\n(The user's standing answer of {found.since[:10]} to: {found.question})"
-    task_acts.answer(ship.home, desk.id, words, actor=Actor(kind=PERSON, name=NAME))
+    answer = f"{saved.answer}\n\n(The user's standing answer of {saved.since[:10]} to: {saved.question})"
+    task_acts.answer(ship.home, desk.id, answer, actor=Actor(kind=PERSON, name=NAME))
     ship.tell("answered", task=desk.id, number=question["number"], origin=ORIGIN)
     return True

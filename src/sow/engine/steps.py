@@ -1,6 +1,6 @@
-"""Work that takes its time, as a generator: it yields while a process runs, and is told there to stop.
+"""Runs long work as generators that yield while a process runs and receive there the request to stop.
 
-One thread can step many of them, so that deciding and writing stay in one place; `drive` steps a single one.
+One thread steps many generators, so that one place decides and writes; `drive` steps a single one.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-    Steps = Generator[Any, str, T]  # yields SOON, or nothing
+    Steps = Generator[Any, str, T]  # yields SOON or None
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-SOON = True  # what a step yields that waits for nothing but a step of the others
+SOON = True  # yielded by a step that waits only for a step of the others
 SHORTEST = 0.005
 LONGEST = 0.1
 BELL = 4096
 
 
 class Interrupts:
-    """Ctrl-C and its kin, noted instead of raised; a signal that our caller ignores stays ignored."""
+    """Counts Ctrl-C and similar signals instead of raising; a signal that the caller ignores stays ignored."""
 
     __slots__ = ("_before", "_bell", "_bell_before", "patient", "waiting")
 
     def __init__(self, *, patient: bool = True) -> None:
-        self.patient = patient  # whether it waits for a step even where no child runs
+        self.patient = patient  # wait for a step even if no child runs
         self.waiting = 0
         self._before: dict[signal.Signals, Any] = {}
 
@@ -47,19 +47,19 @@ class Interrupts:
         return self
 
     def sleep(self, seconds: float) -> bool:
-        """Wait so long, or until a signal comes, and whether one came: a child that ends is one, too."""
-        rang = bool(select.select([self._bell[0]], [], [], seconds)[0])
-        if rang:
+        """Wait for a time or until a signal comes, such as the end of a child; returns whether one came."""
+        got_signal = bool(select.select([self._bell[0]], [], [], seconds)[0])
+        if got_signal:
             os.read(self._bell[0], BELL)
-        return rang
+        return got_signal
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if not self.patient and not tree.NURSERY.name:  # nobody has to be asked first
+        if not self.patient and not tree.NURSERY.name:  # no child has to be stopped first
             raise KeyboardInterrupt
         self.waiting += 1
 
     def take(self) -> str:
-        """`interrupt` for one signal that came, else nothing."""
+        """Return `interrupt` for one signal that came, else an empty text."""
         if not self.waiting:
             return ""
         self.waiting -= 1
@@ -76,11 +76,11 @@ class Interrupts:
 
 
 def _hear(number: int, frame: FrameType | None) -> None:
-    """A child that ends only wakes us up."""
+    """Do nothing: the end of a child only has to wake the loop."""
 
 
 def drive(steps: Steps[T]) -> T:
-    """Take all steps of one piece of work and return what it came to."""
+    """Take all steps of one generator and return its result."""
     with Interrupts(patient=False) as interrupts:
         pause = SHORTEST
         try:

@@ -1,4 +1,4 @@
-"""What one task, or one agent of a workflow, may cost before a person is asked."""
+"""Limits what one task, or one agent of a workflow, may cost before a person is asked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ ASKED = "Its budget is spent"
 
 
 def spent(config: Config, desk: Desk | MemberDesk, answers: Iterable[tuple[str, str]]) -> str:
-    """The question to ask, where `budgets.task_usd` is used up; what was asked, and when it was answered, raises it."""
-    most = config.setting("budgets", "task_usd")
-    if most is None:
+    """Return the question to ask if `budgets.task_usd` is used up; each answer to it allows the same sum again."""
+    limit = config.setting("budgets", "task_usd")
+    if limit is None:
         return ""
-    raised = max((at for text, at in answers if text.startswith(ASKED)), default="")
+    raised_at = max((at for text, at in answers if text.startswith(ASKED)), default="")
     turns = [turn for record in sessions.records(desk) for turn in record.session["turns"]]
-    cost = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised)
-    if cost < most:
+    cost = sum(turn.get("cost_usd") or 0 for turn in turns if turn["started_at"] > raised_at)
+    if cost < limit:
         return ""
-    since = " since you raised it" if raised else ""
-    return f"{ASKED}: {desk.title} has cost {dollars(cost)} of {dollars(most)}{since}. Go on for {dollars(most)} more?"
+    since = " since you raised it" if raised_at else ""
+    return (
+        f"{ASKED}: {desk.title} has cost {dollars(cost)} of {dollars(limit)}{since}. Go on for {dollars(limit)} more?"
+    )

@@ -1,4 +1,4 @@
-"""What is kept of a turn: the names of its files, and the facts in its session's record."""
+"""Records a turn: the names of its files, and the fields of its session's record."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MOST_REASON = 2000
 
 
 def files_of(record: Record, number: int) -> Files:
-    """Where one turn's prompt and its output are."""
+    """Return the paths of one turn's prompt and output."""
     names = {"prompt": "prompt", "out": "out", "err": "err", "readable": "md"}
     return Files(**{name: record.file(number, ending) for name, ending in names.items()})
 
 
 def write_down(record: Record, turn: SessionTurn, outcome: Outcome, story: Story, runner: SupervisedRunner) -> None:
-    """The facts of a finished turn; where the CLI tells totals of the session, the turn's share is the difference."""
-    session, can = record.session, find_adapter(record.session["type"]).capabilities
-    cost = _share(session, "total_cost_usd", story.cost, total=can.cumulative_cost)
-    tokens_in = _share(session, "total_input_tokens", story.input_tokens, total=can.cumulative_tokens)
-    tokens_out = _share(session, "total_output_tokens", story.output_tokens, total=can.cumulative_tokens)
+    """Record a finished turn; if the CLI reports totals of the session, the turn's share is the difference."""
+    session, capabilities = record.session, find_adapter(record.session["type"]).capabilities
+    cost = _share(session, "total_cost_usd", story.cost, total=capabilities.cumulative_cost)
+    tokens_in = _share(session, "total_input_tokens", story.input_tokens, total=capabilities.cumulative_tokens)
+    tokens_out = _share(session, "total_output_tokens", story.output_tokens, total=capabilities.cumulative_tokens)
     turn.update(
         {
             "ended_at": clock.now(),
@@ -50,28 +50,28 @@ def write_down(record: Record, turn: SessionTurn, outcome: Outcome, story: Story
 
 
 def refusals_of(record: Record, turn: SessionTurn, story: Story, clean: Callable[[str], str]) -> list[Refusal]:
-    """The tool calls that the CLI refused in a turn, as the task records them."""
-    found: list[Refusal] = []
-    for each in story.refusals.values():
-        facts: Refusal = {
+    """Return the tool calls that the CLI refused in a turn, as the task records them."""
+    refusals: list[Refusal] = []
+    for refusal in story.refusals.values():
+        entry: Refusal = {
             "iteration": turn.get("iteration", 1),
-            "tool": harmless_line(each.tool) or "tool",
-            "reason": clean(each.reason),
-            "count": each.count,
+            "tool": harmless_line(refusal.tool) or "tool",
+            "reason": clean(refusal.reason),
+            "count": refusal.count,
             "executor": record.session["executor"],
             "at": clock.now(),
         }
-        if each.command.strip():
-            facts["command"] = clean(each.command)
-        found.append(facts)
-    return found
+        if refusal.command.strip():
+            entry["command"] = clean(refusal.command)
+        refusals.append(entry)
+    return refusals
 
 
 def _share(session: object, key: str, value: float | None, *, total: bool) -> float | None:
-    """This turn's part of a number, and the session's sum brought up to date; unknown stays unknown."""
+    """Return this turn's part of a number and update the session's sum; unknown stays unknown."""
     if value is None or not isinstance(session, dict):
         return None
-    before = session.get(key) or 0
-    share = max(value - before, 0) if total else value
-    session[key] = round(before + share, 6) if isinstance(value, float) else int(before + share)
+    total_before = session.get(key) or 0
+    share = max(value - total_before, 0) if total else value
+    session[key] = round(total_before + share, 6) if isinstance(value, float) else int(total_before + share)
     return share

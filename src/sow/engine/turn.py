@@ -1,4 +1,4 @@
-"""One turn of one worker: its session, its command, its process and its record. Spawn, resume and every run use it."""
+"""Runs one turn of an agent: opens its session, starts its process and records the result."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from sow.store.sessions import Record
 
 
-# CLIs try again for minutes when the model's server is busy; a busy pool is better said than sat out. A few quick
-# tries are theirs, so it is the time of nothing but tries that counts.
+# Some agent CLIs retry for minutes while the model's server is busy. sow allows a few quick retries. After
+# BUSY_SECONDS in which the CLI did nothing but retry, it stops the turn and reports that the server is busy.
 BUSY = (*adapters.LIMITED, *adapters.OVERLOADED)
 BUSY_SECONDS = 10
-LATE = 24 * 3600  # seconds: a limit that ended earlier says nothing about the next try
-FARTHEST = 31 * 24 * 3600  # seconds: no limit of a plan lasts longer than a month
-JUDGED = "review"  # the first turn of every session whose last words we decide from
-GOING_ON = ("resume", "reminder")  # turns of a session that is there
+LATE = 24 * 3600  # seconds: a limit that ended longer ago is ignored
+FARTHEST = 31 * 24 * 3600  # seconds: a later end is not believed, because no plan's limit lasts longer
+JUDGED = "review"  # first turn of a session whose final text sow parses
+GOING_ON = ("resume", "reminder")  # turns that continue an existing session
 
 
 def refuse_steered(crew: Crew, executor: ExecutorConfig, adapter: Adapter) -> None:
     """Refuse a CLI that would obey files of a repository that the user does not trust."""
     root = crew.home.root
-    steering = [each for each in adapter.capabilities.obeys if os.path.lexists(f"{root}/{each}")]
+    steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
     if steering:
         from sow.engine.own_layer import is_only_ours
 
-        steering = [each for each in steering if not is_only_ours(root, each)]
+        steering = [name for name in steering if not is_only_ours(root, name)]
     if steering and not crew.config.trusts(root):
         raise SowError(
             f"{executor.name} would obey {' and '.join(steering)} of this repository",
@@ -66,14 +66,14 @@ def refuse_steered(crew: Crew, executor: ExecutorConfig, adapter: Adapter) -> No
         )
 
 
-def plausible(moment: int) -> int:
-    """When a limit ends, in seconds since 1970: 0 for a moment that is long past, at most a month from now."""
+def plausible(reset_at: int) -> int:
+    """Return the end of a limit in seconds since 1970: 0 if it is long past, at most a month from now."""
     now = int(time.time())
-    return min(moment, now + FARTHEST) if moment > now - LATE else 0
+    return min(reset_at, now + FARTHEST) if reset_at > now - LATE else 0
 
 
 class Seat:
-    """A desk at which a worker works now, its role and its executor, under the claim of its task."""
+    """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
 
     __slots__ = (
         "adapter",
@@ -106,38 +106,38 @@ class Seat:
         judging: bool = False,
     ) -> None:
         self.crew = crew
-        self.judges = judging or agent.judges  # whatever its name is: who reviews changes nothing
-        self.cwd = cwd  # where a new session works; without: the home checkout
+        self.judges = judging or agent.judges  # judging turns change no files, whatever the role's name is
+        self.cwd = cwd  # folder of a new session; empty: the home checkout
         self.desk = desk
         self.agent = agent
         self.executor = executor
         self.adapter = find_adapter(executor.type)
-        self.model = model  # the one that is wanted for this call, over the executor's and the session's
+        self.model = model  # model wanted for this call; it overrides the executor's and the session's model
         self.on_session: Callable[[str, str], None] | None = None  # called with our id and the CLI's own one
         self.path = ""
         self.snapshot: Snapshot | None = None
         self.watch: Watch | None = None
         self.refusals: list[Refusal] = []  # of the last turn
-        self.iteration = 0  # of its work when the turn began
+        self.iteration = 0  # iteration of the task when the turn began
         self.reported = ""
         self.busy_since = 0.0
 
     def let_through(self) -> list[str]:
-        """The variables that the user lets this executor have besides its own."""
-        named = self.executor.settings.get("env")
-        return [str(each) for each in named] if isinstance(named, list) else []
+        """Return the names of the variables that the user lets this executor have besides its own."""
+        names = self.executor.settings.get("env")
+        return [str(name) for name in names] if isinstance(names, list) else []
 
     def binary(self) -> str:
-        """The program; a missing one is said before anything is written."""
+        """Return the path of the CLI's program; raises before anything is written if it is missing."""
         if not self.path:
-            named = program(self.executor.type, self.executor.settings)
-            self.path = find_binary(named, self.crew.environment)
+            name = program(self.executor.type, self.executor.settings)
+            self.path = find_binary(name, self.crew.environment)
             if not self.path:
-                raise missing_binary(self.executor.name, named, self.adapter.capabilities.install)
+                raise missing_binary(self.executor.name, name, self.adapter.capabilities.install)
         return self.path
 
     def check(self) -> None:
-        """Before anything is written: the program must be there, and no file of the repository may steer it."""
+        """Check, before anything is written, that the program exists and that no file of the repository steers it."""
         self.binary()
         refuse_steered(self.crew, self.executor, self.adapter)
 
@@ -170,36 +170,36 @@ class Seat:
         )
 
     def _readable(self) -> tuple[list[str], list[str]]:
-        """The folders of the task's references that are ours, and linked ones; a judge is shown what it needs."""
+        """Return the folders of the task's references: those below .sow/ and linked ones. A judge gets none."""
         references = [] if self.judges else self.desk.references()
-        if not any(each.startswith(".sow/") for each in references):
+        if not any(reference.startswith(".sow/") for reference in references):
             return [], []
         from sow.store.repo_index import targets  # here, because few tasks have such references
 
         return bounds.shelves(self.crew.home, references, targets(self.crew.environment))
 
     def _tests(self) -> list[str]:
-        """The task's own commands that the user agreed to: its worker may run them without a question, a judge not."""
-        found = [] if self.agent.judges else self.desk.commands()
-        if not found:
+        """Return the task's commands that the user agreed to: its worker may run them without asking, a judge not."""
+        commands = [] if self.agent.judges else self.desk.commands()
+        if not commands:
             return []
-        from sow.domain.command_line import is_plain  # here and below, because the start of a worker should not wait
+        from sow.domain.command_line import is_plain  # lazy, so that a worker starts sooner
         from sow.engine.consent import agreed_in
 
         agreed = agreed_in(self.crew.home, self.crew.config, self.crew.environment)
-        return [each for each in dict.fromkeys(found) if is_plain(each) and agreed.why(each)]
+        return [command for command in dict.fromkeys(commands) if is_plain(command) and agreed.why(command)]
 
     def open_session(self, kind: str) -> Record:
-        """A new session with its first turn, on disk before its id is in the task's state."""
+        """Create a new session with its first turn on disk, before the task's state names it."""
         turn = sessions.new_turn(1, kind, self.desk.iteration, self._secrets())
         return sessions.create(self.desk, {**self.new_session(), "turns": [turn]})
 
     def _secrets(self) -> list[str]:
-        """The names of the secrets that may get into the files of a turn."""
+        """Return the names of the secrets that may get into the files of a turn."""
         return redaction.names_of_secrets(self.crew.environment, self.let_through())
 
     def new_session(self) -> Session:
-        """A session as it begins, but for its number."""
+        """Return the data of a new session; its number is set when it is created."""
         key = identity.uuid4()
         session: Session = {
             "number": 1,
@@ -220,11 +220,11 @@ class Seat:
         return session
 
     def take(self, record: Record, kind: str, prompt: str) -> Steps[Outcome]:
-        """Run the turn that a new session began with, or one more, and write down what it was."""
+        """Run the first turn of a new session, or one more turn, and record its result."""
         if not record.has_begun:
             record.begin_turn(kind, self.desk.iteration, self._secrets())
         turn = record.session["turns"][-1]
-        # Being put to work may be a new iteration; it is on disk with the turn's outcome, and asked for with that only.
+        # The start of work may begin a new iteration, so it is read here. It is saved with the turn's outcome.
         self.iteration = turn["iteration"] = self.desk.iteration
         request = self.request(record)
         self._look_around(request.cwd)
@@ -233,7 +233,7 @@ class Seat:
         story = Story()
         try:
             with Litter(self.crew.home, request.cwd, self.adapter.capabilities.leaves):
-                outcome = yield from self._run(executor, runner, request, prompt, story, goes_on=kind in GOING_ON)
+                outcome = yield from self._run(executor, runner, request, prompt, story, resuming=kind in GOING_ON)
         except SowError as error:  # such as a program that cannot be started
             write_down(record, turn, self._clean(Outcome("failed", reason=error.message)), Story(), runner)
             raise
@@ -256,22 +256,22 @@ class Seat:
         prompt: str,
         story: Story,
         *,
-        goes_on: bool,
+        resuming: bool,
     ) -> Steps[Outcome]:
-        """The process of a turn, and what its end means."""
-        lost = executor.lost(request) if goes_on else ""
+        """Run the process of a turn and interpret its end."""
+        lost = executor.lost(request) if resuming else ""
         if lost:
             return Outcome("not_found", reason=lost)
-        call, told = executor.resume_call(request, prompt) if goes_on else executor.spawn_call(request, prompt)
-        ending = yield from runner.steps(call, request, told, story)
+        call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
+        ending = yield from runner.steps(call, request, text, story)
         return self.adapter.outcome(ending, story)
 
     def _look_around(self, folder: str) -> None:
-        """What is there before the turn; the folder only where nothing else tells whether the worker did something."""
+        """Record the state before the turn. Watch the folder only if nothing else shows what the worker did."""
         home = self.crew.home
         self.reported, self.busy_since = "", 0.0
-        told = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
-        self.watch = None if told else self._watch(folder)
+        skip_watch = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
+        self.watch = None if skip_watch else self._watch(folder)
         with home.lock():
             self.snapshot = Snapshot(home, seen=self.crew.seen)
 
@@ -296,7 +296,7 @@ class Seat:
         )
 
     def _clean(self, outcome: Outcome) -> Outcome:
-        """The outcome in words that may be kept and shown: limits by their names and with a sane end, and no secret."""
+        """Return the outcome as it may be kept and shown: named limits, a plausible reset time and no secrets."""
         if outcome.kind == "timeout":
             outcome.reason = self.crew.stopped_by(outcome.reason)
         outcome.reset_at = plausible(outcome.reset_at)
@@ -306,11 +306,11 @@ class Seat:
         return outcome
 
     def _clean_text(self, text: str) -> str:
-        """A text of the CLI without secrets and control characters."""
+        """Remove secrets and control characters from a text of the CLI."""
         return harmless(redaction.redact_text(text, redaction.secrets(self.crew.environment, self.let_through())))
 
     def marks(self, record: Record) -> dict[str, str]:
-        """What tells a worker, and every `sow` that it calls, who it is."""
+        """Return the variables that tell a worker, and every `sow` that it calls, who it is."""
         return {
             "SOW_TASK": self.desk.id,
             "SOW_AGENT": self.agent.name,
@@ -323,22 +323,22 @@ class Seat:
         }
 
     def _identity(self) -> dict[str, str]:
-        """Who the user is to git, for a CLI that hides the user's git settings from its tools."""
+        """Return the user's git identity as variables, for a CLI that hides the user's git settings from its tools."""
         if not self.adapter.capabilities.hides_git_identity:
             return {}
         from sow.system import git
 
-        found = {}
+        variables = {}
         for field in ("name", "email"):
             value = git.run(["config", "--get", f"user.{field}"], cwd=self.crew.home.root, check=False).strip()
-            for who in ("AUTHOR", "COMMITTER"):
-                variable = f"GIT_{who}_{field.upper()}"
+            for part in ("AUTHOR", "COMMITTER"):
+                variable = f"GIT_{part}_{field.upper()}"
                 if value and variable not in self.crew.environment:
-                    found[variable] = value
-        return found
+                    variables[variable] = value
+        return variables
 
     def _is_busy(self, event: Event) -> bool:
-        """Whether the CLI has done nothing but try again for a while."""
+        """Tell whether the CLI has only retried for BUSY_SECONDS."""
         if event.kind == "retry" and event.status in BUSY:
             self.busy_since = self.busy_since or time.monotonic()
             return time.monotonic() - self.busy_since >= BUSY_SECONDS
@@ -347,16 +347,16 @@ class Seat:
         return False
 
     def _hear(self, event: Event, record: Record) -> str:
-        """Pass an event on; the id of a session is written down as soon as the CLI says it."""
+        """Pass an event on. Saves the session id as soon as the CLI reports it; returns a reason to stop the child."""
         if event.kind == "refused":
             event.command, event.text = self._clean_text(event.command), self._clean_text(event.text)
         self.crew.tell(event)
         if self._is_busy(event):
             return "retries"
-        known = record.session.get("session_id")
-        if not event.session or event.session == known:
+        session_id = record.session.get("session_id")
+        if not event.session or event.session == session_id:
             return ""
-        if known is not None:
+        if session_id is not None:
             self.reported = event.session
             return "linger"
         record.session["session_id"] = event.session

@@ -1,4 +1,4 @@
-"""A turn that ended well and was recorded, but sow ended before the task said so: it is settled, not taken again."""
+"""Settles a turn that ended well and was recorded, if sow stopped before the task was updated."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def settle_last(desk: Desk, record: Record, *, allow_empty: bool) -> bool:
-    """Hand in what the last turn of a session did; whether there was such a turn, and it did something."""
+    """Hand in the work of a session's last turn; returns whether there was such a turn and it did something."""
     turns = record.session["turns"]
     if not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
         return False
     turn = turns[-1]
     with desk.home.lock():
-        now = desk.iteration
-        if turn.get("iteration", now) != now:  # the worker had handed it in itself, and was sent back or answered since
+        iteration = desk.iteration
+        if turn.get("iteration", iteration) != iteration:  # it was handed in and sent back since
             return False
         task, inferred = settle.infer(desk, worked=allow_empty or _worked(record, turn))
     if task["status"] == "in_progress":
@@ -31,7 +31,7 @@ def settle_last(desk: Desk, record: Record, *, allow_empty: bool) -> bool:
 
 
 def _worked(record: Record, turn: SessionTurn) -> bool:
-    """Whether it used a tool; of a CLI that tells nothing of its tools, whether there is work in its folder."""
+    """Tell whether the turn used a tool; if its CLI does not report tools, whether there is work in its folder."""
     if turn.get("tools"):
         return True
     structured = find_adapter(record.session["type"]).capabilities.structured

@@ -1,4 +1,4 @@
-"""Verifying: repeats the evidence of completed tasks, each command on the tree that it was run on."""
+"""Repeats the checks of completed tasks, each command on the tree that its evidence is about."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOLDS, DIFFERS, LEFT_OUT = "holds", "differs", "left out"
 
 
 class Repeated:
-    """One piece of evidence, and what came of the same command now."""
+    """One piece of evidence, and the result of the same command now."""
 
     __slots__ = ("evidence", "exit", "passed", "reason", "task")
 
@@ -39,23 +39,25 @@ class Repeated:
         return HOLDS if same else DIFFERS
 
 
-def recorded(ship: Ship, wanted: Sequence[str]) -> list[Repeated]:
-    """The evidence of the run's completed tasks, or of some of them; the same command on the same tree counts once."""
+def recorded(ship: Ship, task_ids: Sequence[str]) -> list[Repeated]:
+    """Return the evidence of the run's completed tasks, or of some; the same command on the same tree counts once."""
     project = projects.load(ship.home)
-    chosen = wanted or ship.folder.run["tasks"]
-    found: dict[tuple[str, str, str], Repeated] = {}
-    for task in desks.load_some(ship.home, project, chosen):
+    idents = task_ids or ship.folder.run["tasks"]
+    entries: dict[tuple[str, str, str], Repeated] = {}
+    for task in desks.load_some(ship.home, project, idents):
         if task["status"] == "completed":
-            own = {check["command"] for check in task.get("checks", ())}
-            for each in task.get("evidence", ()):
-                if each["kind"] == "final" and each["command"] not in own:
-                    continue  # the check of another task, which this one broke: it is repeated there
-                found.setdefault((task["id"], each["command"], each.get("tree", "")), Repeated(task, each))
-    return list(found.values())
+            commands = {check["command"] for check in task.get("checks", ())}
+            for evidence in task.get("evidence", ()):
+                if evidence["kind"] == "final" and evidence["command"] not in commands:
+                    continue  # a check of another task, which this one broke, is repeated there
+                entries.setdefault(
+                    (task["id"], evidence["command"], evidence.get("tree", "")), Repeated(task, evidence)
+                )
+    return list(entries.values())
 
 
 def check_of(repeated: Repeated) -> Check:
-    """The command as the plan gave it, with the exit code that it wants."""
+    """Return the command as the plan gave it, with the expected exit code."""
     command = repeated.evidence["command"]
     for check in repeated.task.get("checks", ()):
         if check["command"] == command:
@@ -68,38 +70,38 @@ def repeat(
 ) -> Steps[None]:
     """Run the commands of each task again on each tree, in the order of the task's list."""
     groups: dict[tuple[str, str], list[Repeated]] = {}
-    for each in entries:
-        groups.setdefault((each.task["id"], each.evidence.get("tree", "")), []).append(each)
+    for entry in entries:
+        groups.setdefault((entry.task["id"], entry.evidence.get("tree", "")), []).append(entry)
     for (_, tree), group in groups.items():
-        why = unrepeatable(integration, group[0])
-        if why:
-            for each in group:
-                each.reason = why
+        reason = unrepeatable(integration, group[0])
+        if reason:
+            for entry in group:
+                entry.reason = reason
         else:
             yield from _repeat(ship, integration, tree, group)
-        for each in group:
-            tell(each)
+        for entry in group:
+            tell(entry)
 
 
 def _repeat(ship: Ship, integration: Integration, tree: str, group: Sequence[Repeated]) -> Steps[None]:
     order = [check["command"] for check in group[0].task.get("checks", ())]
-    checks = [check_of(each) for each in group]
+    checks = [check_of(entry) for entry in group]
     checks.sort(key=lambda check: order.index(check["command"]) if check["command"] in order else len(order))
     commit = integration.repository.commit_tree(tree, [integration.head], "To be verified")
     facts = {"commit": commit, "tree": tree, "iteration": group[0].evidence["iteration"]}
-    done = yield from run_list(ship, checks, **facts, name="verify")  # type: ignore[arg-type]
-    if done.interrupted:
+    result = yield from run_list(ship, checks, **facts, name="verify")  # type: ignore[arg-type]
+    if result.interrupted:
         raise Interrupted("interrupted: the evidence was not repeated to its end", "run the same command again")
-    results = {each["command"]: each for each in done.evidence}
-    for each in group:
-        found = results[each.evidence["command"]]
-        each.exit, each.passed = found["exit"], found["passed"]
+    results = {evidence["command"]: evidence for evidence in result.evidence}
+    for entry in group:
+        evidence = results[entry.evidence["command"]]
+        entry.exit, entry.passed = evidence["exit"], evidence["passed"]
 
 
 def unrepeatable(integration: Integration, entry: Repeated) -> str:
-    """The reason why a piece of evidence cannot be repeated; empty if it can."""
+    """Return the reason why a piece of evidence cannot be repeated; empty if it can."""
     tree = entry.evidence.get("tree", "")
     if not tree:
         return "it was shown on no tree of its own"
-    found = integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"])
-    return "its tree is not in git any more" if found.code else ""
+    answer = integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"])
+    return "its tree is not in git any more" if answer.code else ""

@@ -1,4 +1,4 @@
-"""Spawn and resume: a worker is put on a task, works for a turn, and the task says how that ended."""
+"""Spawns or resumes a worker on a task for one turn and records on the task how the turn ended."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 CUT_OFF = ("interrupted", "timeout", "limited", "overloaded")  # ends of a turn that say nothing about the worker
 MOST_LOGGED = 2000
-DELEGATING = ("claude",)  # CLIs that find .claude/agents themselves and have such roles as subagents
+DELEGATING = ("claude",)  # CLIs that find .claude/agents themselves and offer such roles as subagents
 
 
 class TaskSeat(Seat):
-    """The seat of a task's worker."""
+    """The turn of a task's worker."""
 
     __slots__ = ()
     desk: Desk
@@ -60,26 +60,26 @@ def spawn(
     cwd: str = "",
     text: str = "",
 ) -> Steps[Result]:
-    """Start a new session on a task; where the first executor is limited, the next of the list takes over.
+    """Start a new session on a task. If the first executor is limited, the next one in the list takes over.
 
-    What `text` says, such as feedback on earlier work, comes last in the prompt.
+    `text`, such as feedback on earlier work, comes last in the prompt.
     """
     seats = seats_to_spawn(crew, task, agent, executors, cwd=cwd)
     for seat in seats:
         seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seats[0].desk, crew.environment), *_cautions(seats[0])]
-        before = _begin(seats[0], actor, fresh=fresh)
-        remarks += refer(seats[0], before, actor)
-        why = "a fresh session was asked for" if before.get("session_id") else ""
+        task_before = _begin(seats[0], actor, fresh=fresh)
+        remarks += refer(seats[0], task_before, actor)
+        reason = "a fresh session was asked for" if task_before.get("session_id") else ""
         for index, seat in enumerate(seats):
-            record, outcome = yield from _first_turn(seat, "spawn" if not why else "recovery", actor, why, text)
-            taken = _settled(seat, record, outcome, remarks)
-            if not taken.is_limited or index == len(seats) - 1:
+            record, outcome = yield from _first_turn(seat, "spawn" if not reason else "recovery", actor, reason, text)
+            finished = _settled(seat, record, outcome, remarks)
+            if not finished.is_limited or index == len(seats) - 1:
                 break
-            why = f"{seat.executor.name} has reached its limit"
-            remarks = [*taken.remarks, f"{why}: {seats[index + 1].executor.name} takes over"]
-        return (yield from _finish(seat, taken))
+            reason = f"{seat.executor.name} has reached its limit"
+            remarks = [*finished.remarks, f"{reason}: {seats[index + 1].executor.name} takes over"]
+        return (yield from _finish(seat, finished))
 
 
 def resume(
@@ -92,38 +92,38 @@ def resume(
     actor: Actor,
     recorded: bool = False,
 ) -> Steps[Result]:
-    """Go on with a task's session: the text is the answer, the feedback (unless `recorded`), and the prompt."""
+    """Continue a task's session: `text` is the answer, the feedback (unless `recorded`) and the prompt."""
     seat, _ = seat_to_resume(crew, task, agent, executor)
     seat.check()
     with crew.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
         remarks = [*recover(seat.desk, crew.environment), *_cautions(seat)]
-        record, why = _record(seat.desk, executor)
+        record, reason = _record(seat.desk, executor)
         answered = seat.desk.task() if recorded else _answer(seat, text, actor)
         if record is not None:
             outcome = yield from seat.take(record, "resume", _resume_prompt(answered, text))
             if outcome.kind != "not_found":
                 return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
-            settled = _settled(seat, record, outcome, remarks)
-            remarks = [*settled.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
-            why = "the CLI does not know it any more"
+            finished = _settled(seat, record, outcome, remarks)
+            remarks = [*finished.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
+            reason = "the CLI does not know it any more"
         else:
-            remarks.append(f"{why}: a fresh session starts from what is on disk")
+            remarks.append(f"{reason}: a fresh session starts from what is on disk")
         seat.cwd = _folder(seat.desk)
         remarks += refer(seat, answered, actor)
-        record, outcome = yield from _first_turn(seat, "recovery", actor, why, text)
+        record, outcome = yield from _first_turn(seat, "recovery", actor, reason, text)
         return (yield from _finish(seat, _settled(seat, record, outcome, remarks)))
 
 
 def _folder(desk: Desk) -> str:
-    """Where the task was worked on before: a session that takes over belongs there, and not into the home checkout."""
-    known = sessions.current(desk, desk.task().get("session_id", ""))
-    return known.session["cwd"] if known is not None and os.path.isdir(known.session["cwd"]) else ""
+    """Return the folder of the task's last session, if it still exists: a new session works there, too."""
+    record = sessions.current(desk, desk.task().get("session_id", ""))
+    return record.session["cwd"] if record is not None and os.path.isdir(record.session["cwd"]) else ""
 
 
 def seats_to_spawn(
     crew: Crew, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
 ) -> list[TaskSeat]:
-    """A seat for each executor that may take the task, in their order; a wanted model is that of the first CLI only."""
+    """Return one seat per executor that may take the task, in order. A wanted model applies to the first CLI only."""
     if agent.name == ORCHESTRATOR:
         raise SowError(
             "the orchestrator is no worker: it is the one who spawns them",
@@ -132,13 +132,13 @@ def seats_to_spawn(
         )
     project = projects.load(crew.home)
     desk = desks.find(crew.home, project, task)
-    models = [crew.model if each.type == executors[0].type else "" for each in executors]
+    models = [crew.model if executor.type == executors[0].type else "" for executor in executors]
     pairs = zip(executors, models, strict=True)
-    return [TaskSeat(crew, desk, agent, each, model=model, cwd=cwd) for each, model in pairs]
+    return [TaskSeat(crew, desk, agent, executor, model=model, cwd=cwd) for executor, model in pairs]
 
 
 def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig) -> tuple[TaskSeat, Record | None]:
-    """The seat of a task whose session can go on, and that session's record, if it is here."""
+    """Return the seat of a task whose session can continue, and that session's record, if it is on this machine."""
     project = projects.load(crew.home)
     desk = desks.find(crew.home, project, task)
     rules.refuse_ended(desk.task())
@@ -150,7 +150,7 @@ def seat_to_resume(crew: Crew, task: str, agent: Agent, executor: ExecutorConfig
 
 
 def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
-    """The record of the task's session, if it can be gone on with here; else why not."""
+    """Return the record of the task's session if it can be resumed here, else the reason why not."""
     task = desk.task()
     if "session_id" not in task:
         raise SowError(
@@ -161,38 +161,38 @@ def _record(desk: Desk, executor: ExecutorConfig) -> tuple[Record | None, str]:
     return resumable(sessions.current(desk, task["session_id"]), executor)
 
 
-def resumable(found: Record | None, executor: ExecutorConfig) -> tuple[Record | None, str]:
-    """A session's record, if an executor can go on with it here; else why not."""
-    if found is None:
+def resumable(record: Record | None, executor: ExecutorConfig) -> tuple[Record | None, str]:
+    """Return a session's record if the executor can resume it here, else the reason why not."""
+    if record is None:
         return None, "no record of the session is on this machine"
-    session = found.session
+    session = record.session
     if session["type"] != executor.type:
         return None, f"the session is one of {session['executor']}, and {executor.name} cannot go on with it"
     if not os.path.isdir(session["cwd"]):
         return None, f"the folder of the session is gone ({session['cwd']})"
     if find_adapter(session["type"]).capabilities.session == ASSIGNED and "session_id" not in session:
         return None, "the CLI never said which session it is"
-    return found, ""
+    return record, ""
 
 
 def _cautions(seat: TaskSeat) -> list[str]:
-    """What a person should know before the turn: some CLIs do nothing useful without yolo_mode."""
+    """Warn, before the turn, about a CLI that can change nothing without yolo_mode."""
     if not seat.adapter.capabilities.needs_yolo or seat.executor.yolo or seat.agent.judges:
         return []
     return [f"{seat.executor.name} can change nothing without yolo_mode: true in its settings; see 'sow config edit'"]
 
 
 def _begin(seat: TaskSeat, actor: Actor, *, fresh: bool) -> Task:
-    """The task, if work on it may begin; nothing is written yet."""
+    """Return the task if work on it may begin; writes nothing."""
     with seat.crew.home.lock():
-        before = seat.desk.load()["task"]
-        may_begin(seat, before, fresh=fresh)
+        task = seat.desk.load()["task"]
+        may_begin(seat, task, fresh=fresh)
         task_acts.may_be_put_to_work(seat.crew.home, seat.desk.id, actor=actor)
-    return before
+    return task
 
 
 def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
-    """Refuse a new session on a task that is over, asks something, or has a session that can go on."""
+    """Refuse a new session on a task that has ended, that waits for an answer or that has a session to resume."""
     rules.refuse_ended(task)
     if task["status"] != "paused" and ("session_id" not in task or fresh):
         return
@@ -205,13 +205,13 @@ def may_begin(seat: TaskSeat, task: Task, *, fresh: bool) -> None:
     raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
 
 
-def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
-    """A new session: its record first, then the task's state with its id, then the process."""
+def _first_turn(seat: TaskSeat, kind: str, actor: Actor, reason: str, text: str = "") -> Steps[tuple[Record, Outcome]]:
+    """Open a new session: write its record first, then the task's state with its id, then start the process."""
     desk = seat.desk
     record = seat.open_session(kind)
-    named = record.session.get("session_id") or record.session["key"]
-    changed = task_acts.put_to_work(seat.crew.home, desk.id, named, seat.agent.name, actor=actor)
-    packet = briefing.packet(changed, sow_word(), why=why) if why else ""
+    session_id = record.session.get("session_id") or record.session["key"]
+    changed = task_acts.put_to_work(seat.crew.home, desk.id, session_id, seat.agent.name, actor=actor)
+    packet = briefing.packet(changed, sow_word(), why=reason) if reason else ""
     if not seat.adapter.capabilities.runs_commands:
         packet = f"{packet}\n\n{briefing.whole_task(desk, changed)}".strip()
     if text:
@@ -225,19 +225,19 @@ def _first_turn(seat: TaskSeat, kind: str, actor: Actor, why: str, text: str = "
 
 
 def _answer(seat: TaskSeat, text: str, actor: Actor) -> Task:
-    """What a resume says becomes feedback, the answer to open questions, and the next iteration."""
-    from sow.store import notes  # here and below, because a new session begins without them
+    """Record the text of a resume: as feedback, as the answer to open questions and as the next iteration."""
+    from sow.store import notes  # lazy, because a new session begins without notes
 
     crew, desk = seat.crew, seat.desk
     task = desk.task()
     rules.refuse_ended(task)
-    if task["status"] == "paused" or any(each["status"] == "escalated" for each in notes.listed(desk)):
+    if task["status"] == "paused" or any(note["status"] == "escalated" for note in notes.listed(desk)):
         return task_acts.answer(crew.home, desk.id, text, actor=actor).task
     task_acts.give_feedback(crew.home, desk.id, text, actor=actor)
     if task["status"] in ("needs_review", "failed"):
         return task_acts.set_status(crew.home, desk.id, "in_progress", actor=actor).task
-    words = f"task {desk.id} ({task['name']}), iteration {task['iteration']}: {text[:MOST_LOGGED]}"
-    task_acts.record(crew.home, actor, action="go_on", text=words, now=clock.now())
+    entry = f"task {desk.id} ({task['name']}), iteration {task['iteration']}: {text[:MOST_LOGGED]}"
+    task_acts.record(crew.home, actor, action="go_on", text=entry, now=clock.now())
     return task
 
 
@@ -254,7 +254,7 @@ def _resume_prompt(task: Task, text: str) -> str:
 
 
 class Taken:
-    """A turn that was taken and settled."""
+    """A finished turn and the task after it."""
 
     __slots__ = ("answered", "outcome", "record", "refusals", "remarks", "task")
 
@@ -273,21 +273,21 @@ class Taken:
         self.task = task
         self.remarks = remarks
         self.refusals = refusals
-        self.answered = answered  # before the turn was over: the worker asked, and does not know of it yet
+        self.answered = answered  # answered while the turn ran: the worker asked, and does not know the answer yet
 
     @property
     def is_open(self) -> bool:
-        """Whether the worker has left its task without a word."""
+        """Whether the worker ended its turn without setting a status."""
         return self.task["status"] == "in_progress" and not self.answered
 
     @property
     def is_limited(self) -> bool:
-        """Whether somebody else should go on with it, because its CLI may not for a while."""
+        """Whether another executor should continue, because this CLI has reached a limit."""
         return self.outcome.kind == "limited" and self.is_open
 
 
 def _settled(seat: TaskSeat, record: Record, outcome: Outcome, remarks: list[str]) -> Taken:
-    """Take from the state only what the worker may do, and what its work tells where it said nothing."""
+    """Undo what the worker may not write, and infer the status if the worker set none."""
     desk, turn = seat.desk, record.session["turns"][-1]
     with seat.crew.home.lock():
         if seat.snapshot:
@@ -304,53 +304,53 @@ def _settled(seat: TaskSeat, record: Record, outcome: Outcome, remarks: list[str
 
 
 def _worked(seat: TaskSeat, turn: SessionTurn) -> bool:
-    """Whether the worker did something: it used a tool, or changed a folder in which nobody else was at work."""
+    """Tell whether the worker did something: it used a tool, or changed a folder in which nobody else worked."""
     if turn.get("tools") or seat.executor.settings.get("allow_empty"):
         return True
     return seat.watch is not None and not seat.watch.others() and seat.watch.changed()
 
 
-def _finish(seat: TaskSeat, taken: Taken) -> Steps[Result]:
-    """The end of a call: a turn that ended well but said nothing gets one reminder."""
-    if taken.outcome.kind == "done" and taken.is_open and seat.adapter.capabilities.resumes:
-        reminded = yield from seat.take(taken.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
-        after = _settled(seat, taken.record, reminded, taken.remarks)
-        after.refusals = [*taken.refusals, *after.refusals]
-        after.outcome = reminded if reminded.kind in CUT_OFF else taken.outcome
-        taken = after
-    remarks = taken.remarks
-    if taken.outcome.kind == "done" and taken.is_open:
-        remarks = [*remarks, _nothing_done(seat, taken.refusals)]
+def _finish(seat: TaskSeat, finished: Taken) -> Steps[Result]:
+    """End a call. A turn that ended well but set no status gets one reminder."""
+    if finished.outcome.kind == "done" and finished.is_open and seat.adapter.capabilities.resumes:
+        reminded = yield from seat.take(finished.record, "reminder", briefing.reminder(seat.desk.id, sow_word()))
+        last = _settled(seat, finished.record, reminded, finished.remarks)
+        last.refusals = [*finished.refusals, *last.refusals]
+        last.outcome = reminded if reminded.kind in CUT_OFF else finished.outcome
+        finished = last
+    remarks = finished.remarks
+    if finished.outcome.kind == "done" and finished.is_open:
+        remarks = [*remarks, _nothing_done(seat, finished.refusals)]
         with seat.crew.home.lock():
-            taken.task = settle.fail(seat.desk, remarks[-1])
-        taken.record.session["turns"][-1]["status"] = taken.task["status"]
-        taken.record.save()
-    elif taken.outcome.kind not in ("done", "interrupted") and not taken.is_open:
-        said = f"{taken.outcome.kind}: {taken.outcome.reason}"
-        remarks = [*remarks, f"the turn ended badly ({said}), after its worker had set the status"]
+            finished.task = settle.fail(seat.desk, remarks[-1])
+        finished.record.session["turns"][-1]["status"] = finished.task["status"]
+        finished.record.save()
+    elif finished.outcome.kind not in ("done", "interrupted") and not finished.is_open:
+        failure = f"{finished.outcome.kind}: {finished.outcome.reason}"
+        remarks = [*remarks, f"the turn ended badly ({failure}), after its worker had set the status"]
     return Result(
         desk=seat.desk,
-        task=taken.task,
-        outcome=taken.outcome,
-        record=taken.record,
+        task=finished.task,
+        outcome=finished.outcome,
+        record=finished.record,
         executor=seat.executor.name,
         remarks=remarks,
-        refusals=taken.refusals,
-        unchanged=_left_unchanged(seat, taken),
+        refusals=finished.refusals,
+        unchanged=_left_unchanged(seat, finished),
     )
 
 
-def _left_unchanged(seat: TaskSeat, taken: Taken) -> bool:
-    """Whether work was handed in from the shared checkout and nothing in it changed.
+def _left_unchanged(seat: TaskSeat, finished: Taken) -> bool:
+    """Tell whether work was handed in from the shared checkout and nothing in it changed.
 
-    That is known of the first turn only, and only where nobody else worked there. A CLI that tells of its tools is not
-    watched: then nothing is known.
+    This can be told of the first turn only, and only if nobody else worked there. A CLI that reports its tools is not
+    watched; then the result is False.
     """
-    watch, turn = seat.watch, taken.record.session["turns"][-1]
-    if watch is None or taken.task["status"] != "needs_review" or watch.folder != seat.crew.home.root:
+    watch, turn = seat.watch, finished.record.session["turns"][-1]
+    if watch is None or finished.task["status"] != "needs_review" or watch.folder != seat.crew.home.root:
         return False
-    first = turn["number"] == 1 and turn["iteration"] == 1
-    return first and not watch.others() and not watch.changed()
+    is_first = turn["number"] == 1 and turn["iteration"] == 1
+    return is_first and not watch.others() and not watch.changed()
 
 
 def _nothing_done(seat: TaskSeat, refused: list[Refusal]) -> str:
@@ -362,8 +362,8 @@ def _nothing_done(seat: TaskSeat, refused: list[Refusal]) -> str:
         return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
     if refused:
         return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
-    others = seat.watch.others() if seat.watch else []
-    if others:
-        shared = f"others worked in the same folder (task {', '.join(others)})"
+    other_tasks = seat.watch.others() if seat.watch else []
+    if other_tasks:
+        shared = f"others worked in the same folder (task {', '.join(other_tasks)})"
         return f"The worker ended its turn without a status, and {shared}, so that nobody can tell what it did"
     return "The worker ended its turn and changed nothing"

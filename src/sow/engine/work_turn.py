@@ -1,4 +1,4 @@
-"""The first stage of a task: a turn of its worker, by an executor that has not reached a limit."""
+"""Runs the first stage of a task: a turn of its worker, with an executor that has not reached a limit."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
 OVERLOADED = 60  # seconds until a busy server is tried again
-LIMITED = 900  # seconds for a limit that names no end
+LIMITED = 900  # seconds to wait for a limit without a known end
 
 
 def begin(job: TaskJob, task: Task) -> Steps[Ended | None]:
-    """A new session, with the feedback on an earlier iteration where there is some."""
+    """Start a new session, with the feedback on an earlier iteration if there is some."""
     role = job.ship.role_of(task)
     text = run_acts.last_words(job.desk, task)
     return (yield from _spawn(job, task, role, job.ship.executors_of(role.name), text))
 
 
 def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:
-    """The next turn of the session that is there: after feedback, an answer, a time-out, a limit or a crash."""
+    """Take the next turn of the existing session: after feedback, an answer, a time-out, a limit or a crash."""
     ship = job.ship
     task = run_acts.count_timeout(job.desk, job.project)
     text = run_acts.last_words(job.desk, task)
@@ -63,40 +63,44 @@ def go_on(job: TaskJob, task: Task) -> Steps[Ended | None]:
 
 
 def _settle(job: TaskJob, record: Record) -> bool:
-    """Whether the turn ended well before a crash, so that it is not taken again."""
+    """Tell whether the last turn ended well before a crash, so that it is not repeated."""
     executor = _executor(job, record)
     allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
     return unsettled.settle_last(job.desk, record, allow_empty=allow_empty)
 
 
 def _role(job: TaskJob, task: Task, record: Record | None) -> Agent:
-    """Who the session belongs to."""
-    known = job.ship.agents.agents.get(record.session["role"]) if record is not None else None
-    return known or job.ship.role_of(task)
+    """Return the role of the session, else the task's role."""
+    role = job.ship.agents.agents.get(record.session["role"]) if record is not None else None
+    return role or job.ship.role_of(task)
 
 
 def _executor(job: TaskJob, record: Record | None) -> ExecutorConfig | None:
-    """The executor of a session, if it is still there."""
+    """Return the executor of a session, if it is still configured."""
     return job.ship.config.executors.get(record.session["executor"]) if record is not None else None
 
 
 def _can_go_on(job: TaskJob, record: Record | None, executor: ExecutorConfig) -> bool:
-    """Whether a session can have its next turn now; one of another folder would work where this run does not look."""
+    """Tell whether a session can have its next turn now: its executor is free and it works in this run's folder."""
     if record is None or os.path.realpath(record.session["cwd"]) != os.path.realpath(job.ship.folder_of(job.id)):
         return False
     return not job.ship.rests_until(executor.name) and find_adapter(executor.type).capabilities.resumes
 
 
 def _others(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
-    """Who may take a session over, and the one that has it, which can wait for the end of its limit."""
-    found = job.ship.executors_of(role.name)
-    return found if executor is None or executor.name in [each.name for each in found] else [*found, executor]
+    """Return the executors that may take a session over, and its own, which can wait for the end of its limit."""
+    executors = job.ship.executors_of(role.name)
+    return (
+        executors
+        if executor is None or executor.name in [candidate.name for candidate in executors]
+        else [*executors, executor]
+    )
 
 
 def _spawn(
     job: TaskJob, task: Task, role: Agent, executors: Sequence[ExecutorConfig], text: str
 ) -> Steps[Ended | None]:
-    """A new session with the first executor that may be used now."""
+    """Start a new session with the first executor that is free."""
     ship = job.ship
     free = ship.free(executors)
     if not free:
@@ -122,22 +126,22 @@ def _spawn(
 
 
 def _refused(job: TaskJob, task: Task) -> Ended | None:
-    """Whether a budget is in the way of another turn."""
-    why = job.ship.stop_new()
-    if why:
-        return Ended("waiting", reason=why)
-    asked = task_budget.spent(
-        job.ship.config, job.desk, [(each["text"], each["answered_at"]) for each in task["questions"]]
+    """Return how the job ends if a budget forbids another turn, else None."""
+    reason = job.ship.stop_new()
+    if reason:
+        return Ended("waiting", reason=reason)
+    question = task_budget.spent(
+        job.ship.config, job.desk, [(answered["text"], answered["answered_at"]) for answered in task["questions"]]
     )
-    if not asked:
+    if not question:
         return None
-    return job.ask(asked, found=run_acts.last_words(job.desk, task))
+    return job.ask(question, found=run_acts.last_words(job.desk, task))
 
 
 def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: str, kind: str) -> Steps[Ended | None]:
-    """One turn, and what its end means for the job."""
+    """Take one turn and decide what its end means for the job."""
     ship = job.ship
-    run_acts.look(job.desk, job.project)  # there may have been a wait since the stage was read
+    run_acts.look(job.desk, job.project)  # the task may have changed while this stage waited
     facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor, "kind": kind}
     ship.tell("turn_started", **facts)
     look = ship.isolation.worktrees.look_home() if ship.isolation is not None else None
@@ -146,16 +150,16 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
     except SowError as problem:
         ship.tell("turn_ended", **facts, outcome="failed", status=task["status"], reason=problem.message)
         raise
-    if ship.isolation is not None and result.status != "needs_review":  # else it is collected
+    if ship.isolation is not None and result.status != "needs_review":  # otherwise the work is collected
         ship.isolation.pin(job.id)
     if look is not None and ship.isolation is not None:
-        result.remarks += [f"meanwhile {each}" for each in ship.isolation.worktrees.look_home().changes_since(look)]
-    job.remarks += [*result.remarks, *(f"meanwhile {each}" for each in ship.look_at_git())]  # for the reviewer
-    told = turn_facts(result.outcome, result.record.session["turns"][-1])
-    told |= {"status": result.status, "remarks": result.remarks}
+        result.remarks += [f"meanwhile {change}" for change in ship.isolation.worktrees.look_home().changes_since(look)]
+    job.remarks += [*result.remarks, *(f"meanwhile {change}" for change in ship.look_at_git())]  # for the reviewer
+    end_facts = turn_facts(result.outcome, result.record.session["turns"][-1])
+    end_facts |= {"status": result.status, "remarks": result.remarks}
     if result.refusals:
-        told["refused"] = sum(each["count"] for each in result.refusals)
-    ship.tell("turn_ended", **facts, **told)
+        end_facts["refused"] = sum(refusal["count"] for refusal in result.refusals)
+    ship.tell("turn_ended", **facts, **end_facts)
     if result.unchanged and not task.get("allow_empty"):
         job.concern("no_changes", "no changes: the turn left the checkout as it was")
     if result.status != "in_progress" or result.outcome.kind == "done":
@@ -164,24 +168,24 @@ def _take(job: TaskJob, task: Task, turn: Steps[Result], role: str, executor: st
 
 
 def _told(job: TaskJob, before: Task, result: Result) -> Ended | None:
-    """The worker has ended its turn; what it asks is said at once, even where somebody was quicker with an answer."""
+    """Report the worker's questions, also one that was answered before the turn ended."""
     question = result.task.get("question")
-    for each in result.task["questions"][len(before["questions"]) :]:
-        job.ship.tell("question", task=job.id, number=each["number"], text=each["text"])
-        job.ship.tell("answered", task=job.id, number=each["number"], origin=each["answered_by"])
+    for answered in result.task["questions"][len(before["questions"]) :]:
+        job.ship.tell("question", task=job.id, number=answered["number"], text=answered["text"])
+        job.ship.tell("answered", task=job.id, number=answered["number"], origin=answered["answered_by"])
     if question is not None:
         job.ship.tell("question", task=job.id, number=question["number"], text=question["text"])
     return None
 
 
 def _cut_off(job: TaskJob, result: Result) -> Ended | None:
-    """A turn that did not come to its end."""
+    """Handle a turn that was cut off."""
     outcome = result.outcome
     if outcome.kind == "interrupted":
         return Ended("stopped")
     if outcome.kind in ("limited", "overloaded"):
         job.ship.rest(result.executor, until_of(outcome), outcome.reason)
-        return None  # the next turn looks for another executor
+        return None  # the next turn selects another executor
     if outcome.kind == "timeout":
         run_acts.note_timeout(job.desk, job.project)
         return None
@@ -190,11 +194,11 @@ def _cut_off(job: TaskJob, result: Result) -> Ended | None:
         job.ship.step(job.id, "its worktree was removed: it is made again")
         return None
     run_acts.fail(job.desk, job.project, outcome.reason or outcome.kind)
-    speaks = find_adapter(session["type"]).capabilities.structured  # others do not tell of their tools
-    return Ended("failed", reason=outcome.reason, idle=speaks and session["turns"][-1].get("tools") == 0)
+    reports_tools = find_adapter(session["type"]).capabilities.structured  # other CLIs do not report their tools
+    return Ended("failed", reason=outcome.reason, idle=reports_tools and session["turns"][-1].get("tools") == 0)
 
 
 def until_of(outcome: Outcome) -> float:
-    """When an executor that may not go on now is tried again."""
+    """Return when an executor that is limited or overloaded is tried again."""
     wait = LIMITED if outcome.kind == "limited" else OVERLOADED
     return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait

@@ -1,1 +1,1 @@
-"""Workflows: a crew designed by an architect, with notes, verifiers and gates, designed, checked and run."""
+"""Designs, checks and runs workflows: crews of agents with notes, verifiers and approval."""

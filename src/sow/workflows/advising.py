@@ -1,4 +1,4 @@
-"""The solution architect of a run: asked by one agent at a time, and set to work by whoever waits for it."""
+"""Puts escalated questions to the solution architect, which serves one agent at a time."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ MOST_DECISION = 20_000
 
 
 def step_of(job: MemberJob) -> Step:
-    """What the escalated notes of an agent need next, as the solution architect stands."""
+    """Return what the escalated notes of an agent need next, given the solution architect's state."""
     workflow = job.deck.workflow()
     members = workflow["members"]
     architect = members.get(job.deck.solution_architect())
-    if architect is not None:  # nobody waits for an answer to one whom a new plan has sent away
+    if architect is not None:  # agents that a new plan dropped do not wait for an answer
         architect = {**architect, "requested_by": _askers(job.deck, job.deck.solution_architect())}
     return next_step(job.id, members[job.id], job.deck.notes(job.id), workflow["escalations"], architect)
 
 
 def commission(job: MemberJob, step: Step) -> None:
-    """Give the solution architect a task of its own: its instructions first, then the act that starts it."""
+    """Give the solution architect a task: write its instructions first, then start it."""
     deck, name = job.deck, job.deck.solution_architect()
-    own = [each for each in deck.notes(job.id) if each["note_id"] in step.notes]
-    questions = [(each["note_id"], note_history.put(job, each), each["description"]) for each in own]
+    notes = [note for note in deck.notes(job.id) if note["note_id"] in step.notes]
+    questions = [(note["note_id"], note_history.put(job, note), note["description"]) for note in notes]
     desk = deck.desk(name)
     desk.make()
-    told = words.commission(job.id, questions, deck.desk(job.id).folder)
+    instructions = words.commission(job.id, questions, deck.desk(job.id).folder)
     before = _text(deck, desk.instructions_path) if deck.plan.member(name) is not None else ""
-    deck.folder.write(desk.instructions_path, crew_briefing.with_contract(contract_block.ask(before, told)))
-    planned = next((each for each in deck.plan.members if each.kind == ARCHITECT), None)
+    deck.folder.write(desk.instructions_path, crew_briefing.with_contract(contract_block.ask(before, instructions)))
+    planned = next((member for member in deck.plan.members if member.kind == ARCHITECT), None)
     workflow_questions.assign(
         deck.home,
         name,
@@ -56,7 +56,7 @@ def commission(job: MemberJob, step: Step) -> None:
 
 
 def has_work(job: MemberJob) -> bool:
-    """Whether a blocked agent that asks a person has something to be done meanwhile: its technical questions."""
+    """Tell whether a blocked agent that asks a person can have its technical questions answered meanwhile."""
     deck, name = job.deck, job.deck.solution_architect()
     if deck.member(job.id)["status"] != "blocked":
         return False
@@ -64,30 +64,30 @@ def has_work(job: MemberJob) -> bool:
 
 
 def can_go_on(job: MemberJob) -> bool:
-    """Whether a blocked agent can do something about its notes now, be it to set the solution architect to work.
+    """Tell whether a blocked agent can do something about its notes now, including starting the solution architect.
 
-    Where another agent is to take the answer of that one first, it cannot: it would only take a place again and again.
+    If another agent must read the architect's answer first, it cannot; it would only occupy a slot again and again.
     """
     return step_of(job).kind != "wait" or _can_work(job.deck, job.deck.solution_architect())
 
 
 def _askers(deck: Deck, name: str) -> list[str]:
-    """For whom the solution architect works, of those who are still in the plan."""
-    known = deck.workflow()["members"].get(name)
+    """Return the agents for which the solution architect works, of those that are still in the plan."""
+    member = deck.workflow()["members"].get(name)
     doers = deck.doers()
-    return [each for each in known.get("requested_by", []) if each in doers] if known is not None else []
+    return [asker for asker in member.get("requested_by", []) if asker in doers] if member is not None else []
 
 
 def _can_work(deck: Deck, name: str) -> bool:
-    """Whether the solution architect has a task that it can go on with."""
+    """Tell whether the solution architect has a task that it can continue."""
     if not _askers(deck, name) or not deck.approved(name):
         return False
-    known = deck.member(name)
-    return "question" not in known and known["status"] not in (*DONE, "failed")
+    member = deck.member(name)
+    return "question" not in member and member["status"] not in (*DONE, "failed")
 
 
 def wait(job: MemberJob, step: Step) -> Steps[Ended | None]:
-    """For the solution architect, whom anybody who waits may set to work; for who takes its answer; or for a person."""
+    """Wait for the solution architect (any waiting agent starts it), for the reader of its answer, or for a person."""
     deck, name = job.deck, job.deck.solution_architect()
     if "question" in deck.member(job.id) and job.id not in _askers(deck, name) and step.kind == "wait":
         return Ended("asking", reason=step.reason)
@@ -103,17 +103,17 @@ def wait(job: MemberJob, step: Step) -> Steps[Ended | None]:
 
 
 def decision(deck: Deck) -> str:
-    """What the solution architect has handed out."""
+    """Return the solution architect's outputs as text."""
     desk = deck.desk(deck.solution_architect())
     parts = []
-    for each in deck.member(desk.id)["outputs"]:
-        text = _text(deck, f"{deck.folder.path}/{each['path']}") or "(it cannot be read)"
-        parts.append(f"{each['path']}:\n{text[:MOST_DECISION]}")
+    for output in deck.member(desk.id)["outputs"]:
+        text = _text(deck, f"{deck.folder.path}/{output['path']}") or "(it cannot be read)"
+        parts.append(f"{output['path']}:\n{text[:MOST_DECISION]}")
     return "\n\n".join(parts)
 
 
 def _text(deck: Deck, path: str) -> str:
-    """What a file says; nothing where it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         return deck.home.read(path)
     except (FileNotFoundError, SowError):

@@ -1,4 +1,4 @@
-"""The check of a design: all that code can see, then the Design Verifier's word, and a report of both."""
+"""Checks a design: by code, then by the Design Verifier, and writes a report of both."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REPAIR = "Your answer holds no verdict that can be read: {why}. Answer once more
 
 
 class Design:
-    """The plan and the instructions as they are on disk, and all that code has to say about them."""
+    """The plan and the instructions as they are on disk, with the findings of code."""
 
     __slots__ = ("complaints", "instructions", "plan")
 
@@ -60,17 +60,17 @@ class Design:
 
     @property
     def errors(self) -> list[Complaint]:
-        return [each for each in self.complaints if each.error]
+        return [complaint for complaint in self.complaints if complaint.error]
 
 
 def read(home: Home, known_agents: Iterable[str]) -> Design:
-    """The design with the code's findings; a plan that is not there is an error of its caller's."""
-    known = frozenset(known_agents)
+    """Return the design with the findings of code; raises FileNotFoundError if there is no plan."""
+    agent_names = frozenset(known_agents)
     plan, instructions = read_plan(home)
     inputs = crew_files.repository_inputs(plan)
     existing = [path for path in inputs if os.path.exists(f"{home.root}/{path}")]
-    found = crew_checks.findings(plan, instructions, known, existing=existing)
-    return Design(plan, instructions, found)
+    findings = crew_checks.findings(plan, instructions, agent_names, existing=existing)
+    return Design(plan, instructions, findings)
 
 
 def of_checkout(home: Home, known_agents: Iterable[str]) -> Design:
@@ -86,7 +86,7 @@ def of_checkout(home: Home, known_agents: Iterable[str]) -> Design:
 
 
 def read_plan(home: Home) -> tuple[WorkflowPlan, dict[str, str | None]]:
-    """The plan and everybody's instructions, the digests of both together."""
+    """Return the plan, with digests that cover the instructions, and the instructions."""
     folder = WorkflowFolder(home)
     plan = workflow_plan.read(home.read(folder.plan_path), home.relative(folder.plan_path))
     instructions = {name: _instructions(folder, name) for name in roster(plan)}
@@ -95,7 +95,7 @@ def read_plan(home: Home) -> tuple[WorkflowPlan, dict[str, str | None]]:
 
 
 def plan_on_disk(home: Home) -> WorkflowPlan | None:
-    """The plan as it is now; nothing where it is gone, or cannot be read as a plan."""
+    """Return the plan as it is now; None if it is gone or cannot be read as a plan."""
     try:
         plan, _ = read_plan(home)
     except (FileNotFoundError, SowError):
@@ -104,8 +104,8 @@ def plan_on_disk(home: Home) -> WorkflowPlan | None:
 
 
 def roster(plan: WorkflowPlan) -> list[str]:
-    """Everybody who has instructions: the agents, and the verifiers; a name that is none has no desk."""
-    names = [*(each.name for each in plan.members), *(each.name for each in plan.verifiers)]
+    """Return all agents and verifiers with instructions; an invalid name has no agent folder."""
+    names = [*(member.name for member in plan.members), *(verifier.name for verifier in plan.verifiers)]
     return [name for name in dict.fromkeys(names) if is_member(name)]
 
 
@@ -117,7 +117,7 @@ def _instructions(folder: WorkflowFolder, name: str) -> str | None:
 
 
 def put_contracts(home: Home, design: Design) -> list[str]:
-    """Write the contract, as it is now, into every agent's instructions; returns whose file changed."""
+    """Write the current contract into every agent's instructions; returns whose file changed."""
     folder = WorkflowFolder(home)
     changed = []
     for name, text in design.instructions.items():
@@ -125,42 +125,42 @@ def put_contracts(home: Home, design: Design) -> list[str]:
             continue
         path = folder.desk(name).instructions_path
         before = home.read(path)
-        wanted = crew_briefing.with_contract(before)
-        if before != wanted:
-            home.replace(path, wanted)
+        updated = crew_briefing.with_contract(before)
+        if before != updated:
+            home.replace(path, updated)
             changed.append(name)
     return changed
 
 
 def ask_verifier(counsel: Counsel, design: Design) -> Steps[Verdict]:
-    """The Design Verifier's verdict; one that stays doubtful is RED."""
+    """Return the Design Verifier's verdict; one that stays doubtful is RED."""
     nonce = identity.uuid4()
     talk = counsel.talk_with(VERIFIER)
-    found = verdict.parse((yield from talk.say(prompt(counsel.crew.home, counsel.agents, design, nonce))), nonce)
-    if found.flag == verdict.DOUBTFUL:
-        again = yield from talk.say(REPAIR.format(why=found.why) + FORM.format(nonce=nonce))
-        found = verdict.parse(again, nonce)
-    return found
+    result = verdict.parse((yield from talk.say(prompt(counsel.crew.home, counsel.agents, design, nonce))), nonce)
+    if result.flag == verdict.DOUBTFUL:
+        reply = yield from talk.say(REPAIR.format(why=result.why) + FORM.format(nonce=nonce))
+        result = verdict.parse(reply, nonce)
+    return result
 
 
 def prompt(home: Home, agents: AgentRegistry, design: Design, nonce: str) -> str:
-    """What the Design Verifier is asked."""
+    """Return the Design Verifier's prompt."""
     sow, agent, folder = sow_word(), agents.get(VERIFIER), WorkflowFolder(home)
     files = [design.plan.file, *(home.relative(folder.desk(name).instructions_path) for name in design.instructions)]
-    seen = [f"- {each.file}:{each.line}: {each.text}" for each in design.complaints]
+    findings = [f"- {complaint.file}:{complaint.line}: {complaint.text}" for complaint in design.complaints]
     return "\n\n".join(
         [
             crew_briefing.role_words(agent, sow, VERIFIER.replace("-", "_")),
             f"You verify the design of workflow {design.plan.name} in {home.root}. Call sow by its full path: {sow}",
-            "The files of the design:\n" + "\n".join(f"- {each}" for each in files),
-            "What code found:\n" + ("\n".join(seen) or "- nothing: every check of code passed"),
+            "The files of the design:\n" + "\n".join(f"- {path}" for path in files),
+            "What code found:\n" + ("\n".join(findings) or "- nothing: every check of code passed"),
             FORM.format(nonce=nonce),
         ]
     )
 
 
-def report(design: Design, found: Verdict | None) -> str:
-    """The page orchestration/verification_report.md."""
+def report(design: Design, result: Verdict | None) -> str:
+    """Return the page orchestration/verification_report.md."""
     plan = design.plan
     lines = [
         f"# Design verification: {plan.name}",
@@ -168,11 +168,11 @@ def report(design: Design, found: Verdict | None) -> str:
         f"- Verified at: {clock.now()}",
         f"- Plan digest: {plan.digest}",
     ]
-    lines += [f"- Result: {'PASSED' if passes(design, found) else 'FAILED'}"]
-    lines += [f"- Design Verifier: {said(found)}", "", "## Findings of code", ""]
-    lines += [_line(each) for each in design.complaints] or ["None."]
+    lines += [f"- Result: {'PASSED' if passes(design, result) else 'FAILED'}"]
+    lines += [f"- Design Verifier: {said(result)}", "", "## Findings of code", ""]
+    lines += [_line(complaint) for complaint in design.complaints] or ["None."]
     lines += ["", "## Findings of the Design Verifier", ""]
-    lines += _agent_lines(found)
+    lines += _agent_lines(result)
     lines += [
         "",
         "## Crew",
@@ -180,9 +180,9 @@ def report(design: Design, found: Verdict | None) -> str:
         "| agent | type | depends on | verifier | reads | writes |",
         "|---|---|---|---|---|---|",
     ]
-    for each in plan.members:
-        cells = (each.name, each.agent or "-", _list(each.dependencies), each.verifier or "-")
-        lines.append("| " + " | ".join((*cells, _list(each.inputs), _list(each.outputs))) + " |")
+    for member in plan.members:
+        cells = (member.name, member.agent or "-", _list(member.dependencies), member.verifier or "-")
+        lines.append("| " + " | ".join((*cells, _list(member.inputs), _list(member.outputs))) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -190,53 +190,53 @@ def _list(items: Sequence[str]) -> str:
     return ", ".join(items) or "-"
 
 
-def _line(each: Complaint) -> str:
-    kind = "error" if each.error else "warning"
-    return f"- {kind} `{each.rule}` {each.file}:{each.line}: {each.text} → {each.hint}"
+def _line(complaint: Complaint) -> str:
+    kind = "error" if complaint.error else "warning"
+    return f"- {kind} `{complaint.rule}` {complaint.file}:{complaint.line}: {complaint.text} → {complaint.hint}"
 
 
-def _agent_lines(found: Verdict | None) -> list[str]:
-    if found is None:
+def _agent_lines(result: Verdict | None) -> list[str]:
+    if result is None:
         return ["Not asked."]
-    told = [_finding(each) for each in found.findings]
-    return [*told, *([found.feedback.strip()] if found.feedback.strip() else [])] or ["None."]
+    lines = [_finding(finding) for finding in result.findings]
+    return [*lines, *([result.feedback.strip()] if result.feedback.strip() else [])] or ["None."]
 
 
-def _finding(each: Finding) -> str:
-    place = ":".join(filter(None, (each.get("file", ""), each.get("symbol", ""))))
-    return f"- {each['severity']} {place + ': ' if place else ''}{each['text']}"
+def _finding(finding: Finding) -> str:
+    location = ":".join(filter(None, (finding.get("file", ""), finding.get("symbol", ""))))
+    return f"- {finding['severity']} {location + ': ' if location else ''}{finding['text']}"
 
 
-def said(found: Verdict | None) -> str:
-    """The Design Verifier's word in a word or two."""
-    if found is None:
+def said(result: Verdict | None) -> str:
+    """Return the Design Verifier's verdict in a few words."""
+    if result is None:
         return "not asked"
-    return found.flag or f"no clear verdict ({found.why}), which counts as RED"
+    return result.flag or f"no clear verdict ({result.why}), which counts as RED"
 
 
-def passes(design: Design, found: Verdict | None) -> bool:
-    """Whether the design may be approved: no error of code, and no RED or doubtful word of the Design Verifier."""
-    return not design.errors and (found is None or found.flag in (verdict.GREEN, verdict.YELLOW))
+def passes(design: Design, result: Verdict | None) -> bool:
+    """Tell whether the design may be approved: no error of code, and no RED or doubtful verdict."""
+    return not design.errors and (result is None or result.flag in (verdict.GREEN, verdict.YELLOW))
 
 
 def adopt(home: Home, design: Design, agents: AgentRegistry) -> None:
-    """Let the state, and with it shared_status.json, have the crew of the plan."""
+    """Update the state, and with it shared_status.json, to the crew of the plan."""
     workflow_design.replan(home, design.plan, agents.names())
 
 
-def record(home: Home, design: Design, found: Verdict | None, agents: AgentRegistry) -> None:
-    """Write the report, and remember by digest what was looked at and what came of it."""
+def record(home: Home, design: Design, result: Verdict | None, agents: AgentRegistry) -> None:
+    """Write the report, and record by digest what was checked and the result."""
     put_contracts(home, design)
     folder, plan = WorkflowFolder(home), design.plan
-    folder.write(folder.report_path, report(design, found))
-    by = VERIFIER if found is not None else "code"
+    folder.write(folder.report_path, report(design, result))
+    by = VERIFIER if result is not None else "code"
     if not design.errors:
         adopt(home, design, agents)
-    workflow_design.checked(home, digest=plan.digest, sections=plan.sections, passed=passes(design, found), by=by)
+    workflow_design.checked(home, digest=plan.digest, sections=plan.sections, passed=passes(design, result), by=by)
 
 
 def approve(home: Home, plan: WorkflowPlan, agents: AgentRegistry, *, actor: Actor, how: str) -> None:
-    """A word on the design as it was checked; who is verified, and whose part is another now, goes back to work."""
+    """Approve the design as it was checked; a verified agent whose part has changed goes back to work."""
     workflow = WorkflowFolder(home).workflow()
     before = workflow.get("approval", {}).get("sections", {})
     for name, digest in plan.sections.items():

@@ -1,4 +1,4 @@
-"""The end of a call: a workflow whose agents are all verified is complete, and every session is archived."""
+"""Ends a call of a workflow: archives every session and completes the workflow if all agents are verified."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ RUN = {0: "ended", 1: "ended", 4: "waiting"}
 
 
 def close(deck: Deck, code: int) -> list[str]:
-    """Archive what is done, write down how far it came; returns what there is to say. The exit code is in the run."""
-    said: list[str] = []
+    """Archive what is done and record the progress; returns remarks. The exit code is in the run."""
+    remarks: list[str] = []
     if code == DONE:
         try:
-            said = _complete(deck)
+            remarks = _complete(deck)
         except SowError as problem:  # such as a note that somebody wrote at the last moment
-            code, said = WAITS, [f"{problem.message} ({problem.hint})"]
+            code, remarks = WAITS, [f"{problem.message} ({problem.hint})"]
     if code != DONE:
         workflow_acts.set_progress(deck.home, PROGRESS.get(code, "failed"))
-        said += _held(deck)
+        remarks += _held(deck)
     run = deck.ship.folder.run
     run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
     deck.ship.folder.save()
-    return said
+    return remarks
 
 
 def _complete(deck: Deck) -> list[str]:
-    """Every agent's session ends and is archived, then the workflow; each step can be repeated after a crash."""
-    doers, said = deck.doers(), []
+    """Archive every agent's session, then complete the workflow; each step can be repeated after a crash."""
+    doers, messages = deck.doers(), []
     _refuse_changed(deck)
     for name, member in list(deck.workflow()["members"].items()):
         if member["kind"] == ARCHITECT and member["status"] == "pending":
-            continue  # nobody ever asked it
+            continue  # it was never asked
         if name not in doers and member["status"] not in VERIFIED:
-            said += _dismiss(deck, name)
+            messages += _dismiss(deck, name)
             continue
         remarks = workflow_acts.complete_member(deck.home, name).remarks
-        said += [each for each in remarks if "not archived" in each]
-        for each in remarks:
-            deck.ship.tell("archived", task=name, file=each[:500])
+        messages += [remark for remark in remarks if "not archived" in remark]
+        for remark in remarks:
+            deck.ship.tell("archived", task=name, file=remark[:500])
     workflow_acts.set_progress(deck.home, "completed")
-    return said
+    return messages
 
 
 def _refuse_changed(deck: Deck) -> None:
-    """The last gate: no workflow is complete with an output that is not what was verified."""
+    """Refuse to complete a workflow with an output that differs from what was verified."""
     for name, member in deck.workflow()["members"].items():
         paths = outputs.unlike_verified(deck, name) if member["status"] == "verified" else []
         if paths:
@@ -65,17 +65,19 @@ def _refuse_changed(deck: Deck) -> None:
 
 
 def _dismiss(deck: Deck, name: str) -> list[str]:
-    """Let an agent go; the journal says so, unless it did when the agent's question was withdrawn."""
+    """End a dropped agent; the journal records it, unless it did when the agent's question was withdrawn."""
     answers = deck.workflow().get("answers", [])
-    told = any(each["member"] == name and each["answered_by"] == workflow_questions.EXECUTOR for each in answers)
-    said = workflow_questions.dismiss(deck.home, name)
-    if not told:
+    is_reported = any(
+        answer["member"] == name and answer["answered_by"] == workflow_questions.EXECUTOR for answer in answers
+    )
+    remarks = workflow_questions.dismiss(deck.home, name)
+    if not is_reported:
         deck.ship.tell("task_ended", task=name, **LEFT, reason=workflow_questions.WITHDRAWN)
-    return said
+    return remarks
 
 
 def _held(deck: Deck) -> list[str]:
-    """Whose part of the plan waits for a person's word."""
+    """Return a remark that names the agents whose part of the plan waits for approval."""
     names = [name for name in deck.doers() if not deck.approved(name)]
     if not names:
         return []

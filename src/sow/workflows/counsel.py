@@ -1,4 +1,4 @@
-"""Roles beside the plan: the architect, its sub-roles and the design verifier, each in a conversation of its own."""
+"""Talks to roles outside the plan (the architect, its sub-roles, the design verifier), each in its own session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITED = ("limited", "overloaded")
 
 
 class Counsel:
-    """Where these roles are found, and who plays them."""
+    """The registry of these roles and the executors that play them."""
 
     __slots__ = ("agents", "crew", "executor", "workflow_id")
 
@@ -29,10 +29,10 @@ class Counsel:
         self.crew = crew
         self.agents = agents
         self.workflow_id = workflow_id
-        self.executor = executor  # one for every role, over what is bound
+        self.executor = executor  # executor for every role; it overrides the bindings
 
     def talk_with(self, role: str) -> Talk:
-        """A conversation with a role, at a desk of its name; its program must be there."""
+        """Return a conversation with a role in an agent folder of its name; checks that its program exists."""
         agent = self.agents.get(role)
         config = self.crew.config
         names = [self.executor] if self.executor else [config.binding(role)[0], *config.fallbacks.get(role, [])]
@@ -44,7 +44,7 @@ class Counsel:
 
 
 class Talk:
-    """A conversation: its first word starts a session, each later one goes on with it."""
+    """A conversation: the first message starts a session, each later one continues it."""
 
     __slots__ = ("desk", "first", "record", "remarks", "seat", "seats")
 
@@ -57,17 +57,17 @@ class Talk:
         self.remarks: list[str] = []
 
     def say(self, text: str) -> Steps[str]:
-        """Take a turn with these words; returns the role's last word, or raises where there was no turn to the end."""
+        """Take a turn with this text; returns the role's final text, or raises if the turn did not end well."""
         if self.record is not None and self.seat.adapter.capabilities.resumes:
             outcome = yield from self._take(self.record, "resume", text)
             if outcome.kind != "not_found":
                 return self._word(outcome)
         self.first = self.first or text
-        told = text if text == self.first else f"{self.first}\n\n{text}"
-        return self._word((yield from self._begin(told)))
+        prompt = text if text == self.first else f"{self.first}\n\n{text}"
+        return self._word((yield from self._begin(prompt)))
 
     def _begin(self, text: str) -> Steps[Outcome]:
-        """A new session; where an executor is limited, the next one takes over."""
+        """Start a new session; if an executor is limited, the next one takes over."""
         self.desk.make()
         if is_needed(self.desk):
             self.remarks += recover(self.desk, self.seat.crew.environment)
@@ -84,12 +84,12 @@ class Talk:
         return outcome
 
     def refused(self) -> str:
-        """What the CLI refused in the last turn, and how to allow it; nothing where nothing was refused."""
-        found = self.seat.refusals
-        return f"{refusals.sentence(found)}; {refusals.advice(found)}" if found else ""
+        """Return what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
+        refused_commands = self.seat.refusals
+        return f"{refusals.sentence(refused_commands)}; {refusals.advice(refused_commands)}" if refused_commands else ""
 
     def _put_back(self) -> None:
-        """State that the role edited by hand is what it was: what it may write is the plan and instructions."""
+        """Restore state that the role edited by hand; it may write only the plan and instructions."""
         home = self.seat.crew.home
         with home.lock():
             for edit in self.seat.snapshot.edits() if self.seat.snapshot else ():

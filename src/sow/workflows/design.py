@@ -1,4 +1,4 @@
-"""The design of a workflow without a person: the architect writes, sub-roles work out the details, code sends back."""
+"""Designs a workflow without a person: the architect writes, sub-roles add details, code checks and sends back."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 ARCHITECT = "workflow-architect"
 SUB_ROLES = ("file-structure-designer", "checkpoint-designer", "instruction-writer")
-MANY = 5  # agents from which the details are delegated
-ROUNDS = 3  # times that findings go back to the architect
+MANY = 5  # number of agents from which the details are delegated
+ROUNDS = 3  # how often findings go back to the architect
 MOST = 50  # findings in one prompt
 
 
 def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alone: bool) -> str:
-    """What the architect is told first; `alone` is without a person to ask."""
+    """Return the architect's first prompt; `alone` means that no person can be asked."""
     sow = sow_word()
     agent = agents.get(ARCHITECT)
-    words = briefing.words_of(agent).strip()
-    told = words if agent.path else prompts.render(words, sow=sow, task="workflow_architect")
+    role_text = briefing.words_of(agent).strip()
+    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task="workflow_architect")
     folder = WorkflowFolder(home)
     lines = [
         f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow}",
@@ -48,11 +48,11 @@ def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alon
             "The details are delegated: in this turn write the plan's roster, order, dependencies and verifiers only. "
             "Sub-roles then work out files, checkpoints and instructions, and you integrate what they write."
         )
-    return f"{told}\n\n" + "\n".join(lines)
+    return f"{role_prompt}\n\n" + "\n".join(lines)
 
 
 def headless(counsel: Counsel, *, name: str, delegate: bool, tell: Callable[[str], None]) -> Steps[Design]:
-    """Have the design made and checked; what code finds goes back to the architect, three times at most."""
+    """Have the design made and checked; findings of code go back to the architect, three times at most."""
     home = counsel.crew.home
     talk = counsel.talk_with(ARCHITECT)
     tell(f"{ARCHITECT} designs")
@@ -62,24 +62,24 @@ def headless(counsel: Counsel, *, name: str, delegate: bool, tell: Callable[[str
     if delegate or (design is not None and len(design.plan.members) >= MANY):
         design = yield from _delegate(counsel, talk, name, tell)
     for number in range(1, ROUNDS + 1):
-        found = complaints(home, design)
-        if not found:
+        findings = complaints(home, design)
+        if not findings:
             break
-        tell(f"{len(found)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
-        yield from talk.say(_send_back(found))
+        tell(f"{len(findings)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
+        yield from talk.say(_send_back(findings))
         _tell_refused(talk, tell)
         design = look(counsel)
     return _settled(home, design, talk.refused())
 
 
 def _tell_refused(talk: Talk, tell: Callable[[str], None]) -> None:
-    """Name what the CLI refused in the last turn, before the role is asked again."""
+    """Report what the CLI refused in the last turn, before the role is asked again."""
     if talk.refused():
         tell(talk.refused())
 
 
 def look(counsel: Counsel) -> Design | None:
-    """The design as it is on disk; none before there is a plan."""
+    """Return the design as it is on disk; None if there is no plan."""
     try:
         return checking.read(counsel.crew.home, counsel.agents.names())
     except FileNotFoundError:
@@ -87,31 +87,31 @@ def look(counsel: Counsel) -> Design | None:
 
 
 def complaints(home: Home, design: Design | None) -> list[str]:
-    """What keeps the design from being verified, one line each."""
+    """Return what keeps the design from being verified, one line each."""
     if design is None:
         return [f"{home.relative(WorkflowFolder(home).plan_path)}: {checking.NO_PLAN}"]
-    return [line(each) for each in design.errors]
+    return [line(complaint) for complaint in design.errors]
 
 
-def line(each: Complaint) -> str:
-    """A complaint with its place and what to do."""
-    return f"{each.file}:{each.line}: {each.text} ({each.hint})"
+def line(complaint: Complaint) -> str:
+    """Return a complaint with its location and hint."""
+    return f"{complaint.file}:{complaint.line}: {complaint.text} ({complaint.hint})"
 
 
 def _delegate(counsel: Counsel, talk: Talk, name: str, tell: Callable[[str], None]) -> Steps[Design | None]:
-    """Each sub-role writes its part, one after the other, and the architect makes one design of them."""
+    """Have each sub-role write its part, one after the other, and the architect integrate them."""
     folder = WorkflowFolder(counsel.crew.home)
     folder.make_folder("design")
-    said = []
+    parts = []
     for role in SUB_ROLES:
         tell(f"{role} works out the details")
-        word = yield from counsel.talk_with(role).say(_sub_prompt(counsel, role, name))
-        said.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(word[:2000])}")
+        reply = yield from counsel.talk_with(role).say(_sub_prompt(counsel, role, name))
+        parts.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(reply[:2000])}")
     tell(f"{ARCHITECT} integrates")
     yield from talk.say(
         "Your sub-roles have done their parts. Read what they wrote, decide where they differ, and bring it into one "
         "design: the plan's frontmatter and prose, and the instructions of every agent. The design stays yours.\n\n"
-        + "\n\n".join(said)
+        + "\n\n".join(parts)
     )
     return look(counsel)
 
@@ -120,37 +120,37 @@ def _sub_prompt(counsel: Counsel, role: str, name: str) -> str:
     sow, home = sow_word(), counsel.crew.home
     folder = WorkflowFolder(home)
     agent = counsel.agents.get(role)
-    words = briefing.words_of(agent).strip()
-    told = words if agent.path else prompts.render(words, sow=sow, task=role.replace("-", "_"))
+    role_text = briefing.words_of(agent).strip()
+    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task=role.replace("-", "_"))
     lines = (
         f"The workflow is {name}, the repository {home.root}; call sow by its full path: {sow}",
         f"What is wanted: {folder.summary_path(name)}",
         f"The architect's plan: {folder.plan_path}",
         f"Your part: {folder.path}/design/{role}.md",
     )
-    return f"{told}\n\n" + "\n".join(lines)
+    return f"{role_prompt}\n\n" + "\n".join(lines)
 
 
-def _send_back(found: Sequence[str]) -> str:
-    more = f"\n… and {len(found) - MOST} more" if len(found) > MOST else ""
+def _send_back(findings: Sequence[str]) -> str:
+    more = f"\n… and {len(findings) - MOST} more" if len(findings) > MOST else ""
     return (
         "The design was checked, and these findings must be mended before anybody else looks at it:\n"
-        + "\n".join(f"- {each}" for each in found[:MOST])
+        + "\n".join(f"- {finding}" for finding in findings[:MOST])
         + more
     )
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"| {each}" for each in text.splitlines())
+    return "\n".join(f"| {part}" for part in text.splitlines())
 
 
 def _settled(home: Home, design: Design | None, refused: str) -> Design:
-    """A design that can be verified, with the contract in every agent's instructions."""
-    found = complaints(home, design)
-    if found or design is None:
-        rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    """Return a design that can be verified, with the contract in every agent's instructions."""
+    findings = complaints(home, design)
+    if findings or design is None:
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         raise Failed(
-            f"after {ROUNDS} rounds the design still has errors: {found[0]}{rest}",
+            f"after {ROUNDS} rounds the design still has errors: {findings[0]}{more}",
             "see all: sow workflow verify --no-agent; mend them by hand, or design again"
             + (f"\n{refused}" if refused else ""),
         )
@@ -158,6 +158,6 @@ def _settled(home: Home, design: Design | None, refused: str) -> Design:
     return design
 
 
-def missing(design: Design, known: Sequence[str]) -> list[Required]:
-    """The agent types of the plan that do not exist yet."""
-    return [each for each in design.plan.required if each.name not in known]
+def missing(design: Design, agent_names: Sequence[str]) -> list[Required]:
+    """Return the agent types of the plan that do not exist yet."""
+    return [required for required in design.plan.required if required.name not in agent_names]

@@ -1,4 +1,4 @@
-"""Digests of files, each made once for as long as the file is the same."""
+"""Caches digests of files for as long as the files are unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Facts = tuple[int, int, int, int]
 
 
 class Digested:
-    """Remembers digests by inode, size and times; nobody can set back the time of an inode's last change."""
+    """Digests by inode, size and times; nobody can set back an inode's change time."""
 
     __slots__ = ("known",)
 
@@ -20,18 +20,18 @@ class Digested:
         self.known: dict[str, tuple[Facts, str]] = {}
 
     def digest(self, path: str) -> str:
-        """The digest of a regular file; nothing for anything else."""
+        """Return the digest of a regular file; empty for anything else."""
         try:
             descriptor = plain_file.open_to_read(path)
         except OSError:
             return ""
         with open(descriptor, "rb") as file:
-            facts = os.fstat(file.fileno())
-            seen = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-            before = self.known.get(path)
-            if before is None or before[0] != seen:
-                made = hashlib.sha256()
+            status = os.fstat(file.fileno())
+            version = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            cached = self.known.get(path)
+            if cached is None or cached[0] != version:
+                hasher = hashlib.sha256()
                 while block := file.read(BLOCK):
-                    made.update(block)
-                before = self.known[path] = seen, made.hexdigest()
-        return before[1]
+                    hasher.update(block)
+                cached = self.known[path] = version, hasher.hexdigest()
+        return cached[1]

@@ -1,6 +1,6 @@
-"""Escalated notes on their way to an answer: sorted by the architect, asked, decided, validated, written into the note.
+"""Answers escalated notes: the architect sorts them, a person or the solution architect decides, the answer is checked.
 
-All notes of one agent go together; who was blocked first is heard first. What to do next is read from what is on disk.
+All notes of one agent are handled together, the longest blocked agent first. The next step is read from disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def answer(job: MemberJob) -> Steps[Ended | None]:
-    """One step of the way; the job asks for its stage again after each."""
+    """Take one step towards an answer; the job asks for its stage again after each."""
     step = advising.step_of(job)
     if step.kind in ("sort", "loop", "validate"):
         return (yield from _with_architect(job, step))
@@ -44,11 +44,11 @@ def answer(job: MemberJob) -> Steps[Ended | None]:
 
 
 def _with_architect(job: MemberJob, step: Step) -> Steps[Ended | None]:
-    """One turn of the workflow architect, when it is this agent's time to be heard."""
+    """Take one turn of the workflow architect when it is this agent's turn in the queue."""
     line = job.deck.line
     line.join(job.id)
     try:
-        yield  # all that begin at this moment are in the line before the first is heard
+        yield  # lets all agents that begin now join the queue before the first is served
         while not line.take(job.id, job.deck.queue()):
             yield
             if job.deck.ship.stopping:
@@ -63,42 +63,50 @@ def _turn(job: MemberJob, step: Step) -> Steps[Ended | None]:
     deck.ship.step(name, "the workflow architect looks at its notes")
     if step.kind == "sort":
         deck.ship.tell("escalated", task=name, notes=step.notes)
-    heard = yield from judge_turn.hear(deck, _question(job, step))
-    if heard.ended is not None:
-        return heard.ended
-    ruling = heard.answer if isinstance(heard.answer, escalation.Ruling) else None
-    if ruling is None:  # nobody can say what it decided: the person is the judge
+    reply = yield from judge_turn.hear(deck, _question(job, step))
+    if reply.ended is not None:
+        return reply.ended
+    ruling = reply.answer if isinstance(reply.answer, escalation.Ruling) else None
+    if ruling is None:  # the decision is unreadable, so a person decides
         _route(job, [(note, escalation.LOOP if step.kind == "loop" else escalation.USER, "") for note in step.notes])
-        return job.ask(_asked(job, step.notes, why=heard.failure), kind=_kind(job, step.notes))
+        return job.ask(_asked(job, step.notes, failure=reply.failure), kind=_kind(job, step.notes))
     ended = _rule(job, step, ruling)
-    again = yield from replanning.look(deck, job)
-    return ended or again
+    ended_by_plan = yield from replanning.look(deck, job)
+    return ended or ended_by_plan
 
 
 def _rule(job: MemberJob, step: Step, ruling: Ruling) -> Ended | None:
-    """Write down what the architect decided, in as few steps as a crash may fall between."""
+    """Record what the architect decided, in as few steps as possible, because a crash may fall between two steps."""
     if step.kind == "loop":
         _route(job, [(note, escalation.LOOP, ruling.analysis) for note in step.notes])
         return job.ask(_asked(job, step.notes), kind="loop")
-    by = {note: note_history.source(job, note) for note in step.notes}
-    answers = {each.note: (each.resolution, by[each.note]) for each in ruling.decisions if each.route == "answer"}
-    others = [(each.note, each.route, each.question) for each in ruling.decisions if each.route != "answer"]
-    if others:
-        _route(job, others)
+    sources = {note: note_history.source(job, note) for note in step.notes}
+    answers = {
+        decision.note: (decision.resolution, sources[decision.note])
+        for decision in ruling.decisions
+        if decision.route == "answer"
+    }
+    routed = [
+        (decision.note, decision.route, decision.question)
+        for decision in ruling.decisions
+        if decision.route != "answer"
+    ]
+    if routed:
+        _route(job, routed)
     if answers:
         _resolve(job, answers)
-    asked = [note for note, _, _ in others if note_history.source(job, note) == "user"]
-    if asked:
-        job.ask(_asked(job, asked), kind="user")  # the job goes on if there is something to do meanwhile
+    user_notes = [note for note, _, _ in routed if note_history.source(job, note) == "user"]
+    if user_notes:
+        job.ask(_asked(job, user_notes), kind="user")  # the job continues if there is something to do meanwhile
     return None
 
 
-def _route(job: MemberJob, ways: list[tuple[str, str, str]]) -> None:
-    # An architect is no judge of its own questions: those of the solution architect go to the person.
-    own = job.deck.member(job.id)["kind"] == ARCHITECT
+def _route(job: MemberJob, routes: list[tuple[str, str, str]]) -> None:
+    # The solution architect must not decide its own questions: they go to a person.
+    is_architect = job.deck.member(job.id)["kind"] == ARCHITECT
     decisions = [
-        Decision(note, escalation.USER if own and route == escalation.ARCHITECT else route, question=question)
-        for note, route, question in ways
+        Decision(note, escalation.USER if is_architect and route == escalation.ARCHITECT else route, question=question)
+        for note, route, question in routes
     ]
     workflow_questions.route(job.deck.home, job.id, decisions)
 
@@ -110,23 +118,23 @@ def _resolve(job: MemberJob, answers: dict[str, tuple[str, str]]) -> None:
 
 
 def _apply(job: MemberJob, step: Step) -> None:
-    """An answer that is in the history and not in the note: a crash came between."""
-    known = {note: note_history.entry(job, note) for note in step.notes}
-    found = {note: each.get("resolution", "") for note, each in known.items() if each is not None}
-    _resolve(job, {note: (text, note_history.source(job, note)) for note, text in found.items()})
+    """Write answers into notes that have one in the history only, because a crash came between."""
+    entries = {note: note_history.entry(job, note) for note in step.notes}
+    texts = {note: escalated.get("resolution", "") for note, escalated in entries.items() if escalated is not None}
+    _resolve(job, {note: (text, note_history.source(job, note)) for note, text in texts.items()})
 
 
 def _kind(job: MemberJob, notes: list[str]) -> str:
-    """A question about a loop, or an ordinary one."""
+    """Return the kind of a question: about a loop, or an ordinary one."""
     return "loop" if any(note_history.way(job, note) == escalation.LOOP for note in notes) else "user"
 
 
-def _asked(job: MemberJob, notes: list[str], *, why: str = "") -> str:
-    """The question as a person reads it; a loop comes with its whole history."""
-    own = [each for each in job.deck.notes(job.id) if each["note_id"] in notes]
-    lines = [f"{each['note_id']}: {note_history.put(job, each)}" for each in own]
-    if why:
-        lines.append(f"{escalation.UNREADABLE}{why})")
+def _asked(job: MemberJob, notes: list[str], *, failure: str = "") -> str:
+    """Return the question as a person reads it; a loop comes with its whole history."""
+    own_notes = [note for note in job.deck.notes(job.id) if note["note_id"] in notes]
+    lines = [f"{note['note_id']}: {note_history.put(job, note)}" for note in own_notes]
+    if failure:
+        lines.append(f"{escalation.UNREADABLE}{failure})")
     if _kind(job, notes) == "loop":
         history = escalation.history_text(job.deck.workflow()["escalations"], job.deck.member(job.id)["task_id"])
         lines += ["The same was asked three times or more; all that was asked on this task:", history]
@@ -148,12 +156,12 @@ def _question(job: MemberJob, step: Step) -> Question:
 
     agent = deck.ship.agents.get(WORKFLOW_ARCHITECT)
     facts = _facts(job, step)
-    about = {"workflow": deck.workflow()["name"], "root": deck.home.root}
+    workflow_facts = {"workflow": deck.workflow()["name"], "root": deck.home.root}
     return Question(
         job.id,
         deck.architects_desk(),
         agent,
-        ask=lambda nonce: words.architect_prompt(agent, **about, facts=facts, form=form(nonce)),
+        ask=lambda nonce: words.architect_prompt(agent, **workflow_facts, facts=facts, form=form(nonce)),
         form=form,
         read=read,
         judging=False,  # it may change the plan
@@ -161,15 +169,15 @@ def _question(job: MemberJob, step: Step) -> Question:
 
 
 def _facts(job: MemberJob, step: Step) -> list[str]:
-    """What the architect must know: the notes, the answer to validate, the history, and where all others stand."""
+    """Return what the architect must know: the notes, the answer to check, the history and the status of all agents."""
     deck, workflow, state = job.deck, job.deck.workflow(), job.deck.member(job.id)
-    notes = [each for each in deck.notes(job.id) if each["note_id"] in step.notes]
-    what = {
+    notes = [note for note in deck.notes(job.id) if note["note_id"] in step.notes]
+    request = {
         "sort": "is blocked. Sort these notes:",
         "loop": "asks the same for the third time or more. Find the cause of the loop:",
         "validate": "waits. These notes have an answer; check it, and write it as the resolution (route answer):",
     }[step.kind]
-    facts = [f"Agent {job.id} (task {state['task_id']}) {what}\n{words.noted(notes)}"]
+    facts = [f"Agent {job.id} (task {state['task_id']}) {request}\n{words.noted(notes)}"]
     if step.kind == "validate":
         facts.append(_given(job, state, step))
     history = escalation.history_text(workflow["escalations"], state["task_id"])
@@ -178,7 +186,7 @@ def _facts(job: MemberJob, step: Step) -> list[str]:
 
 
 def _given(job: MemberJob, state: MemberState, step: Step) -> str:
-    """The answer that is to be validated: a person's, or the solution architect's decision."""
+    """Return the answer to be checked: a person's, or the solution architect's decision."""
     if all(note_history.source(job, note) == "user" for note in step.notes):
         return "The person answers:\n" + words.quoted(state.get("pending_answer", ""))
     return "The solution architect has decided, and was verified:\n" + words.quoted(advising.decision(job.deck))

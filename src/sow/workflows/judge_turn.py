@@ -1,4 +1,4 @@
-"""A turn of one who judges and changes no work: a question with a one-time nonce, and an answer that can be read."""
+"""Asks a judge a question with a one-time nonce and parses its answer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sow.workflows.deck import Deck
 
     class Answer(Protocol):
-        """What was read from a judge's last words; `why` says what leaves it in doubt."""
+        """The parsed final text of a judge; `why` says what makes it doubtful."""
 
         why: str
 
 
-TRIES = 3  # turns of a judge that fail, or leave a doubt, before a person is asked
+TRIES = 3  # turns of a judge that fail or leave a doubt, before a person is asked
 REPAIR = """\
 Your answer cannot be read: {why}. Change nothing in your judgement, and answer once more with nothing but the answer.
 
@@ -35,7 +35,7 @@ Your answer cannot be read: {why}. Change nothing in your judgement, and answer 
 
 
 class Question:
-    """What a judge is asked on behalf of one agent."""
+    """A question to a judge on behalf of one agent."""
 
     __slots__ = ("agent", "ask", "desk", "form", "judging", "read", "subject")
 
@@ -50,17 +50,17 @@ class Question:
         read: Callable[[str, str], Answer],
         judging: bool = True,
     ) -> None:
-        self.subject = subject  # the agent whom it is about
+        self.subject = subject  # the agent that the question is about
         self.desk = desk
         self.agent = agent
         self.ask = ask  # nonce → the whole prompt
         self.form = form  # nonce → how to answer
         self.judging = judging  # whether it may only read, whatever the role's name is
-        self.read = read  # last words, nonce → what they say
+        self.read = read  # final text, nonce → parsed answer
 
 
 class Heard:
-    """What came of it: an answer, the end of the job (a limit, a budget, Ctrl-C), or why there is none."""
+    """The result: an answer, the end of the job (a limit, a budget, Ctrl-C), or why there is no answer."""
 
     __slots__ = ("answer", "ended", "failure")
 
@@ -71,12 +71,12 @@ class Heard:
 
 
 def hear(deck: Deck, question: Question) -> Steps[Heard]:
-    """One try: a judge with the first executor that may be used, and once more where the answer leaves a doubt."""
+    """Ask a judge with the first free executor, and once more if the answer is doubtful."""
     ship = deck.ship
     while True:
-        why = ship.stop_new()
-        if why:
-            return Heard(ended=Ended("waiting", reason=why))
+        stop_reason = ship.stop_new()
+        if stop_reason:
+            return Heard(ended=Ended("waiting", reason=stop_reason))
         executors = deck.executors_of(question.agent.name)
         free = ship.free(executors)
         if not free:
@@ -108,14 +108,14 @@ def _hold(deck: Deck, seat: Seat, question: Question) -> Steps[tuple[Answer | No
         return None, outcome
     answer = question.read(outcome.text, nonce)
     if answer.why and seat.adapter.capabilities.resumes:
-        again = REPAIR.format(why=answer.why) + question.form(nonce)
-        outcome = yield from _take(deck, seat, record, "reminder", again, question)
+        request = REPAIR.format(why=answer.why) + question.form(nonce)
+        outcome = yield from _take(deck, seat, record, "reminder", request, question)
         answer = question.read(outcome.text, nonce) if outcome.kind == "done" else answer
     return answer, outcome
 
 
 def _take(deck: Deck, seat: Seat, record: Record, kind: str, text: str, question: Question) -> Steps[Outcome]:
-    """One turn, told of in the journal under the agent whom it is about; state that the judge edited is put back."""
+    """Take one turn, journal it under the agent it is about, and restore state that the judge edited."""
     facts = {"task": question.subject, "role": question.agent.name, "executor": seat.executor.name, "kind": kind}
     deck.ship.tell("turn_started", **facts)
     try:
@@ -124,13 +124,13 @@ def _take(deck: Deck, seat: Seat, record: Record, kind: str, text: str, question
         deck.ship.tell("turn_ended", **facts, outcome="failed", reason=problem.message)
         raise
     remarks = put_back(deck, seat)
-    told = turn_facts(outcome, record.session["turns"][-1])
-    deck.ship.tell("turn_ended", **facts, **told, remarks=remarks)
+    end_facts = turn_facts(outcome, record.session["turns"][-1])
+    deck.ship.tell("turn_ended", **facts, **end_facts, remarks=remarks)
     return outcome
 
 
 def put_back(deck: Deck, seat: Seat) -> list[str]:
-    """State files that were edited by hand meanwhile are what they were; those of agents at work are left to them."""
+    """Restore state files that were edited by hand meanwhile, except those of agents at work."""
     from sow.store import at_work
 
     home, remarks = deck.home, []

@@ -1,6 +1,6 @@
-"""One agent of a crew through a run: worked, blocked and answered, verified; each stage is read from what is on disk.
+"""Takes one agent of a crew through a run: work, blocked notes, verification; each stage is read from disk.
 
-A job is a generator that never ends in the middle of a write: killed anywhere, the next run asks for the stage again.
+A job is a generator that never ends in the middle of a write. If it is killed, the next run reads the stage again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class MemberJob:
-    """The way of one agent."""
+    """The job of one agent."""
 
     __slots__ = ("deck", "id")
 
@@ -35,7 +35,7 @@ class MemberJob:
         self.id = name
 
     def steps(self) -> Steps[Ended]:
-        """Stage after stage until the agent is verified, waits for somebody, or cannot go on."""
+        """Run stage after stage until the agent is verified, waits for somebody, or cannot continue."""
         self.deck.at_work.add(self.id)
         try:
             return (yield from self._stages())
@@ -68,22 +68,22 @@ class MemberJob:
         return Ended("stopped")
 
     def _settle_last(self) -> None:
-        """A turn that ended well before a crash of ours is settled first, whatever its agent had said by then."""
-        known = self.deck.workflow()["members"].get(self.id)
-        seat = self._seat() if known is not None and known["status"] not in ("pending", *DONE) else None
+        """Settle a turn that ended well before a crash of sow, whatever status its agent had set by then."""
+        state = self.deck.workflow()["members"].get(self.id)
+        seat = self._seat() if state is not None and state["status"] not in ("pending", *DONE) else None
         if isinstance(seat, CrewSeat):
             seat.settle_last()
 
     def _waits_for_others(self) -> bool:
-        """Whether others of the crew will come to an end by themselves, and this agent then goes on."""
+        """Tell whether other agents will finish by themselves, after which this agent continues."""
         deck, members = self.deck, self.deck.workflow()["members"]
         if "question" in members[self.id] or not deck.approved(self.id):
             return False
-        needed = [members[each] for each in deck.needs().get(self.id, []) if each in members]
-        return not any("question" in each or each["status"] == "failed" for each in needed)
+        dependencies = [members[ident] for ident in deck.needs().get(self.id, []) if ident in members]
+        return not any("question" in dependency or dependency["status"] == "failed" for dependency in dependencies)
 
     def _end(self, stage: str, reason: str) -> Ended:
-        """A stage at which nobody works."""
+        """Return how the job ends at a stage at which nobody works."""
         if stage == "done":
             return Ended("completed")
         if stage == "ask":
@@ -93,51 +93,51 @@ class MemberJob:
         return Ended("failed" if stage == "failed" else "asking", reason=reason)
 
     def ask(self, text: str, *, kind: str) -> Ended:
-        """Leave the rest to a person."""
+        """Ask a person and end the job."""
         self.tell_question(workflow_questions.ask_person(self.deck.home, self.id, text, kind=kind).member)
         return Ended("asking", reason=text)
 
     def tell_question(self, state: MemberState) -> None:
-        """What an agent asks a person is in the journal as soon as it is in the state."""
+        """Journal an agent's question to a person as soon as it is in the state."""
         question = state.get("question")
         if question is not None:
             number = f"w{question['number']}"
             self.deck.ship.tell("question", task=self.id, number=number, text=question["text"], kind=question["kind"])
 
     def _work(self, stage: str) -> Steps[Ended | None]:
-        """A turn of the agent, by an executor that has not reached a limit."""
+        """Take a turn of the agent, with an executor that has not reached a limit."""
         ship = self.deck.ship
         self._make_ready()
         seat = self._seat()
         if isinstance(seat, Ended):
             return seat
-        why = ship.stop_new()
-        if why:
-            return Ended("waiting", reason=why)
-        dear = task_budget.spent(ship.config, self.deck.desk(self.id), self._answers())
-        if dear:
-            return self.ask(dear, kind="approval")
+        reason = ship.stop_new()
+        if reason:
+            return Ended("waiting", reason=reason)
+        question = task_budget.spent(ship.config, self.deck.desk(self.id), self._answers())
+        if question:
+            return self.ask(question, kind="approval")
         executor = seat.seat.executor
         if not (yield from ship.has_place(executor, self.id)):
             return Ended("stopped")
-        taken = yield from ship.seated(executor.name, seat.work(stage))
-        outcome = taken.outcome
-        if not taken.is_open:
+        finished = yield from ship.seated(executor.name, seat.work(stage))
+        outcome = finished.outcome
+        if not finished.is_open:
             return None
         if outcome.kind == "interrupted":
             return Ended("stopped")
         if outcome.kind in ("limited", "overloaded"):
             ship.rest(executor.name, until_of(outcome), outcome.reason)
-            return None  # the next turn looks for another executor
-        return self._failed_try(taken)
+            return None  # the next turn selects another executor
+        return self._failed_try(finished)
 
     def _answers(self) -> list[tuple[str, str]]:
-        """What this agent asked, and when it was answered."""
+        """Return what this agent asked, and when it was answered."""
         answers = self.deck.workflow().get("answers", [])
-        return [(each["text"], each["answered_at"]) for each in answers if each["member"] == self.id]
+        return [(answer["text"], answer["answered_at"]) for answer in answers if answer["member"] == self.id]
 
     def _make_ready(self) -> None:
-        """Let the agent be at work, whatever it was: a note that came up after it was handed in sends it back."""
+        """Set the agent to work, whatever its status was: a note that came up after it was handed in sends it back."""
         state = self.deck.member(self.id)
         if state["status"] == "ready_for_verification":
             workflow_acts.send_back(
@@ -149,13 +149,17 @@ class MemberJob:
             workflow_acts.begin_session(self.deck.home, self.id, needed=self.deck.needs().get(self.id, []))
 
     def _seat(self) -> CrewSeat | Ended:
-        """The executor of the session that is there, else the first that may be used now."""
+        """Return the seat with the executor of the existing session, else with the first free one."""
         deck, ship, state = self.deck, self.deck.ship, self.deck.member(self.id)
         role = deck.role(self.id)
         record = sessions.current(deck.desk(self.id), state.get("session_id", ""))
-        known = ship.config.executors.get(record.session["executor"]) if record is not None else None
-        if known is not None and find_adapter(known.type).capabilities.resumes and not ship.rests_until(known.name):
-            return CrewSeat(deck, self.id, role, known)
+        executor = ship.config.executors.get(record.session["executor"]) if record is not None else None
+        if (
+            executor is not None
+            and find_adapter(executor.type).capabilities.resumes
+            and not ship.rests_until(executor.name)
+        ):
+            return CrewSeat(deck, self.id, role, executor)
         executors: list[ExecutorConfig] = deck.executors_of(role.name)
         free = ship.free(executors)
         if free:
@@ -163,13 +167,13 @@ class MemberJob:
         first = ship.first_free(executors)
         return Ended("waiting", reason=f"{first} has reached its limit", executor=first)
 
-    def _failed_try(self, taken: Taken) -> Ended | None:
-        """A crash, a time-out, or a turn that came to nothing: three in a row, and a person is asked."""
-        reason = taken.reason or taken.outcome.reason or taken.outcome.kind
-        said = reason if taken.outcome.kind == "done" else f"{taken.outcome.kind}: {reason}"
-        state = workflow_acts.fail_try(self.deck.home, self.id, said).member
-        self.deck.ship.step(self.id, f"a failed try: {said}"[:200])
+    def _failed_try(self, finished: Taken) -> Ended | None:
+        """Count a crash, a time-out, or a turn without a result; after three in a row a person is asked."""
+        reason = finished.reason or finished.outcome.reason or finished.outcome.kind
+        failure = reason if finished.outcome.kind == "done" else f"{finished.outcome.kind}: {reason}"
+        state = workflow_acts.fail_try(self.deck.home, self.id, failure).member
+        self.deck.ship.step(self.id, f"a failed try: {failure}"[:200])
         if state["status"] != "failed":
             return None
         self.tell_question(state)
-        return Ended("failed", reason=said, idle=taken.idle)
+        return Ended("failed", reason=failure, idle=finished.idle)

@@ -1,4 +1,4 @@
-"""The beginning of a workflow's run: what a crash left is put in order, and only an approved design goes on deck."""
+"""Starts a workflow's run: recovers what a crash left and loads an approved design."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 def put_in_order(home: Home, environment: Mapping[str, str]) -> list[str]:
-    """End what earlier turns left running, mend what was edited by hand, archive sessions that are over."""
-    said = ["the workflow's state was gone; its last copy is back"] if workflow_design.bring_back(home) else []
-    said += workflow_acts.mend(home)
+    """End what earlier turns left running, restore what was edited by hand, archive sessions that are over."""
+    remarks = ["the workflow's state was gone; its last copy is back"] if workflow_design.bring_back(home) else []
+    remarks += workflow_acts.mend(home)
     for desk in desks(home):
         if is_needed(desk) and not home.holder(desk.id):
             with home.claim(f"task-{desk.id}", purpose="recovery"):
-                said += recover(desk, environment)
-    return said + workflow_acts.archive_left_overs(home)
+                remarks += recover(desk, environment)
+    return remarks + workflow_acts.archive_left_overs(home)
 
 
 def desks(home: Home) -> list[MemberDesk]:
-    """The desk of everybody who ever had a session here: agents, verifiers, the architect."""
+    """Return the folder of every agent, verifier and architect that ever had a session here."""
     folder = WorkflowFolder(home)
     return [folder.desk(name) for name in list_folder(f"{home.sow}/local/sessions") if is_member(name)]
 
@@ -58,12 +58,12 @@ def open_deck(
     yes: bool = False,
     seat: type[Seat] = Seat,
 ) -> tuple[Deck, bool]:
-    """The workflow with its run, and whether that goes on from an earlier call."""
+    """Return the workflow with its run, and whether the run continues from an earlier call."""
     workflow = WorkflowFolder(home).workflow()
     plan = _sound(home, agents)
     _refuse_unapproved(workflow, plan, yes=yes)
     workflow_design.replan(home, plan, agents.names())
-    folder, goes_on = folder_for(
+    folder, continues = folder_for(
         home,
         workflow["id"],
         claim=claim,
@@ -71,7 +71,7 @@ def open_deck(
         branch=_branch(home),
         base=_base(home),
         plans=[{"path": plan.file, "digest": plan.digest}],
-        tasks=[each.name for each in plan.members],
+        tasks=[member.name for member in plan.members],
         settings=settings,
     )
     ship = Ship(
@@ -84,11 +84,11 @@ def open_deck(
         listeners=listeners,
         judges=(),
     )
-    return Deck(ship, plan, yes=yes, seat=seat), goes_on
+    return Deck(ship, plan, yes=yes, seat=seat), continues
 
 
 def _sound(home: Home, agents: AgentRegistry) -> WorkflowPlan:
-    """The plan, if code finds no error in the design."""
+    """Return the plan, if code finds no error in the design."""
     try:
         design = checking.read(home, agents.names())
     except FileNotFoundError:
@@ -103,12 +103,12 @@ def _sound(home: Home, agents: AgentRegistry) -> WorkflowPlan:
 
 
 def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> None:
-    """Nothing is run that nobody has looked at; of a plan that changed, the parts that did not may go on."""
-    check, word = workflow.get("verified"), workflow.get("approval")
-    seen = check is not None and check["digest"] == plan.digest and check["passed"]
-    if not seen and (word is None or yes):
+    """Refuse a design that nobody approved; of a changed plan, the unchanged parts may run."""
+    check, approval = workflow.get("verified"), workflow.get("approval")
+    is_verified = check is not None and check["digest"] == plan.digest and check["passed"]
+    if not is_verified and (approval is None or yes):
         raise Waiting("the design as it stands was not verified", "sow workflow verify")
-    approved = word["sections"] if word is not None else {}
+    approved = approval["sections"] if approval is not None else {}
     if not yes and not any(approved.get(name) == digest for name, digest in plan.sections.items()):
         raise Waiting("nobody has approved the design as it stands", "sow workflow approve, or add --yes")
 
@@ -121,14 +121,14 @@ def _branch(home: Home) -> str:
 
 
 def _base(home: Home) -> str:
-    found = git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip()
-    if not found:
+    commit = git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip()
+    if not commit:
         raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
-    return found
+    return commit
 
 
 def facts(deck: Deck) -> dict[str, object]:
-    """What the journal says when a call begins."""
+    """Return the fields that the journal keeps when a call begins."""
     run, needs, members = deck.ship.folder.run, deck.needs(), deck.workflow()["members"]
     tasks = [
         {

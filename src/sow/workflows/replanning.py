@@ -1,4 +1,4 @@
-"""A plan that changes while it is run: who is concerned waits until it is verified and approved, the others go on."""
+"""Handles a plan that changes during its run: the agents concerned wait until it is approved, the others continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW = "--yes"
 
 
 def notice(deck: Deck) -> list[str]:
-    """Take the plan as it is now, and tell once whose part of it is another one; returns their names."""
+    """Load the plan as it is now and report once whose part has changed; returns their names."""
     plan = checking.plan_on_disk(deck.home)
     if plan is None or plan.digest == deck.plan.digest:
         return []
@@ -34,27 +34,27 @@ def notice(deck: Deck) -> list[str]:
 
 
 def look(deck: Deck, job: MemberJob) -> Steps[Ended | None]:
-    """After a turn of the architect: a plan that it changed is checked, and approved where the person said so."""
+    """Check a plan that the architect changed in its turn, and approve it if the person agreed beforehand."""
     if not notice(deck):
         return None
     try:
         design = checking.read(deck.home, deck.ship.agents.names())
     except FileNotFoundError:
         return None
-    found = None
+    result = None
     if not design.errors:
-        heard = yield from judge_turn.hear(deck, _question(deck, job, design))
-        if heard.ended is not None:
-            return heard.ended
-        found = heard.answer if isinstance(heard.answer, verdict.Verdict) else verdict.Verdict(verdict.RED)
-    checking.record(deck.home, design, found, deck.ship.agents)
-    if checking.passes(design, found) and deck.yes:
+        reply = yield from judge_turn.hear(deck, _question(deck, job, design))
+        if reply.ended is not None:
+            return reply.ended
+        result = reply.answer if isinstance(reply.answer, verdict.Verdict) else verdict.Verdict(verdict.RED)
+    checking.record(deck.home, design, result, deck.ship.agents)
+    if checking.passes(design, result) and deck.yes:
         approve(deck, design.plan)
     return None
 
 
 def approve(deck: Deck, plan: WorkflowPlan) -> None:
-    """The person's word was given before: this design is theirs."""
+    """Approve the design in the name of the person, who agreed beforehand."""
     checking.approve(deck.home, plan, deck.ship.agents, actor=RUNNER, how=HOW)
     deck.ship.tell("approved", digest=plan.digest, how=HOW)
 

@@ -1,4 +1,4 @@
-"""The run of a workflow: its agents on the board, in the order that the plan says; the Executor plans nothing."""
+"""Runs a workflow: puts its agents on the board in the order of the plan."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from sow.errors import SowError
     from sow.workflows.deck import Deck
 
-# A stage as the board knows it; where somebody works, the job waits to be started.
+# A stage as the board shows it; at every other stage the job waits to be started.
 BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
 SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
 
-LEFT = {"status": "abandoned", "result": None, "retry_count": 0}  # who is in the crew no more
+LEFT = {"status": "abandoned", "result": None, "retry_count": 0}  # end of an agent that is no longer in the crew
 
 
 class CrewLoop(Loop):
@@ -48,10 +48,10 @@ class CrewLoop(Loop):
     def make_board(self) -> Board:
         deck, needs = self.deck, self.deck.needs()
         names = deck.doers()
-        inner = {name: [each for each in needs.get(name, []) if each in names] for name in names}
+        inner = {name: [needed for needed in needs.get(name, []) if needed in names] for name in names}
         rest = graph.lengths(inner, dict.fromkeys(names, 1.0))
-        for place, name in enumerate(reversed(deck.queue()), len(names) + 1):
-            rest[name] = float(place)  # who is blocked goes before all others, first come first served
+        for position, name in enumerate(reversed(deck.queue()), len(names) + 1):
+            rest[name] = float(position)  # blocked agents go before all others, longest blocked first
         leaving = [Job(name, status="running") for name in self.running if name not in names]
         jobs = [
             Job(
@@ -67,7 +67,7 @@ class CrewLoop(Loop):
         return Board([*jobs, *leaving], slots=slots, pool_slots=self.ship.pool_slots(), guards=guards)
 
     def _stand(self, name: str) -> str:
-        """An agent as the board sees it."""
+        """Return an agent's status for the board."""
         if name in self.running:
             return "running"
         stage, _ = self.deck.stage(name)
@@ -78,8 +78,8 @@ class CrewLoop(Loop):
         return BOARD.get(stage, "waiting")
 
     def _architect_failed(self) -> bool:
-        known = self.deck.workflow()["members"].get(self.deck.solution_architect())
-        return known is not None and known["status"] == "failed"
+        member = self.deck.workflow()["members"].get(self.deck.solution_architect())
+        return member is not None and member["status"] == "failed"
 
     def _waits_for_person(self, name: str) -> bool:
         return "question" in self.deck.member(name) or not self.deck.approved(name)
@@ -94,50 +94,50 @@ class CrewLoop(Loop):
         return self.deck.executors_of(self.deck.role(ident).name)
 
     def watch_home(self) -> list[str]:
-        """State that is gone or was edited is put right before anything is decided from it."""
+        """Restore state that is gone or was edited by hand before anything is decided from it."""
         folder = self.deck.folder
         restoring.refuse_elsewhere(self.ship.home, self.ship.folder.run["branch"])
         if not self._changed(folder.state_path) and not self._changed(folder.view_path):
             return []
-        back = workflow_design.bring_back(self.ship.home)
-        for said in workflow_acts.mend(self.ship.home):
-            self.ship.tell("set_aside", task="", text=said[:500])
+        is_restored = workflow_design.bring_back(self.ship.home)
+        for remark in workflow_acts.mend(self.ship.home):
+            self.ship.tell("set_aside", task="", text=remark[:500])
         for path in (folder.state_path, folder.view_path):
             self._changed(path)
-        return ["workflow"] if back else []
+        return ["workflow"] if is_restored else []
 
     def _changed(self, path: str) -> bool:
-        """Whether a file is gone, or another one than at the last look."""
+        """Tell whether a file is gone or has changed since the last check."""
         try:
-            facts = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return True
         before = self.seen.get(path)
-        self.seen[path] = (facts.st_ino, facts.st_mtime_ns)
+        self.seen[path] = (status.st_ino, status.st_mtime_ns)
         return before != self.seen[path]
 
     def watch_plan(self) -> None:
-        """A plan, or instructions, that somebody edits hold up those whom they concern."""
+        """Hold up the agents concerned if somebody edits the plan or the instructions."""
         deck = self.deck
-        told = [deck.desk(name).instructions_path for name in checking.roster(deck.plan)]
-        if any(self._changed(path) for path in (deck.folder.plan_path, *told)):
+        paths = [deck.desk(name).instructions_path for name in checking.roster(deck.plan)]
+        if any(self._changed(path) for path in (deck.folder.plan_path, *paths)):
             replanning.notice(self.deck)
 
     def _is_over(self) -> bool:
         if not self.running:
             outputs.reopen_changed(self.deck, self.deck.doers())
         self._renew_board()
-        if not self.running:  # what others did may let somebody go on who could not
+        if not self.running:  # the work of others may let an agent continue
             for ident, status in self.board.statuses().items():
                 if status == "asking":
                     self.look_at(ident)
         return super()._is_over()
 
     def _renew_board(self) -> None:
-        """After a change of the plan: new agents come on the board, and those that were sent back work again."""
-        known, members = self.board.statuses(), self.deck.workflow()["members"]
-        done = [name for name, status in known.items() if status == "completed" and name in members]
-        if set(self.deck.doers()) == set(known) and all(members[name]["status"] in DONE for name in done):
+        """Add new agents to the board after a change of the plan, and let those that were sent back work again."""
+        statuses, members = self.board.statuses(), self.deck.workflow()["members"]
+        done = [name for name, status in statuses.items() if status == "completed" and name in members]
+        if set(self.deck.doers()) == set(statuses) and all(members[name]["status"] in DONE for name in done):
             return
         self.board = self.make_board()
         self.tell_answers()
@@ -145,20 +145,24 @@ class CrewLoop(Loop):
             self._rest(pool["executor"], pool["until"])
 
     def look_at(self, ident: str) -> None:
-        now = self._stand(ident)
-        if now == "waiting":
+        status = self._stand(ident)
+        if status == "waiting":
             self.tell_answers()
             self.board.answered(ident)
-        elif now == "completed" or now != self.board.status(ident):
-            self.board.ended(ident, now)
+        elif status == "completed" or status != self.board.status(ident):
+            self.board.ended(ident, status)
 
     def who_answered(self, ident: str, number: int | str) -> str | None:
-        given = self.deck.workflow().get("answers", [])
-        found = (each["answered_by"] for each in given if f"w{each['number']}" == number and each["member"] == ident)
-        return next(found, None)
+        answers = self.deck.workflow().get("answers", [])
+        names = (
+            answer["answered_by"]
+            for answer in answers
+            if f"w{answer['number']}" == number and answer["member"] == ident
+        )
+        return next(names, None)
 
     def tell_answers(self) -> None:
-        """What was withdrawn is in the journal too, with the end of an agent that the design has no more."""
+        """Journal withdrawn questions, too, with the end of an agent that the design dropped."""
         for ident, number in list(self.asked):
             if self.who_answered(ident, number) == workflow_questions.EXECUTOR:
                 self.ship.tell(

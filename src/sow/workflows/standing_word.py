@@ -1,4 +1,4 @@
-"""A question of an agent that the user has answered for good: the answer goes to the workflow architect at once."""
+"""Answers an agent's question from the user's saved answers; the answer goes to the workflow architect."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def settle(deck: Deck, name: str) -> bool:
-    """Answer what an agent asks; never a loop, a failure or an approval, nor what two people want differently."""
+    """Answer what an agent asks, but no loop, failure, approval or conflict between two people's wishes."""
     question = deck.member(name).get("question")
     if question is None or question["kind"] != "user":
         return False
-    if any(each.get("category") == "conflict" for each in escalation.escalated(deck.notes(name))):
+    if any(note.get("category") == "conflict" for note in escalation.escalated(deck.notes(name))):
         return False
-    found = StandingAnswers(deck.home, deck.ship.environment).find(escalation.bare(question["text"]))
-    if found is None:
+    saved = StandingAnswers(deck.home, deck.ship.environment).find(escalation.bare(question["text"]))
+    if saved is None:
         return False
-    words = f"{found.answer}\n\n(The user's standing answer of {found.since[:10]} to: {found.question})"
-    workflow_questions.answer(deck.home, question["number"], words, actor=Actor(kind=PERSON, name=NAME))
+    text = f"{saved.answer}\n\n(The user's standing answer of {saved.since[:10]} to: {saved.question})"
+    workflow_questions.answer(deck.home, question["number"], text, actor=Actor(kind=PERSON, name=NAME))
     deck.ship.tell("answered", task=name, number=f"w{question['number']}", origin=ORIGIN)
     return True

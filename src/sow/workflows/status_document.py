@@ -1,4 +1,4 @@
-"""Where a workflow stands, as one plain document: its agents, what they ask, and what comes next."""
+"""Describes a workflow's status as one document: its agents, their questions, and the next step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
-    """The view that the crew has of itself, and what a person wants to know besides."""
+    """Return the view that the crew has of itself, with what a person wants to know besides."""
     workflow = loaded["workflow"]
     plan = checking.plan_on_disk(folder.home) if workflow["status"] != "completed" else None
     designed, digest = os.path.isfile(folder.plan_path), plan.digest if plan else ""
@@ -31,13 +31,13 @@ def document(folder: WorkflowFolder, loaded: WorkflowState) -> dict[str, Any]:
 
 
 def questions(workflow: Workflow) -> list[dict[str, str]]:
-    """What the agents ask a person, by number."""
-    found = []
+    """Return what the agents ask a person, by number."""
+    rows = []
     for name, member in workflow["members"].items():
         if "question" in member:
             question = member["question"]
             number = f"w{question['number']}"
-            found.append(
+            rows.append(
                 {
                     "number": number,
                     "agent": name,
@@ -47,4 +47,4 @@ def questions(workflow: Workflow) -> list[dict[str, str]]:
                     "do": f'sow answer {number} "…"',
                 }
             )
-    return sorted(found, key=lambda each: int(each["number"][1:]))
+    return sorted(rows, key=lambda row: int(row["number"][1:]))

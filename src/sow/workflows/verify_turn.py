@@ -1,4 +1,4 @@
-"""One verification round: the outputs must be there, then the verifier judges outputs and notes."""
+"""Runs one verification round: checks that the outputs exist, then lets the verifier judge outputs and notes."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 
 def verify(job: MemberJob) -> Steps[Ended | None]:
-    """A round; one in which an output is missing fails without a verifier's turn."""
+    """Run a round; if an output is missing, it fails without a verifier's turn."""
     deck, name = job.deck, job.id
     workflow_acts.record_outputs(deck.home, name, outputs.digests(deck, name))
-    lacking = outputs.missing(deck, name)
-    if lacking:
-        _write(job, verification.missing_outputs(lacking), "workflow_executor")
+    missing = outputs.missing(deck, name)
+    if missing:
+        _write(job, verification.missing_outputs(missing), "workflow_executor")
         return None
     verifier, _ = deck.verifier(name)
     deck.ship.step(name, f"{verifier} verifies")
-    heard = yield from judge_turn.hear(deck, _question(deck, name))
-    if heard.ended is not None:
-        return heard.ended
-    moved = outputs.unlike_verified(deck, name)
-    if isinstance(heard.answer, verification.Verification) and not (heard.answer.passes and moved):
-        _write(job, heard.answer, verifier)
+    reply = yield from judge_turn.hear(deck, _question(deck, name))
+    if reply.ended is not None:
+        return reply.ended
+    changed = outputs.unlike_verified(deck, name)
+    if isinstance(reply.answer, verification.Verification) and not (reply.answer.passes and changed):
+        _write(job, reply.answer, verifier)
         return None
-    why = f"outputs changed while they were verified: {', '.join(moved)}" if moved else heard.failure
-    state = workflow_acts.verifier_failed(deck.home, name, why).member
+    reason = f"outputs changed while they were verified: {', '.join(changed)}" if changed else reply.failure
+    state = workflow_acts.verifier_failed(deck.home, name, reason).member
     job.tell_question(state)
     return None
 
@@ -60,29 +60,31 @@ def _question(deck: Deck, name: str) -> Question:
 def _prompt(deck: Deck, name: str, nonce: str) -> str:
     verifier, agent = deck.verifier(name)
     planned, desk = deck.plan.member(name), deck.desk(name)
-    own = deck.desk(verifier).instructions_path
-    listed = written(planned) if planned is not None else []
-    versions = {each["path"]: each["version"] for each in deck.member(name)["outputs"] if each["digest"] != GONE}
-    listed = list(dict.fromkeys([*listed, *versions]))
+    instructions = deck.desk(verifier).instructions_path
+    paths = written(planned) if planned is not None else []
+    versions = {
+        output["path"]: output["version"] for output in deck.member(name)["outputs"] if output["digest"] != GONE
+    }
+    paths = list(dict.fromkeys([*paths, *versions]))
     return words.verifier_prompt(
         agent,
         verifier=verifier,
         name=name,
         folder=desk.folder,
-        outputs=[f"{path} (version {versions[path]})" if path in versions else path for path in listed],
+        outputs=[f"{path} (version {versions[path]})" if path in versions else path for path in paths],
         criteria=planned.criteria if planned is not None else [],
         notes=deck.notes(name),
-        beside="\n\n".join(group.text() for group in side_by_side.groups(_desks(deck), of=name)),
-        said=_last_words(deck, name),
+        related_notes="\n\n".join(group.text() for group in side_by_side.groups(_desks(deck), of=name)),
+        last_text=_last_words(deck, name),
         form=words.VERIFICATION.format(nonce=nonce),
-        own=own if os.path.isfile(own) else "",
+        instructions=instructions if os.path.isfile(instructions) else "",
     )
 
 
 def _desks(deck: Deck) -> list[side_by_side.Desk]:
-    """Every agent's outputs and notes."""
+    """Return every agent's outputs and notes."""
     return [
-        (name, [each["path"] for each in member["outputs"]], deck.notes(name))
+        (name, [output["path"] for output in member["outputs"]], deck.notes(name))
         for name, member in deck.workflow()["members"].items()
     ]
 
@@ -93,12 +95,12 @@ def _last_words(deck: Deck, name: str) -> str:
     return sessions.last_words(record) if record is not None else ""
 
 
-def _write(job: MemberJob, found: Verification, verifier: str) -> None:
-    """Keep the round, and move the agent on or back."""
+def _write(job: MemberJob, judgement: Verification, verifier: str) -> None:
+    """Record the round, and move the agent on or back."""
     deck, name = job.deck, job.id
     number = deck.member(name).get("result", {}).get("round", 0) + 1
-    result = found.results(number=number, verifier=verifier, at=clock.now())
-    if found.passes:
+    result = judgement.results(number=number, verifier=verifier, at=clock.now())
+    if judgement.passes:
         workflow_acts.verified(deck.home, name, result)
     else:
         state = workflow_acts.failed_round(deck.home, name, result, feedback=feedback(result)).member
@@ -108,10 +110,10 @@ def _write(job: MemberJob, found: Verification, verifier: str) -> None:
 
 
 def feedback(result: VerificationResults) -> str:
-    """What a failed round says to the agent."""
+    """Return the feedback of a failed round to the agent."""
     lines = [f"{result['verifier']} did not pass your work (round {result['round']})."]
-    lines += [f"- missing evidence: {each}" for each in result["missing_evidence"]]
-    for each in result["findings"]:
-        place = " ".join(each[key] for key in ("file", "symbol") if key in each)
-        lines.append(f"- {each['severity']}: {place + ': ' if place else ''}{each['text']}")
+    lines += [f"- missing evidence: {evidence}" for evidence in result["missing_evidence"]]
+    for finding in result["findings"]:
+        location = " ".join(finding[key] for key in ("file", "symbol") if key in finding)
+        lines.append(f"- {finding['severity']}: {location + ': ' if location else ''}{finding['text']}")
     return "\n".join(lines)
