@@ -41,13 +41,13 @@ def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[
             closing.leave(ship)
 
 
-def same_call(context: Context, home: Home, words: list[str]) -> str:
+def same_call(context: Context, home: Home, arguments: list[str]) -> str:
     """A call of sow as a command that works where it is read."""
     import shlex
 
     from sow.engine.standpoint import Standpoint
 
-    return shlex.join([*Standpoint(context.environment, context.cwd).sow(home.root), *words])
+    return shlex.join([*Standpoint(context.environment, context.cwd).sow(home.root), *arguments])
 
 
 def _refuse_elsewhere(folder: RunFolder) -> None:
@@ -58,12 +58,12 @@ def _refuse_elsewhere(folder: RunFolder) -> None:
     current = home.checkout.branch()
     if current == branch:
         return
-    words = ["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
-    if not git.run(words, cwd=home.root, check=False).strip():
-        where = f"sow/int/{folder.id}"
-        raise Waiting(f"the branch {branch} is gone; the work is on {where}", f"git switch -c {branch} {where}")
-    shown = f"on {current}" if current else "on no branch"
-    raise Waiting(f"{home.root} is {shown}, and the run belongs to {branch}", f"git switch {branch}")
+    args = ["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
+    if not git.run(args, cwd=home.root, check=False).strip():
+        source = f"sow/int/{folder.id}"
+        raise Waiting(f"the branch {branch} is gone; the work is on {source}", f"git switch -c {branch} {source}")
+    state = f"on {current}" if current else "on no branch"
+    raise Waiting(f"{home.root} is {state}, and the run belongs to {branch}", f"git switch {branch}")
 
 
 def _ship(context: Context, folder: RunFolder) -> Ship:

@@ -42,8 +42,8 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
         for remark in result.remarks:
             err(f"note: {harmless_line(remark)}")
         if result.refusals:
-            told = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
-            err(f"note: {harmless_line(told)}")
+            summary = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+            err(f"note: {harmless_line(summary)}")
         err(_cost(turn))
     _refuse(result)
     if not json:
@@ -79,22 +79,22 @@ def _refuse(result: Result) -> None:
         raise _interrupted(result.desk)
     if kind == "done" or result.status != "in_progress":
         return
-    again = door(result.desk, result.task)
+    resume = door(result.desk, result.task)
     if kind == "limited":
-        until = (
+        when = (
             "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))
             if result.outcome.reset_at
             else "later"
         )
         raise Waiting(
-            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {until}: {again}"
+            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {when}: {resume}"
         )
     if kind == "timeout":
-        raise Failed(f"the turn on task {task} was stopped: {reason}", f"go on with it: {again}")
-    what = "failed" if kind == "failed" else f"did not happen: {kind}"
+        raise Failed(f"the turn on task {task} was stopped: {reason}", f"go on with it: {resume}")
+    outcome = "failed" if kind == "failed" else f"did not happen: {kind}"
     fresh = f"sow agent spawn {result.task['assigned_agent']} {task} --fresh"
-    other = "" if again == fresh else f"\nor begin a new session: {fresh}"
+    alternative = "" if resume == fresh else f"\nor begin a new session: {fresh}"
     raise Failed(
-        f"the turn on task {task} {what}: {reason}",
-        f"its output is in {result.record.folder}; try again: {again}{other}",
+        f"the turn on task {task} {outcome}: {reason}",
+        f"its output is in {result.record.folder}; try again: {resume}{alternative}",
     )

@@ -38,7 +38,7 @@ def show(preview: Preview, *, json: bool) -> int:
 
 def document(preview: Preview) -> dict[str, Any]:
     """The same for programs; a new session has another id each time."""
-    seat, record, can = preview.seat, preview.record, preview.seat.adapter.capabilities
+    seat, record, capabilities = preview.seat, preview.record, preview.seat.adapter.capabilities
     return {
         "dry_run": True,
         "task": seat.desk.id,
@@ -54,8 +54,8 @@ def document(preview: Preview) -> dict[str, Any]:
         "session": {
             "turn": preview.kind,
             "id": record.session.get("session_id"),
-            "id_from": can.session,
-            "resumes": can.resumes,
+            "id_from": capabilities.session,
+            "resumes": capabilities.resumes,
             "folder": record.folder,
         },
     }

@@ -40,11 +40,11 @@ class Screen:
         """Each refused command once; the end of the turn tells how often."""
         from sow.domain import refusals
 
-        told = refusals.called(event.tool, event.command)
-        if told not in self.refused and len(self.refused) < MOST_REFUSED:
-            self.refused.add(told)
-            why = f" ({harmless_line(event.text)})" if event.text else ""
-            err(f"  ! refused: {harmless_line(told)}{why}")
+        call = refusals.called(event.tool, event.command)
+        if call not in self.refused and len(self.refused) < MOST_REFUSED:
+            self.refused.add(call)
+            reason = f" ({harmless_line(event.text)})" if event.text else ""
+            err(f"  ! refused: {harmless_line(call)}{reason}")
 
     def has_shown(self, text: str) -> bool:
         """Whether a text was just seen, however it was broken into lines."""

@@ -54,11 +54,13 @@ def candidates(context: Context, words: list[str]) -> list[str]:
     if before[0] not in GROUPS:
         return []
     table = commands(before[0])
-    command = next((each for each in table if each.name.split() == before[: len(each.name.split())]), None)
+    command = next((entry for entry in table if entry.name.split() == before[: len(entry.name.split())]), None)
     if command is None:
-        return [each.name.split()[1] for each in table if len(before) == 1 and each.name.split()[1].startswith(current)]
-    found = _values(context, command, before[len(command.name.split()) :], current)
-    return [each for each in found if each.startswith(current)]
+        return [
+            entry.name.split()[1] for entry in table if len(before) == 1 and entry.name.split()[1].startswith(current)
+        ]
+    values = _values(context, command, before[len(command.name.split()) :], current)
+    return [value for value in values if value.startswith(current)]
 
 
 def _values(context: Context, command: Command, given: list[str], current: str) -> list[str]:
@@ -68,7 +70,7 @@ def _values(context: Context, command: Command, given: list[str], current: str) 
         return _of(context, last)
     if current.startswith("-"):
         return [flag for flag, option in options.items() if option.repeat or flag not in given]
-    places = 0
+    position = 0
     skip = False
     for word in given:
         if skip:
@@ -76,8 +78,8 @@ def _values(context: Context, command: Command, given: list[str], current: str) 
         elif word in options:
             skip = bool(options[word].metavar)
         else:
-            places += 1
-    return _of(context, command.arguments[places]) if places < len(command.arguments) else []
+            position += 1
+    return _of(context, command.arguments[position]) if position < len(command.arguments) else []
 
 
 def _of(context: Context, entry: Option | Argument) -> list[str]:
@@ -108,7 +110,7 @@ def _runs(context: Context) -> list[str]:
     from sow.store import runs
 
     try:
-        return [*(each.id for each in runs.listed(context.home())), "last"]
+        return [*(run.id for run in runs.listed(context.home())), "last"]
     except SowError:  # completion helps or stays silent
         return []
 
@@ -128,8 +130,8 @@ def _fetched(context: Context, kind: str) -> list[str]:
 
     try:
         home = context.home()
-        found = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
-        return [each["name"] for each in found]
+        entries = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
+        return [entry["name"] for entry in entries]
     except SowError:  # completion helps or stays silent
         return []
 
@@ -145,7 +147,7 @@ def _from_project(context: Context, kind: str) -> list[str]:
             return [str(item["number"]) for item in waiting(home) if item["number"]]
         project = projects.load(home)
         if kind == "phases":
-            return [each["name"] for each in project["phases"]]
+            return [phase["name"] for phase in project["phases"]]
         return [desk.id for desk in desks.desks(home, project)]
     except SowError:  # completion helps or stays silent
         return []

@@ -57,17 +57,17 @@ class Context:
 
     def task(self, given: str) -> str:
         """The task that is meant: the given one, or the worker's own."""
-        named = given or self.environment.get("SOW_TASK", "")
-        if not named:
+        ident = given or self.environment.get("SOW_TASK", "")
+        if not ident:
             raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
-        return ids.task_id(named)
+        return ids.task_id(ident)
 
     def workplace(self, given: str) -> str:
         """The task or the agent of a workflow that is meant: the given one, or the worker's own."""
-        named = given or self.environment.get("SOW_TASK", "")
-        return named if ids.is_member(named) else self.task(named)
+        ident = given or self.environment.get("SOW_TASK", "")
+        return ident if ids.is_member(ident) else self.task(ident)
 
-    def text(self, value: str, what: str) -> str:
+    def text(self, value: str, label: str) -> str:
         """A text as it was given: in words, as @FILE, or as - for standard input; @@ begins a text with one @."""
         if value == "-":
             from sow.system.terminal import read_input
@@ -75,9 +75,9 @@ class Context:
             return read_input()
         if value.startswith("@@"):
             return value[1:]
-        return self._file(value[1:], what) if value.startswith("@") else value
+        return self._file(value[1:], label) if value.startswith("@") else value
 
-    def _file(self, path: str, what: str) -> str:
+    def _file(self, path: str, label: str) -> str:
         from sow.store.disk import Disk, read_text
 
         try:
@@ -85,15 +85,15 @@ class Context:
             return read_text(Disk(), os.path.realpath(os.path.join(self.cwd, path)))
         except FileNotFoundError:
             raise SowError(
-                f"{what}: there is no file {path!r}",
+                f"{label}: there is no file {path!r}",
                 "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
             ) from None
 
     def put_in_order(self, home: Home, *tasks: str) -> None:
         """End what a crash left of earlier turns on these tasks, or on all, before somebody decides on them."""
         folder = f"{home.sow}/local/sessions"
-        known = [name for name in list_folder(folder) if ids.is_task_id(name)]
-        for task in known:
+        task_ids = [name for name in list_folder(folder) if ids.is_task_id(name)]
+        for task in task_ids:
             if not tasks or task in tasks:
                 from sow.engine.recovery import put_in_order
 

@@ -80,10 +80,10 @@ class Page:
     def wait_for_answer(self, text: str) -> None:
         """The run has ended, and only the answer is missing."""
         if self.answer(text):
-            what = (
+            request = (
                 "answer the question on the page" if self._is_open() else "open the page and answer the question there"
             )
-            out(f"\n{paint('Your turn', 'bold')}: {what}; after a while the demo answers itself.")
+            out(f"\n{paint('Your turn', 'bold')}: {request}; after a while the demo answers itself.")
             sys.stdout.flush()
         while self.answer(text):
             time.sleep(LOOK_EVERY)

@@ -37,6 +37,6 @@ class Describer:
         documents = describing.excerpts(self.sinks.place(name), MOST_TEXT)
         if not documents:
             raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
-        said = drive(self.who.ask(name, documents))
-        words = Description(summary=said.summary, when_to_use=said.when_to_use, tags=said.tags)
-        return self.sinks.describe(name, words, f"{BY_AGENT}: {self.executor.name}")
+        answer = drive(self.who.ask(name, documents))
+        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags)
+        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.executor.name}")

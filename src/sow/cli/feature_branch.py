@@ -46,11 +46,11 @@ def leave_main(home: Home, name: str) -> None:
     try:
         git.run(["switch", "--quiet", "--create", name], cwd=home.root)
     except Failed as problem:
-        above = name.partition("/")[0]
-        if "/" in name and exists(home, above):
-            raise branch_above(above) from None
-        said = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
-        raise SowError(said, "finish what is under way there, see 'git status'") from None
+        parent = name.partition("/")[0]
+        if "/" in name and exists(home, parent):
+            raise branch_above(parent) from None
+        message = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
+        raise SowError(message, "finish what is under way there, see 'git status'") from None
     err(f"note: made branch {name}, since nothing is run on {branch}")
 
 

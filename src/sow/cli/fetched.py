@@ -57,8 +57,8 @@ def begin(url: str) -> None:
 
 def say(remarks: list[str]) -> None:
     """Remarks beside the output."""
-    for each in remarks[:20]:
-        err(f"note: {harmless_line(each)}")
+    for remark in remarks[:20]:
+        err(f"note: {harmless_line(remark)}")
     if len(remarks) > 20:
         err(f"note: and {len(remarks) - 20} more like these")
 
@@ -77,18 +77,18 @@ def keep_from_git(keeper: Keeper, name: str) -> None:
 
 def show_polled(polled: list[Polled], key: str, *, json: bool) -> int:
     """What is new, one line for each; 1 where one could not be asked."""
-    bad = int(any(each.status in polling.BAD for each in polled))
+    bad = int(any(result.status in polling.BAD for result in polled))
     if json:
-        emit({key: [_polled(each) for each in polled]})
+        emit({key: [_polled(result) for result in polled]})
         return bad
-    rows = [(each.entry["name"], each.status, _move(each), source_of(each.entry)) for each in polled]
+    rows = [(result.entry["name"], result.status, _move(result), source_of(result.entry)) for result in polled]
     if rows:
         out(table(rows))
-    for each in polled:
-        _complain(each.problem)
-    fresh = [each.entry["name"] for each in polled if each.status in (polling.NEW, polling.MISSING)]
-    if fresh:
-        out(f"bring {'it' if len(fresh) == 1 else 'them'} in: sow {key} update {' '.join(fresh[:8])}")
+    for result in polled:
+        _complain(result.problem)
+    names = [result.entry["name"] for result in polled if result.status in (polling.NEW, polling.MISSING)]
+    if names:
+        out(f"bring {'it' if len(names) == 1 else 'them'} in: sow {key} update {' '.join(names[:8])}")
     return bad
 
 
@@ -111,17 +111,17 @@ def _polled(polled: Polled) -> dict[str, Any]:
 
 def update(keeper: Keeper, names: list[str], *, ref: str | None, force: bool, json: bool) -> int:
     """Bring them up to date, one line for each as it is done; 1 where one was not."""
-    done: list[Renewed] = []
+    results: list[Renewed] = []
     begin("all sources" if not names else ", ".join(names))
-    for each in keeper.update(names, ref=ref, force=force):
-        done.append(each)
+    for result in keeper.update(names, ref=ref, force=force):
+        results.append(result)
         if not json:
-            _tell(each, keeper.catalog.key)
+            _tell(result, keeper.catalog.key)
     if json:
-        emit({keeper.catalog.key: [_renewed(each) for each in done]})
-    elif not done:
+        emit({keeper.catalog.key: [_renewed(result) for result in results]})
+    elif not results:
         out(f"there is nothing to update: see 'sow {keeper.catalog.key} list'")
-    return int(any(each.status in BAD for each in done))
+    return int(any(result.status in BAD for result in results))
 
 
 def _tell(renewed: Renewed, key: str) -> None:
@@ -151,7 +151,7 @@ def removed(entry: Any, keeper: Keeper, *, forget: bool) -> int:
     """Say what was taken away, and how it comes back."""
     key, name = keeper.catalog.key, entry["name"]
     out(harmless_line(f"removed {name} (from {source_of(entry)})"))
-    known = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
-    if known and not forget:
-        out(f"you still know it by its name: sow sinks install {known}")
+    user_name = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
+    if user_name and not forget:
+        out(f"you still know it by its name: sow sinks install {user_name}")
     return 0

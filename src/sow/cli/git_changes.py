@@ -48,16 +48,16 @@ def keep(home: Home, *, yes: bool) -> int:
 
 def _undo(home: Home) -> None:
     count = len(git_watch.pending(home))
-    left = git_watch.undo(home)
-    if left:
-        raise Failed(f"cannot undo: {harmless_line(left[0])}", f"undo it by hand, then: {git_watch.KEEP}")
+    failures = git_watch.undo(home)
+    if failures:
+        raise Failed(f"cannot undo: {harmless_line(failures[0])}", f"undo it by hand, then: {git_watch.KEEP}")
     out(f"undid {count} change{'' if count == 1 else 's'}; removed files are in .git/sow/removed")
 
 
 def _list(changes: list[str]) -> None:
     err("These changes appeared in the git folder while workers ran:")
-    for each in changes:
-        err(f"  {harmless_line(each)}")
+    for change in changes:
+        err(f"  {harmless_line(change)}")
 
 
 def _agree(question: str, command: str, *, yes: bool) -> None:

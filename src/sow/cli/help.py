@@ -21,17 +21,17 @@ def _word(option: Option) -> str:
 
 
 def _place(argument: Argument) -> str:
-    shown = f"{argument.metavar}…" if argument.repeat else argument.metavar
-    return f"[{shown}]" if argument.optional else shown
+    name = f"{argument.metavar}…" if argument.repeat else argument.metavar
+    return f"[{name}]" if argument.optional else name
 
 
 def usage_line(command: Command) -> str:
     """The command on one line."""
-    words = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
+    parts = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
     for option in command.options:
-        shown = _word(option) + ("…" if option.repeat else "")
-        words.append(shown if option.required else f"[{shown}]")
-    return " ".join(words)
+        text = _word(option) + ("…" if option.repeat else "")
+        parts.append(text if option.required else f"[{text}]")
+    return " ".join(parts)
 
 
 def command_help(command: Command) -> str:
@@ -62,8 +62,8 @@ def group_help(group: str) -> str:
     others = [command for command in table if command.name != group]
     if own and not others:
         return command_help(own[0])
-    above = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
-    return f"{above}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
+    head = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
+    return f"{head}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
 
 
 def full_help() -> str:

@@ -52,12 +52,12 @@ def _session_start(context: Context) -> int:
 def _summary(home: Home, standpoint: Standpoint) -> str:
     from sow.cli.status import document
 
-    known: dict[str, Any] = document(home, standpoint)
-    counts = ", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"
+    status: dict[str, Any] = document(home, standpoint)
+    counts = ", ".join(f"{count} {name}" for name, count in status["counts"].items()) or "none"
     lines = [
-        f"This branch has a sow project: {harmless_line(known['project']['name'])} ({known['project']['branch']}).",
-        f"Tasks: {counts}. {len(known['inbox'])} waiting for the person (sow inbox).",
-        f"Next: {harmless_line(known['next']['text'])}: {known['next']['command']}",
+        f"This branch has a sow project: {harmless_line(status['project']['name'])} ({status['project']['branch']}).",
+        f"Tasks: {counts}. {len(status['inbox'])} waiting for the person (sow inbox).",
+        f"Next: {harmless_line(status['next']['text'])}: {status['next']['command']}",
         "Its facts are changed through `sow` only. If you are asked to go on with it: sow continue --print",
     ]
     return "\n".join(lines)

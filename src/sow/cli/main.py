@@ -17,14 +17,14 @@ INTERRUPTED = 130
 MOST_UNCOLLECTED = 20_000  # objects: most calls make fewer, and end before a look for garbage could be of use to them
 
 
-def main(words: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run one command."""
-    words = sys.argv[1:] if words is None else words
-    debug = "--debug" in words
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
     gc.set_threshold(MOST_UNCOLLECTED)
     try:
         _tolerant_streams()
-        code = _dispatch(words)
+        code = _dispatch(arguments)
         _deliver()
         return code
     except SowError as error:
@@ -35,8 +35,8 @@ def main(words: list[str] | None = None) -> int:
         _send(sys.stdout)  # the reader went away (`sow status | head`): that is its right
         return 0
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{place}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
+        prefix = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
     except Exception as error:  # the edge: whatever is left is a bug of ours, and says so
         return _complain(
             f"sow itself failed: {type(error).__name__}: {error}",
@@ -54,42 +54,42 @@ def _deliver() -> None:
         _send(sys.stdout)
 
 
-def _dispatch(words: list[str]) -> int:
-    words, leading = _leading(words)
-    if words == ["--version"]:
+def _dispatch(arguments: list[str]) -> int:
+    arguments, leading = _leading(arguments)
+    if arguments == ["--version"]:
         from sow import __version__
 
         sys.stdout.write(f"sow {__version__}\n")
         return 0
-    if not words or words[0] in ("--help", "-h", "help"):
-        return _help(words[1:])
-    if words[0] == "--version":
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        return _help(arguments[1:])
+    if arguments[0] == "--version":
         raise SowError("--version takes no more words", "usage: sow --version")
-    if words[0].startswith("-"):
-        raise SowError(f"unknown option {words[0]}", "see 'sow --help'")
-    return _run(words, leading)
+    if arguments[0].startswith("-"):
+        raise SowError(f"unknown option {arguments[0]}", "see 'sow --help'")
+    return _run(arguments, leading)
 
 
-def _leading(words: list[str]) -> tuple[list[str], list[str]]:
+def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Global options may stand before the command too: they are moved behind it."""
     leading: list[str] = []
-    while words and words[0].partition("=")[0] in ("--root", "--debug"):
-        if words == ["--root"]:
+    while arguments and arguments[0].partition("=")[0] in ("--root", "--debug"):
+        if arguments == ["--root"]:
             raise SowError("--root needs a value", "usage: sow --root DIR COMMAND …")
-        count = 2 if words[0] == "--root" else 1
-        leading += words[:count]
-        words = words[count:]
-    return words, leading
+        count = 2 if arguments[0] == "--root" else 1
+        leading += arguments[:count]
+        arguments = arguments[count:]
+    return arguments, leading
 
 
-def _run(words: list[str], leading: list[str]) -> int:
+def _run(arguments: list[str], leading: list[str]) -> int:
     from sow.cli.context import Context
     from sow.cli.parse import HelpWanted, parse
     from sow.cli.registry import GROUPS, find
 
-    if words[0] in GROUPS and words[1:] in (["--help"], ["-h"]):
-        return _help(words[:1])
-    command, rest = find(words)
+    if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
+        return _help(arguments[:1])
+    command, rest = find(arguments)
     try:
         values, options = parse(command, leading + rest)
     except HelpWanted:
@@ -98,16 +98,16 @@ def _run(words: list[str], leading: list[str]) -> int:
     return command.run(context, **values)
 
 
-def _help(words: list[str]) -> int:
+def _help(arguments: list[str]) -> int:
     from sow.cli import help as texts
     from sow.cli.registry import GROUPS, find
 
-    if not words:
+    if not arguments:
         text = texts.full_help()
-    elif len(words) == 1:
-        text = texts.group_help(words[0]) if words[0] in GROUPS else texts.command_help(find(words)[0])
+    elif len(arguments) == 1:
+        text = texts.group_help(arguments[0]) if arguments[0] in GROUPS else texts.command_help(find(arguments)[0])
     else:
-        text = texts.command_help(find(words)[0])
+        text = texts.command_help(find(arguments)[0])
     if texts.USUAL_CONFIG in text:
         from sow import config
 

@@ -32,10 +32,10 @@ class Opening:
         opening = adapter(chosen.type).opening
         if opening is None:
             raise SowError(f"executor {chosen.name} cannot be opened with a first prompt", instead)
-        named = program_of(chosen.type, chosen.settings)
-        binary = find_binary(named, environment)
+        program_name = program_of(chosen.type, chosen.settings)
+        binary = find_binary(program_name, environment)
         if not binary:
-            raise missing_binary(chosen.name, named, adapter(chosen.type).capabilities.install)
+            raise missing_binary(chosen.name, program_name, adapter(chosen.type).capabilities.install)
         self.words = [binary, *opening, f"Run this command, and do what it prints: {sow_word()} {call}"]
 
     def run(self, *, cwd: str, environment: Mapping[str, str]) -> int:
@@ -46,7 +46,7 @@ class Opening:
         return code
 
 
-def need_terminal(whom: str, instead: str) -> None:
+def need_terminal(agent: str, instead: str) -> None:
     """Refuse where nobody could talk with the agent."""
     if not is_interactive():
-        raise SowError(f"there is no terminal on which you and {whom} could talk", instead)
+        raise SowError(f"there is no terminal on which you and {agent} could talk", instead)

@@ -21,24 +21,24 @@ def emit(document: Any) -> None:
     import json
 
     indent = 2 if sys.stdout.isatty() else None
-    narrow = sys.stdout.encoding.lower() != "utf-8"  # what the stream cannot show is escaped as JSON has it
-    text = json.dumps(document, indent=indent, ensure_ascii=narrow)
+    ascii_only = sys.stdout.encoding.lower() != "utf-8"  # what the stream cannot show is escaped as JSON has it
+    text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     out(text.translate(ESCAPED))
 
 
-def report(findings: Sequence[Mapping[str, Any]], good: Callable[[Mapping[str, Any]], str], *, json: bool) -> int:
+def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[str, Any]], str], *, json: bool) -> int:
     """What a check of files found: one document, or a line for each good file and an error for each bad one."""
-    bad = [each for each in findings if each["error"]]
+    invalid = [finding for finding in findings if finding["error"]]
     if json:
-        emit({"valid": not bad, "files": findings})
-        return 2 if bad else 0
-    for each in findings:
-        if not each["error"]:
-            out(harmless_line(good(each)))
-    for each in bad[:-1]:
-        err(f"error: {harmless_line(each['error'])}\nhint: {each['hint']}")
-    if bad:
-        raise SowError(bad[-1]["error"], bad[-1]["hint"])
+        emit({"valid": not invalid, "files": findings})
+        return 2 if invalid else 0
+    for finding in findings:
+        if not finding["error"]:
+            out(harmless_line(describe(finding)))
+    for finding in invalid[:-1]:
+        err(f"error: {harmless_line(finding['error'])}\nhint: {finding['hint']}")
+    if invalid:
+        raise SowError(invalid[-1]["error"], invalid[-1]["hint"])
     return 0
 
 

@@ -38,8 +38,8 @@ def listed(context: Context, *, json: bool) -> int:
     readable, broken = desks.load_all(home, project)
     rows: list[dict[str, Any]] = []
     for phase in project["phases"]:
-        here = [task["status"] for desk, task in readable if desk.phase == phase["name"]]
-        rows.append({**phase, "tasks": len(here), **{each: here.count(each) for each in ENDED_STATUSES}})
+        statuses = [task["status"] for desk, task in readable if desk.phase == phase["name"]]
+        rows.append({**phase, "tasks": len(statuses), **{status: statuses.count(status) for status in ENDED_STATUSES}})
     if json:
         emit({"phases": rows, "broken": broken})
         return 0
@@ -65,7 +65,7 @@ def approve(context: Context, *, name: str) -> int:
 
 
 def _tell(phases: list[Phase]) -> int:
-    current = next((each["name"] for each in phases if each["status"] == "active"), "")
+    current = next((phase["name"] for phase in phases if phase["status"] == "active"), "")
     out(f"the phase is {current} now" if current else "all phases are completed")
     return 0
 

@@ -26,7 +26,7 @@ COLOURS = {
 def draw(reading: Reading, form: str) -> str:
     """The graph in Mermaid's or Graphviz's language; the critical path is thick, implied edges are dashed."""
     plan = reading.plan
-    minutes = {task: each.minutes for task, each in reading.expected().items()}
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items()}
     path = graph.critical_path(plan.needs(), minutes)
     critical = set(pairwise(path))
     return "\n".join((_mermaid if form == "mermaid" else _dot)(reading, critical))

@@ -37,7 +37,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
     plan = reading.plan
     needs = plan.needs()
     expected = reading.expected()
-    minutes = {task: each.minutes for task, each in expected.items()}
+    minutes = {task: estimate.minutes for task, estimate in expected.items()}
     play = graph.schedule if schedule == "ready" else graph.schedule_in_waves
     chosen = wanted or plan.max_concurrency or USUAL
     slots = play(needs, minutes, workers=chosen)
@@ -54,7 +54,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
                 "minutes": round(_length(slots), 2),
                 "lower_bound": round(graph.lower_bound(needs, minutes, chosen), 2),
                 "by_concurrency": [
-                    {"max_concurrency": key, "minutes": round(each, 2)} for key, each in lengths.items()
+                    {"max_concurrency": workers, "minutes": round(length, 2)} for workers, length in lengths.items()
                 ],
                 "tasks": [
                     {"id": task, "start": round(start, 2), "end": round(end, 2), "from": expected[task].origin}
@@ -63,7 +63,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
             }
         )
         return 0
-    origins = sorted({each.origin for each in expected.values() if each.minutes})
+    origins = sorted({estimate.origin for estimate in expected.values() if estimate.minutes})
     work = duration(sum(minutes.values()))
     out(harmless_line(f"{plan.name}: {len(plan.tasks)} tasks, {work} of work, from: {', '.join(origins) or 'nothing'}"))
     out("")
@@ -76,8 +76,8 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
 
 def _counts(chosen: int, widest: int) -> Sequence[int]:
     """Which counts are worth a line: up to the widest wave, each below nine, then doubled."""
-    found = [each for each in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if each <= widest] or [1]
-    return sorted({*found, chosen})
+    counts = [number for number in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if number <= widest] or [1]
+    return sorted({*counts, chosen})
 
 
 def _length(slots: Slots) -> float:

@@ -38,10 +38,10 @@ def _for_caller(context: Context, text: str) -> str:
 
 def _list(below: str, *, json: bool) -> int:
     """Every prompt, or those below a folder of them."""
-    found = [each for each in prompts.names() if not below or each == below or each.startswith(f"{below.rstrip('/')}/")]
-    if not found:
+    names = [name for name in prompts.names() if not below or name == below or name.startswith(f"{below.rstrip('/')}/")]
+    if not names:
         prompts.load(below)
-    rows = [(each, prompts.title(prompts.load(each))) for each in found]
+    rows = [(name, prompts.title(prompts.load(name))) for name in names]
     if json:
         emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
         return 0

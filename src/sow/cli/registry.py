@@ -59,31 +59,31 @@ def commands(group: str) -> list[Command]:
     return [command for command in table if command.name.split()[0] == group]
 
 
-def find(words: list[str]) -> tuple[Command, list[str]]:
+def find(arguments: list[str]) -> tuple[Command, list[str]]:
     """The command that the words begin with, and the words that are left."""
-    group = words[0]
+    group = arguments[0]
     if group not in GROUPS:
         raise SowError(f"unknown command: {group}", nearest(group, list(GROUPS)) or "see 'sow --help' for the commands")
     table = commands(group)
-    second = f"{group} {words[1]}" if len(words) > 1 else ""
+    second = f"{group} {arguments[1]}" if len(arguments) > 1 else ""
     for command in table:
         if command.name == second:
-            return command, words[2:]
+            return command, arguments[2:]
     for command in table:
         if command.name == group:
-            return command, words[1:]
+            return command, arguments[1:]
     names = [command.name.split()[1] for command in table]
     if not second:
         raise SowError(f"sow {group}: which command?", "one of: " + ", ".join(names))
     raise SowError(
         f"unknown command: sow {second}",
-        nearest(words[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
+        nearest(arguments[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
     )
 
 
-def nearest(word: str, known: list[str], prefix: str = "") -> str:
+def nearest(word: str, candidates: list[str], prefix: str = "") -> str:
     """A suggestion for a mistyped word."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=1)
+    near = get_close_matches(word, candidates, n=1)
     return f"did you mean 'sow {prefix}{near[0]}'?" if near else ""

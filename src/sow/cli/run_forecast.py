@@ -40,18 +40,18 @@ def foretell(
     home: Home,
     reading: Reading,
     config: Config,
-    wish: Wish,
+    options: Wish,
     *,
     wanted: Sequence[str],
 ) -> int:
     """Show the plan, its commands, the time of its rest with so many at once, and its cost; nothing is started."""
-    settings, tasks = wish.settings, reading.plan.tasks
+    settings, tasks = options.settings, reading.plan.tasks
     setup = run_setup.forecast(context, home, config, reading, settings)
-    commands = Commands(context, home, config, reading, wish, setup)
+    commands = Commands(context, home, config, reading, options, setup)
     skipped = {task.id for task in tasks if task.status == "skipped"}
     _recall(context, home, reading)
     outlook = Outlook(tasks, set(wanted), skipped=skipped)
-    minutes = {task: each.minutes for task, each in reading.expected().items() if task in outlook.needs}
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in outlook.needs}
     play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
     slots = play(outlook.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
@@ -61,29 +61,29 @@ def foretell(
         if task.id in outlook.needs
     }
     money = _money(reading, roles)
-    crew = _crew(config, settings, [*roles.values()], wish.reviewers)
-    if wish.json:
+    crew = _crew(config, settings, [*roles.values()], options.reviewers)
+    if options.json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
-        left = [{"id": task, "why": why} for task, why in outlook.left_alone.items()]
+        left = [{"id": task, "why": reason} for task, reason in outlook.left_alone.items()]
         facts |= {"goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
-        emit({**facts, "warnings": [finding(each) for each in reading.plan.warnings]})
+        emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
         return 0
     show(reading, json=False)
     out("")
-    for each in crew:
-        out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
+    for member in crew:
+        out(harmless_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))
     _say(outlook)
     run_setup.say(setup)
     commands.say()
-    if run_preflight.doubts(reading, wish):
+    if run_preflight.doubts(reading, options):
         out("the run would ask about the plan's warnings first")
     if not roles:
         out("nothing of it would be started" if outlook.left_alone else "nothing of it is left to do")
         return 0
-    what = f"{len(roles)} task{'s' * (len(roles) != 1)}"
-    out(f"{what} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
+    count = f"{len(roles)} task{'s' * (len(roles) != 1)}"
+    out(f"{count} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
     out(_price(money, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
@@ -100,18 +100,20 @@ class Commands:
         home: Home,
         config: Config,
         reading: Reading,
-        wish: Wish,
+        options: Wish,
         setup: dict[str, Any] | None,
     ) -> None:
         self.agreed = consent.agreed_in(home, config, context.environment)
         project = None
         with suppress(InvalidFile):  # a run repairs it first, and asks then
             project = run_preflight.stored(home, reading)
-        found = run_preflight.changes(context, home, project, reading)
-        self.changed = [each for each in found if project is not None and each.kind in ("changed", "gone")]
+        differences = run_preflight.changes(context, home, project, reading)
+        self.changed = [
+            difference for difference in differences if project is not None and difference.kind in ("changed", "gone")
+        ]
         used = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
-        self.commands = {each: ["setup"] for each in used}
-        for command, tasks in run_preflight.of_run(home, project, found, wish).items():
+        self.commands = {command: ["setup"] for command in used}
+        for command, tasks in run_preflight.of_run(home, project, differences, options).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
     def document(self) -> list[dict[str, Any]]:
@@ -128,8 +130,8 @@ class Commands:
 
     def say(self) -> None:
         """Print the commands, grouped by program."""
-        for each in self.changed:
-            out(harmless_line(f"task {each.task}, {each.number} in the plan: {changes(each)}"))
+        for difference in self.changed:
+            out(harmless_line(f"task {difference.task}, {difference.number} in the plan: {changes(difference)}"))
         if self.commands:
             out("commands that would run:")
         for name, group in command_consent.by_program(self.commands).items():
@@ -137,16 +139,16 @@ class Commands:
             for command in group:
                 tasks = self.commands[command]
                 shown = ", ".join(tasks[:12]) + (f" and {len(tasks) - 12} more" if len(tasks) > 12 else "")
-                why = self.agreed.why(command) or "needs your consent"
-                out(f"{command_consent.shown(command, '    ')}  [{shown}: {why}]")
+                status = self.agreed.why(command) or "needs your consent"
+                out(f"{command_consent.shown(command, '    ')}  [{shown}: {status}]")
 
 
 def _say(outlook: Outlook) -> None:
     """What the run would find begun, and what it would not touch."""
     if outlook.goes_on:
         out(harmless_line(f"begun already, and gone on with: {', '.join(outlook.goes_on)}"))
-    for task, why in outlook.left_alone.items():
-        out(harmless_line(f"left alone: {task} {why}"))
+    for task, reason in outlook.left_alone.items():
+        out(harmless_line(f"left alone: {task} {reason}"))
 
 
 def _recall(context: Context, home: Home, reading: Reading) -> None:
@@ -155,10 +157,10 @@ def _recall(context: Context, home: Home, reading: Reading) -> None:
         task.status = task.status if task.status in OVER else "pending"
     with suppress(InvalidFile):  # a run repairs it first
         project = run_preflight.stored(home, reading)
-        known = statuses_of(home, project) if project is not None else {}
+        statuses = statuses_of(home, project) if project is not None else {}
         for task in reading.plan.tasks:
-            place = intake.place_of(home, path_of(context, task.file))
-            task.status = known.get((place, task.number), task.status)
+            plan_path = intake.place_of(home, path_of(context, task.file))
+            task.status = statuses.get((plan_path, task.number), task.status)
 
 
 def _crew(
@@ -183,8 +185,8 @@ def _crew(
 def _money(reading: Reading, roles: dict[str, str]) -> dict[str, Any]:
     """The usual cost of the tasks together, and of how many of them nobody knows it."""
     forecast = reading.forecast()
-    known = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
-    return {"cost_usd": round(sum(known), 4) if known else None, "cost_unknown": len(roles) - len(known)}
+    costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
+    return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
 
 
 def _price(money: dict[str, Any], most: float | None) -> str:

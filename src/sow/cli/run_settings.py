@@ -20,12 +20,12 @@ MOST_DIGITS = 4
 def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettings:
     """The settings of a run; `call` holds what the options say, empty where they say nothing."""
     control = plan.quality_control
-    reviews = _truth(control.get("enabled"), otherwise=bool(config.setting("review", "enabled")))
-    at_once = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
-    if not at_once:
+    reviews = _truth(control.get("enabled"), default=bool(config.setting("review", "enabled")))
+    concurrency = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
+    if not concurrency:
         raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": at_once,
+        "max_concurrency": concurrency,
         "schedule": call["schedule"] or config.setting("run", "schedule"),
         "isolation": call["isolation"] or config.setting("run", "isolation"),
         "review": call["review"] or ("on" if reviews else "off"),
@@ -60,11 +60,11 @@ def options_asked(call: Mapping[str, str], **flags: bool) -> dict[str, str]:
 
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
     """The settings of a workflow's run: its agents share one folder, and its plan says who verifies them."""
-    at_once = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
-    if not at_once:
+    concurrency = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
+    if not concurrency:
         raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": at_once,
+        "max_concurrency": concurrency,
         "schedule": "ready",
         "isolation": "none",
         "review": "off",
@@ -76,16 +76,18 @@ def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
     """Who reviews, and what there is to say about it: the plan names judging roles only, others it may not appoint."""
-    usual = [str(each) for each in config.setting("review", "agents")]
-    instead, besides, blocked = _named(plan.quality_control)
-    strange = [name for name in (*instead, *besides) if name not in agents.agents or not agents.agents[name].judges]
-    wanted = [name for name in instead if name not in strange] or usual
-    wanted += [name for name in besides if name not in strange]
+    usual = [str(name) for name in config.setting("review", "agents")]
+    replacements, additions, blocked = _named(plan.quality_control)
+    unfit = [
+        name for name in (*replacements, *additions) if name not in agents.agents or not agents.agents[name].judges
+    ]
+    wanted = [name for name in replacements if name not in unfit] or usual
+    wanted += [name for name in additions if name not in unfit]
     # A plan that blocks everybody would switch the user's reviews off by the back door.
     chosen = list(dict.fromkeys(name for name in wanted if name not in blocked)) or usual
-    who = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
+    note = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
     return chosen, [
-        f"quality_control of the plan names {name!r:.60}, which is no judging role: {who}" for name in strange
+        f"quality_control of the plan names {name!r:.60}, which is no judging role: {note}" for name in unfit
     ]
 
 
@@ -93,27 +95,27 @@ def _named(control: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]
     """The reviewers that a plan names: instead of the usual ones, besides them, and those that it does not want."""
     agents = control.get("agents")
     lists = agents if isinstance(agents, dict) else {"explicit_list": agents if isinstance(agents, list) else []}
-    instead, besides, blocked = (
-        [str(each).strip() for each in lists.get(key) or []] for key in ("explicit_list", "additional", "blocked")
+    replacements, additions, blocked = (
+        [str(name).strip() for name in lists.get(key) or []] for key in ("explicit_list", "additional", "blocked")
     )
-    alone = control.get("review_agent")
-    return instead or ([str(alone).strip()] if alone else []), besides, blocked
+    single = control.get("review_agent")
+    return replacements or ([str(single).strip()] if single else []), additions, blocked
 
 
-def _truth(value: object, *, otherwise: bool) -> bool:
+def _truth(value: object, *, default: bool) -> bool:
     word = str(value).lower()
-    return word == "true" if word in ("true", "false") else otherwise
+    return word == "true" if word in ("true", "false") else default
 
 
-def _count(value: object, otherwise: int) -> int:
+def _count(value: object, default: int) -> int:
     text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else otherwise
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else default
 
 
-def _number(call: Mapping[str, str], name: str, otherwise: int) -> int:
+def _number(call: Mapping[str, str], name: str, default: int) -> int:
     text = call[name]
     if not text:
-        return otherwise
+        return default
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         flag = "--" + name.replace("_", "-")
         raise SowError(f"{flag}: {text!r:.40} is not a whole number", f"write: {flag} 3")

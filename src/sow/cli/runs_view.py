@@ -21,15 +21,15 @@ LONGEST = 48
 LONGEST_TEXT = 200
 
 
-def listing(known: Sequence[Facts]) -> None:
+def listing(summaries: Sequence[Facts]) -> None:
     """One line for each run."""
-    if not known:
+    if not summaries:
         out("no runs yet; start one: sow run PLAN")
         return
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
-        (each["id"], each["status"], each["started_at"], f"{each['completed']}/{each['tasks']}", each["name"])
-        for each in known
+        (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
+        for run in summaries
     ]
     out(table(rows))
 
@@ -45,7 +45,7 @@ def show(document: Facts) -> None:
         _tasks(document["tasks"])
     for title, noun in (("By agent", "agent"), ("By executor", "executor")):
         _groups(title, document[f"by_{noun}"])
-    _section("Limits", [f"{each['executor']}: {each['reason']}" for each in document["limits"]] + document["stops"])
+    _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
     _section("Remarks", document["remarks"])
     if document["next"]:
         out(f"\n{paint('Next', 'bold')}")
@@ -57,13 +57,13 @@ def show(document: Facts) -> None:
 def _tasks(rows: Sequence[Facts]) -> None:
     """The table, with the outcome in its colour and what holds a task up below it."""
     lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
-    place = lines[0].index("OUTCOME")
+    column = lines[0].index("OUTCOME")
     out(lines[0])
     for row, line in zip(rows, lines[1:], strict=True):
         word, colour = row["outcome"], COLOURS.get(row["outcome"])
-        out(f"{line[:place]}{paint(word, colour)}{line[place + len(word) :]}" if colour else line)
-        for about in _about(row):
-            out(f"      {short(about, LONGEST_TEXT)}")
+        out(f"{line[:column]}{paint(word, colour)}{line[column + len(word) :]}" if colour else line)
+        for remark in _about(row):
+            out(f"      {short(remark, LONGEST_TEXT)}")
 
 
 def _row(row: Facts) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ PAUSE = 0.05
 
 
 def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) -> int:
-    wanted = _port(port)
+    port_number = _port(port)
     home, actor = context.home(), context.actor()
     if actor.is_worker and not read_only:
         err("note: a worker may look and not act: this dashboard is read-only")
@@ -34,7 +34,7 @@ def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) 
             return _join(context, home, read_only=read_only, open=open, json=json)
         from sow.dashboard.server import Server
 
-        server = Server(home, context.environment, person=actor.name, read_only=read_only, port=wanted)
+        server = Server(home, context.environment, person=actor.name, read_only=read_only, port=port_number)
         return _serve(server, open=open, json=json)
 
 
@@ -81,15 +81,15 @@ def _join(context: Context, home: Home, *, read_only: bool, open: bool, json: bo
     path = access.path(context.environment, home.root, read_only=read_only)
     name = _claim(read_only=read_only)
     give_up = time.monotonic() + PATIENCE
-    while not (holder := home.claimant(name)) or (found := access.stored(path)).get("pid") != holder.pid:
+    while not (holder := home.claimant(name)) or (details := access.stored(path)).get("pid") != holder.pid:
         if time.monotonic() > give_up:
             raise Waiting(
                 f"a dashboard of {home.root} is there, but its address is not in {path}",
                 "end that process, then run 'sow ui' again",
             )
         time.sleep(PAUSE)
-    url = access.address(found["port"], found["token"])
-    _tell(url, found["port"], found["pid"], read_only=read_only, new=False, json=json)
+    url = access.address(details["port"], details["token"])
+    _tell(url, details["port"], details["pid"], read_only=read_only, new=False, json=json)
     if open:
         _open(url)
     return 0
@@ -110,13 +110,13 @@ def _open(url: str) -> None:
     """Show the page in the person's browser; where there is none, the address is on the screen."""
     import webbrowser
 
-    shown = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    has_display = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     try:
-        done = shown and webbrowser.open(url)
+        opened = has_display and webbrowser.open(url)
     except (webbrowser.Error, OSError) as error:
         err(f"note: {harmless_line(str(error))}")
-        done = False
-    if not done:
+        opened = False
+    if not opened:
         err("note: no browser could be opened here: open the address above")
 
 

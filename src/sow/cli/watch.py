@@ -131,8 +131,8 @@ def _say_how(home: Home, ident: str, standpoint: Standpoint, *, json: bool) -> N
 
         runs_view.show(report.facts(home, folder, standpoint))
     if dead:
-        command, say = go_on.command(folder, standpoint), err if json else out
-        say(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
+        command, write = go_on.command(folder, standpoint), err if json else out
+        write(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
 
 
 COMMANDS = (

@@ -38,8 +38,8 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
     settings = workflow_settings(config, call)
     agents = registry_of(context, home, config)
     with home.claim("run", purpose="sow workflow run") as claim:
-        for said in opening.put_in_order(home, context.environment):
-            err(f"note: {harmless_line(said)}")
+        for remark in opening.put_in_order(home, context.environment):
+            err(f"note: {harmless_line(remark)}")
         workflow = WorkflowFolder(home).workflow()
         if workflow["status"] == "completed":
             return _say_complete(workflow["name"], json=json)
@@ -68,7 +68,7 @@ def _check_crew(context: Context, config: Config, agents: AgentRegistry, setting
     from sow.executors.settings import program
 
     members = WorkflowFolder(home).workflow()["members"]
-    roles = sorted({*ROLES, *(each["agent"] for each in members.values() if each["agent"] in agents.agents)})
+    roles = sorted({*ROLES, *(member["agent"] for member in members.values() if member["agent"] in agents.agents)})
     for role in roles:
         bound = [config.binding(role)[0], *config.fallbacks.get(role, [])]
         for name in [settings["executor"]] if "executor" in settings else bound:
@@ -113,7 +113,7 @@ def _sail(
             run = ship.folder.run
             ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
             remarks += notifier.close()
-    for each in remarks:
-        err(f"note: {harmless_line(each)}")
+    for note in remarks:
+        err(f"note: {harmless_line(note)}")
     git_changes.settle(home, yes=yes or json)
     return run["exit"]
