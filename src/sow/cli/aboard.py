@@ -1,4 +1,4 @@
-"""A run that is over, boarded again: what commands need that go on with its git side and start nobody."""
+"""Reopens an ended run for commands that work on its branches and start no agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[Ship, Integration]]:
-    """The run and its integration branch, while nobody else runs anything in this checkout."""
+    """Opens the run and its integration branch, and claims the checkout meanwhile."""
     from sow.engine import closing
     from sow.store import git_watch
     from sow.store import project as projects
@@ -42,7 +42,7 @@ def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[
 
 
 def same_call(context: Context, home: Home, arguments: list[str]) -> str:
-    """A call of sow as a command that works where it is read."""
+    """Returns a call of sow as a command that the user can paste in the current folder."""
     import shlex
 
     from sow.engine.standpoint import Standpoint
@@ -51,7 +51,7 @@ def same_call(context: Context, home: Home, arguments: list[str]) -> str:
 
 
 def _refuse_elsewhere(folder: RunFolder) -> None:
-    """The project, and so the run, belongs to a branch, which must be checked out here."""
+    """Refuses to go on unless the run's branch is checked out."""
     from sow.system import git
 
     home, branch = folder.home, folder.run["branch"]

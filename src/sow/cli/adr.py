@@ -1,4 +1,4 @@
-"""sow adr: decision records, numbered and written from a template."""
+"""Creates and lists numbered decision records (`sow adr`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow agent: roles, and the workers that play them."""
+"""Starts and resumes workers, and shows, checks and creates roles (`sow agent`)."""
 
 from __future__ import annotations
 

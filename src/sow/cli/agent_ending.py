@@ -1,4 +1,4 @@
-"""How a turn ended, in words: what there is to remark, what it cost, the task's status, and the door to go on by."""
+"""Reports how a turn ended: remarks, cost, the task's status and the command that continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tell(result: Result, *, json: bool, shown: bool) -> int:
-    """The end of a turn: its last words unless they were just shown, remarks, what it cost, and the status last."""
+    """Prints the result of a turn; the agent's final text is left out if it was just shown."""
     turn = result.record.session["turns"][-1]
     if json:
         emit(
@@ -52,7 +52,7 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
 
 
 def stopped(home: Home, task: str) -> Interrupted:
-    """A person stopped a call in which no turn was under way, or none any more: what the task is now."""
+    """Returns the error for a call that the user interrupted while no turn was running."""
     return _interrupted(desks.find(home, projects.load(home), task))
 
 
@@ -73,7 +73,7 @@ def _cost(turn: object) -> str:
 
 
 def _refuse(result: Result) -> None:
-    """A turn that did not happen, or did not end, is an error with the next step; not if its worker had spoken."""
+    """Raises an error with the next step if the turn failed and the worker had not yet set a status."""
     kind, reason, task = result.outcome.kind, harmless_line(result.outcome.reason), result.task["id"]
     if kind == "interrupted":
         raise _interrupted(result.desk)

@@ -1,4 +1,4 @@
-"""sow agent new: the file of a role, written from words or from what a workflow's plan asks for."""
+"""Writes the file of a role from a description or from a workflow's plan (`sow agent new`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def new(context: Context, name: str, description: str, prompt: str) -> int:
 
 
 def from_workflow(context: Context, name: str) -> int:
-    """Write the agent types that the plan requires and that are not there."""
+    """Writes the agent types that the plan requires and that do not exist yet."""
     from sow.cli.workflow_verify import read
     from sow.workflows.design import missing
 
@@ -80,7 +80,7 @@ def _prompt(required: Required) -> str:
 
 
 def _write(home: Home, name: str, description: str, prompt: str) -> None:
-    """The file in the form that every agent CLI reads."""
+    """Writes the role as Markdown with front matter, the form that every agent CLI reads."""
     if not is_agent(name):
         raise SowError(f"{name!r:.80} is no name of a role", "use lower case with hyphens: database-specialist")
     body = prompt.strip() or FORM.format(name=name, description=description).strip()

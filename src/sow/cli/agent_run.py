@@ -1,4 +1,4 @@
-"""sow agent spawn and resume: the words on the way to a turn, and what is seen of it while it lasts."""
+"""Runs one turn of a worker for `sow agent spawn` and `sow agent resume`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Wish:
-    """How a person wants the turn to be taken and shown."""
+    """The user's options for one turn."""
 
     __slots__ = ("dry_run", "json", "model", "screen", "timeout", "verbose")
 
@@ -45,7 +45,7 @@ class Wish:
 
 
 def registry_of(context: Context, home: Home, config: Config) -> AgentRegistry:
-    """The roles of this checkout."""
+    """Returns the roles of this checkout."""
     user_home = context.environment.get("HOME", "")
     return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
 
@@ -110,7 +110,7 @@ def resume_worker(context: Context, task: str, message: str, options: Wish, *, e
 
 
 def _executor(config: Config, name: str, task: str, *, explicit: bool) -> ExecutorConfig:
-    """The executor of a session; one that is not configured any more is no dead end."""
+    """Returns the executor of a session, or raises an error that says how to choose another one."""
     if name in config.executors or explicit:
         return config.executor(name)
     raise SowError(
@@ -120,10 +120,10 @@ def _executor(config: Config, name: str, task: str, *, explicit: bool) -> Execut
 
 
 def _take(home: Home, task: str, turn: Callable[[], Result], options: Wish) -> int:
-    """Take a turn and tell of its end; a person may stop that at any point."""
+    """Runs a turn and reports its result; the user may interrupt it at any time."""
     try:
         result = turn()
-        from sow.cli.agent_ending import tell  # not before, because the start of a worker should not wait for it
+        from sow.cli.agent_ending import tell  # imported late to start the worker sooner
 
         return tell(result, json=options.json, shown=options.screen.has_shown(result.outcome.text))
     except KeyboardInterrupt:
@@ -133,7 +133,7 @@ def _take(home: Home, task: str, turn: Callable[[], Result], options: Wish) -> i
 
 
 def guarded(home: Home, executors: list[ExecutorConfig], turn: Callable[[], Result]) -> Callable[[], Result]:
-    """The same turn with the repository sealed, if git is asked what the CLI did; else nothing delays the start."""
+    """Guards the git folder during a turn if sow must ask git what the CLI changed."""
     if all(adapter(executor.type).capabilities.structured for executor in executors):
         return turn
     from sow.store import git_watch
@@ -148,7 +148,7 @@ def guarded(home: Home, executors: list[ExecutorConfig], turn: Callable[[], Resu
 
 
 def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
-    """Who takes over where the first has reached a limit, and with which model: a wanted one is the first CLI's."""
+    """Prints the fallback executors and their models; --model applies only to the type of the first one."""
     for fallback in executors[1:]:
         given_model = model if fallback.type == executors[0].type else ""
         default_model = f"{fallback.model} ({fallback.origin_of('model')})" if fallback.model else "its own default"
@@ -157,7 +157,7 @@ def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
 
 
 def accept_model(executor: ExecutorConfig, model: str) -> None:
-    """Refuse --model where the CLI has no such choice, or where the CLI could take it for a flag."""
+    """Refuses --model if the executor takes no model, or if the CLI could read the value as a flag."""
     if model and not is_model(model):
         raise SowError(f"--model {model!r:.80} is not the name of a model", "use one word, such as sonnet")
     if model and not adapter(executor.type).capabilities.model:
@@ -168,7 +168,7 @@ def accept_model(executor: ExecutorConfig, model: str) -> None:
 
 
 def explain(config: Config, role: str, executor: ExecutorConfig, origin: str, model: str) -> None:
-    """How the executor was chosen, in the seed's words."""
+    """Prints how the executor was chosen."""
     state = "exists" if config.exists else "not found, using defaults"
     err("Loading agent configuration...")
     err(f"Config file: {config.path} ({state})")

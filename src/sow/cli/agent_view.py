@@ -1,4 +1,4 @@
-"""How roles are shown: the list with who plays each, one role with its words, and what is wrong with a file."""
+"""Lists, shows and checks roles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def roles(context: Context, config: Config) -> AgentRegistry:
-    """The roles that can be had here; looking at them needs no .sow folder, and no repository."""
+    """Returns the roles available here; works without a .sow folder and outside of a repository."""
     if context.root or context.environment.get("SOW_ROOT"):
         root = context.home().root
     else:
@@ -83,7 +83,7 @@ def show_agent(context: Context, name: str, *, json: bool) -> int:
 
 
 def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
-    """Check the given files, or all that are found; a bad one is exit 2 only where it was named."""
+    """Checks the given files, or all that exist; an invalid file gives exit code 2 only if it was named."""
     return _validate_named(context, files, json=json) if files else _validate_found(context, json=json)
 
 
@@ -115,7 +115,7 @@ def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
 
 
 def _check(path: str, shown_path: str, warnings: list[str]) -> dict[str, str | None]:
-    """One file; a good one may still not count where it is, because of its name or of another file."""
+    """Checks one file; a valid file may still be ignored because of its name or another file."""
     try:
         if os.path.isdir(path):
             raise SowError(f"{shown_path} is a folder", "give files; without any, all that are found are checked")

@@ -1,4 +1,4 @@
-"""sow answers: the standing answers of this repository."""
+"""Lists and deletes the saved answers of this repository (`sow answers`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow completion: words for the shell, from the same table that parses them."""
+"""Completes command lines in bash, zsh and fish (`sow completion`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def script(context: Context, *, shell: str, words: list[str]) -> int:
 
 
 def candidates(context: Context, words: list[str]) -> list[str]:
-    """What may stand where the last, unfinished word stands."""
+    """Returns the completions of the last word."""
     *before, current = words
     if not before:
         return [group for group in GROUPS if group.startswith(current)]
@@ -111,7 +111,7 @@ def _runs(context: Context) -> list[str]:
 
     try:
         return [*(run.id for run in runs.listed(context.home())), "last"]
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -125,14 +125,14 @@ def _members(context: Context) -> list[str]:
 
 
 def _fetched(context: Context, kind: str) -> list[str]:
-    """The names of sinks, or of linked repositories."""
+    """Returns the names of sinks or of linked repositories."""
     from sow.store import repo_index, sink_index
 
     try:
         home = context.home()
         entries = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
         return [entry["name"] for entry in entries]
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -149,7 +149,7 @@ def _from_project(context: Context, kind: str) -> list[str]:
         if kind == "phases":
             return [phase["name"] for phase in project["phases"]]
         return [desk.id for desk in desks.desks(home, project)]
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -160,7 +160,7 @@ def _from_config(context: Context, kind: str) -> list[str]:
     try:
         config = configs.load(context.environment)
         return sorted(config.executors) if kind == "executors" else roles(context, config).names()
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 

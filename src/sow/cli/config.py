@@ -1,4 +1,4 @@
-"""sow config: the user's own settings, from the first template to the last reset."""
+"""Creates, shows, checks, edits and resets the user's settings (`sow config`)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def validate(context: Context, *, json: bool) -> int:
 
 
 def _list(findings: list[Finding], file: str) -> None:
-    """The check list; the first problem is the error, and the others are counted."""
+    """Prints the findings; raises the first problem as an error with the count of the others."""
     for finding in findings:
         mark, colour = MARKS[finding["state"]]
         out(f"{paint(mark, colour)} {harmless_line(finding['what'])}")
@@ -110,7 +110,7 @@ def edit(context: Context) -> int:
 
 
 def _open(editor: list[str], file: str, *, is_new: bool) -> None:
-    """Let the person edit; an editor that fails leaves no template behind that nobody edited."""
+    """Runs the editor; if it fails, removes a new template that the user did not change."""
     from sow.cli.config_template import template
     from sow.system.program import run_in_front
 
@@ -123,7 +123,7 @@ def _open(editor: list[str], file: str, *, is_new: bool) -> None:
 
 
 def _editor(context: Context, file: str) -> list[str]:
-    """The words of the user's editor, which may have options of its own."""
+    """Returns the command of the user's editor, with its options."""
     import shlex
 
     from sow.domain.text import line
@@ -167,7 +167,7 @@ def reset(context: Context, *, yes: bool) -> int:
 
 
 def _consent(fact: str, question: str, command: str, *, yes: bool) -> None:
-    """A person's word before something of theirs goes."""
+    """Asks the user before their settings are replaced or removed."""
     if yes:
         return
     if not is_interactive():

@@ -1,4 +1,4 @@
-"""The check list of the user's settings: syntax, schema, types, bindings, and what only warns."""
+"""Checks the user's settings: syntax, schema, executor types, bindings, and things that only deserve a warning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _finding(state: str, text: str, hint: str = "") -> Finding:
 
 
 def check(context: Context) -> list[Finding]:
-    """Every finding, in the order of the list; what cannot be read stops it."""
+    """Returns all findings; stops at the first one if the file cannot be read."""
     config, findings = read(context)
     if config is None:
         return findings
@@ -42,7 +42,7 @@ def check(context: Context) -> list[Finding]:
 
 
 def read(context: Context) -> tuple[Config | None, list[Finding]]:
-    """The settings, where they can be read, and what was found on the way."""
+    """Reads the settings; returns None for them if the file is invalid, and the findings."""
     path = configs.path(context.environment)
     findings: list[Finding] = []
     try:
@@ -60,12 +60,12 @@ def read(context: Context) -> tuple[Config | None, list[Finding]]:
 
 
 def problems(config: Config) -> list[Finding]:
-    """What keeps executors and bindings from being used."""
+    """Returns the findings that make executors or bindings unusable."""
     return [finding for finding in (*_types(config, []), *_bindings(config)) if finding["state"] == "problem"]
 
 
 def _types(config: Config, role_names: list[str]) -> list[Finding]:
-    """Each executor that the user defined, held against its type."""
+    """Checks the settings of each executor against its type."""
     misfits = [configs.misfit(executor) for executor in config.executors.values()]
     findings = [_finding("problem", misfit, configs.MEND) for misfit in misfits if misfit]
     executors = (config.executors.get(name) for name in config.in_use(role_names))
@@ -74,7 +74,7 @@ def _types(config: Config, role_names: list[str]) -> list[Finding]:
 
 
 def _bindings(config: Config) -> list[Finding]:
-    """Each name of an executor that somebody wrote, held against those that exist."""
+    """Checks that every executor name in bindings, fallbacks and the environment exists."""
     references = [
         *config.overrides.items(),
         *((f"agents.bindings.{role}", name) for role, name in config.bindings.items()),
@@ -90,7 +90,7 @@ def _bindings(config: Config) -> list[Finding]:
 
 
 def notify(config: Config, context: Context) -> list[Finding]:
-    """The command of the user's own that tells what happens, where there is one."""
+    """Checks the user's notification command, if there is one."""
     try:
         command = config.notify_command()
     except InvalidFile as error:
@@ -103,7 +103,7 @@ def notify(config: Config, context: Context) -> list[Finding]:
 
 
 def oddities(config: Config, role_names: list[str]) -> Iterator[Finding]:
-    """What is allowed and yet hardly meant."""
+    """Warns about settings that are valid but probably mistakes."""
     for role in config.roles(()):
         if role not in role_names:
             advice = nearest(role, role_names) or "see 'sow agent list'"
@@ -118,14 +118,14 @@ def oddities(config: Config, role_names: list[str]) -> Iterator[Finding]:
 
 
 def _place(config: Config, role: str) -> str:
-    """Where a role was named."""
+    """Returns the setting or variable that names a role."""
     if role in config.bindings:
         return f"agents.bindings.{role}"
     return f"agents.fallbacks.{role}" if role in config.fallbacks else configs.variable_of(role)
 
 
 def _binaries(config: Config, role_names: list[str], context: Context) -> Iterator[Finding]:
-    """One warning for each program that is missing, with the executors that need it."""
+    """Warns about each missing program and names the executors that need it."""
     missing: dict[str, list[str]] = {}
     installs: dict[str, str] = {}
     for name in config.in_use(role_names):

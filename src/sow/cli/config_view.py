@@ -1,4 +1,4 @@
-"""The effective settings as a file of their own, with the origin of every value behind it."""
+"""Shows the effective settings, with the origin of every value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[str, str]
 
 
 def text(config: Config, role_names: list[str]) -> str:
-    """The settings as YAML that could be the user's file."""
+    """Returns the settings as YAML that could serve as the user's file."""
     state = "exists" if config.exists else "not found, using defaults"
     overrides = ", ".join(f"{name}={value}" for name, value in config.overrides.items()) or "none"
     head = [
@@ -57,7 +57,7 @@ def _executor(executor: ExecutorConfig) -> list[Row]:
 
 
 def _key(name: str) -> str:
-    """A name before its colon; only one that is not plain needs quotes."""
+    """Quotes a key if it needs quotes in YAML."""
     plain = name.replace("-", "").replace("_", "")
     return name if plain.isascii() and plain.isalpha() and name[0].isalpha() else _value(name)
 
@@ -73,7 +73,7 @@ def _value(value: Any) -> str:
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    """The comments of neighbours in one column."""
+    """Aligns the comments of adjacent lines."""
     lines: list[str] = []
     for index, (line, origin) in enumerate(rows):
         if not origin:
@@ -90,7 +90,7 @@ def _aligned(rows: list[Row]) -> list[str]:
 
 
 def document(config: Config, role_names: list[str]) -> dict[str, Any]:
-    """The same for programs, with every executor that exists."""
+    """Returns the settings as JSON, with all executors."""
     return {
         "path": config.path,
         "exists": config.exists,

@@ -1,4 +1,4 @@
-"""sow demo: a run from its plan to merged work, in a scratch repository, with agents that need no account."""
+"""Shows a complete run in a scratch repository with simulated agents (`sow demo`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ANSWER = "Up: half a cent is the shop's"
 WAITS, INTERRUPTED = 4, 130
-MOST_CALLS = 3  # of `sow run`: a question that is answered after the end of one is taken up by the next
+MOST_CALLS = 3  # of `sow run`: the next call handles a question that was answered after the previous one ended
 
 
 def demo(context: Context, *, keep: str, no_ui: bool) -> int:

@@ -1,4 +1,4 @@
-"""The stage of the demo: a repository, a home and settings of its own, made anew in a folder that stays."""
+"""Creates the demo's scratch repository, home folder and settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 30  # seconds for a command that answers
 
 
 class Stage:
-    """The scratch repository, and the surroundings in which `sow` is called there."""
+    """The scratch repository and the environment in which `sow` runs there."""
 
     __slots__ = ("environment", "root")
 
@@ -42,7 +42,7 @@ class Stage:
         self.environment = environment
 
     def call(self, *arguments: str, meanwhile: Callable[[], None] | None = None) -> int:
-        """Show a command of sow, and run it."""
+        """Prints a sow command and runs it."""
         out(paint(harmless_line(f"$ {shlex.join(['sow', *arguments])}"), "cyan"))
         sys.stdout.flush()
         return program.run_in_front(
@@ -50,22 +50,22 @@ class Stage:
         )
 
     def questions(self) -> list[int]:
-        """The numbers of the questions with which a worker has ended its turn."""
+        """Returns the numbers of the open questions."""
         home = homes.locate(option=self.root, environment={}, cwd=self.root)
         tasks = desks.load_all(home, projects.load(home))[0] if projects.exists(home) else []
         return [task["question"]["number"] for _, task in tasks if task["status"] == "paused" and "question" in task]
 
     def answer(self, text: str) -> None:
-        """Answer all of them, by the command that a person types."""
+        """Answers all open questions with `sow answer`."""
         for number in self.questions():
             command = [sow_path(), "--root", self.root, "answer", str(number), text]
             result = program.ask(command, environment=self.environment, timeout=PATIENCE)
-            if result.code and number in self.questions():  # and nobody else was faster
+            if result.code and number in self.questions():  # a person may have answered meanwhile
                 raise Failed(f"the answer was not taken: {result.text.strip()}", f"see 'sow inbox' in {self.root}")
 
 
 def set_up(context: Context, keep: str) -> Stage:
-    """Make the repository with its first commit, and a home whose settings bind the roles to scripts."""
+    """Creates the repository with its first commit, and a home folder that binds the roles to scripts."""
     folder = _folder(context, keep)
     stage = Stage(f"{folder}/shop", _environment(context, f"{folder}/home"))
     for name in ("worker.yaml", "judge.yaml"):
@@ -92,7 +92,7 @@ def _folder(context: Context, keep: str) -> str:
 
 
 def _environment(context: Context, home: str) -> dict[str, str]:
-    """What the demo's commands see of the user's surroundings: the programs, and nothing personal."""
+    """Returns the environment of the demo's commands: the user's PATH, and nothing personal."""
     variables = worker_environment(context.environment, own=("NO_COLOR", "COLUMNS"), marks={})
     variables = {name: value for name, value in variables.items() if not name.startswith("XDG_")}
     person = {"NAME": "Ada", "EMAIL": "ada@example.org"}

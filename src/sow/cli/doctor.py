@@ -1,4 +1,4 @@
-"""sow doctor: is this machine, this repository, this project and every agent CLI fit for work?"""
+"""Checks the machine, the repository, the project and the agent CLIs (`sow doctor`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
 
 
 def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
-    """Decide on the changes that appeared in the git folder while workers ran."""
+    """Keeps or undoes the changes that appeared in the git folder while workers ran."""
     from sow.cli import git_changes
 
     if keep and undo:
@@ -59,7 +59,7 @@ def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
 
 
 def _idle(context: Context) -> list[dict[str, str]]:
-    """Tasks in progress that nobody works on; where the project cannot be read, that is a finding of its own."""
+    """Finds tasks in progress without a worker; an unreadable project is reported elsewhere."""
     try:
         home = context.home()
         readable, _ = desks.load_all(home, projects.load(home))
@@ -76,7 +76,7 @@ def _idle(context: Context) -> list[dict[str, str]]:
 
 
 def _leftovers(context: Context) -> list[dict[str, str]]:
-    """Worktrees of ended tasks that a killed run left; a run that goes on removes its own."""
+    """Finds worktrees of ended tasks that a killed run left; a live run removes its own."""
     from sow.engine.pruning import leftovers
 
     try:

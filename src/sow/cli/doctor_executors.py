@@ -1,4 +1,4 @@
-"""The doctor's look at the user's settings, and at every executor that is bound or configured."""
+"""Checks the user's settings and every executor in use, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sow.executors.registry import adapter
 
 
 def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, Any]]]:
-    """What there is to say about settings and executors, and the facts on each executor."""
+    """Returns the findings about settings and executors, and the details of each executor."""
     try:
         config, read_findings = read(context)
         role_names = list(roles(context, config).agents) if config else []
@@ -40,7 +40,7 @@ def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, A
 
 
 def _facts(config: Config, role_names: list[str], context: Context) -> list[dict[str, Any]]:
-    """Each executor in use, with what its program says about itself."""
+    """Returns the details of each executor in use, as its program reports them."""
     executors = [e for e in map(config.executors.get, config.in_use(role_names)) if e and not configs.misfit(e)]
     paths = {e.name: find_binary(settings.program(e.type, e.settings), context.environment) for e in executors}
     programs = {(paths[e.name], e.type): adapter(e.type).capabilities for e in executors if paths[e.name]}
@@ -76,7 +76,7 @@ def _executor(
 
 
 def _finding(facts: dict[str, Any]) -> Finding:
-    """One line on one executor, and the next step where something is amiss."""
+    """Returns the finding about one executor."""
     features = adapter(facts["type"]).capabilities
     name, binary = facts["name"], facts["binary"]
     if not facts["path"]:

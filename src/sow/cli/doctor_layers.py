@@ -1,4 +1,4 @@
-"""What doctor says about installed execution layers: whether each is that of this sow."""
+"""Checks whether installed execution layers match this version of sow, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sow.store.installed import FOREIGN, SAME, Place
 
 
 def examine_layers(context: Context) -> list[dict[str, str]]:
-    """A finding for each layer that is in this repository or in the user's home; none for those that are not."""
+    """Returns a finding for each layer installed in this repository or in the user's home."""
     targets = []
-    with suppress(SowError):  # outside of a repository, which is a finding of its own
+    with suppress(SowError):  # outside of a repository; reported elsewhere
         targets.append(Place(context.place().root, user=False))
     home = context.environment.get("HOME", "")
     if home.startswith("/"):

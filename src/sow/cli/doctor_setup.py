@@ -1,4 +1,4 @@
-"""Reports how the checkouts of checks are set up, and whose code the checks would import."""
+"""Reports how checkouts are set up and whose code the checks would import, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 def examine_setup(context: Context) -> list[dict[str, str]]:
-    """Findings about the checkouts in which checks run; none outside of a repository."""
+    """Returns findings about the checkouts in which checks run; none outside of a repository."""
     try:
         home = context.place()
         setups = Setups(home, configs.load(context.environment), context.environment)
         return _findings(setups, reader_at(home.root, "HEAD"))
-    except SowError:  # which is a finding of its own
+    except SowError:  # reported elsewhere
         return []
 
 
@@ -46,7 +46,7 @@ def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
 
 
 def _commands(home: Home, read: Read) -> list[str]:
-    """The commands of the project's tasks; without any, the usual ones of the repository's language."""
+    """Returns the check commands of the project's tasks, or the usual ones of the repository's language."""
     commands: dict[str, None] = {}
     if projects.exists(home):
         for _, task in desks.load_all(home, projects.load(home))[0]:

@@ -1,4 +1,4 @@
-"""The branch on which work is done: never main, and a new one is made at the same commit, which touches no file."""
+"""Creates and switches the feature branch of a project; sow never works on main."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def need_commit(home: Home) -> str:
-    """The branch that is checked out; refused where there is none, or nothing on it."""
+    """Returns the current branch; raises an error if HEAD is detached or there is no commit."""
     branch = home.checkout.branch()
     if not branch:
         raise SowError(f"HEAD is detached in {home.root}: a run works for a branch", "git switch -c feature/NAME")
@@ -29,7 +29,7 @@ def exists(home: Home, name: str) -> bool:
 
 
 def wanted(home: Home, name: str) -> str:
-    """The branch to work on: on main or master the named one, which must be new, else the current one."""
+    """Returns the branch to work on: a new one on main or master, otherwise the current one."""
     branch = need_commit(home)
     if branch not in FORBIDDEN_BRANCHES:
         return branch
@@ -39,7 +39,7 @@ def wanted(home: Home, name: str) -> str:
 
 
 def leave_main(home: Home, name: str) -> None:
-    """On main or master, make that branch and go to it; any other branch is kept."""
+    """Creates the branch and switches to it if the current branch is main or master."""
     branch = home.checkout.branch()
     if wanted(home, name) == branch:
         return
@@ -55,14 +55,14 @@ def leave_main(home: Home, name: str) -> None:
 
 
 def check_name(name: str) -> str:
-    """The name of a branch on which a project may live."""
+    """Returns the name if a project may use it as its branch."""
     if not is_branch_name(name) or name in FORBIDDEN_BRANCHES:
         raise SowError(f"--branch {name!r:.80} is not a name for a feature branch", "such as: --branch feat/login")
     return name
 
 
 def go_to(home: Home, name: str) -> None:
-    """Go to a branch, which is made where it is missing."""
+    """Switches to a branch and creates it if it does not exist."""
     if need_commit(home) == name:
         return
     create = [] if exists(home, name) else ["--create"]

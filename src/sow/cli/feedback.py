@@ -1,4 +1,4 @@
-"""sow feedback: what the next iteration must do differently."""
+"""Adds and lists feedback on tasks (`sow feedback`)."""
 
 from __future__ import annotations
 

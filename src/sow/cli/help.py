@@ -1,11 +1,11 @@
-"""Help texts, made from the table."""
+"""Builds the help texts from the command table."""
 
 from __future__ import annotations
 
 from sow.cli.registry import GROUPS, commands
 from sow.cli.spec import GLOBAL, Argument, Command, Option
 
-USUAL_CONFIG = "~/.config/sow/config.yaml"  # as the texts have it; who asks for help sees where theirs is
+USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
 INTRO = """sow: a system of work for AI coding agents
 
 Usage: sow COMMAND …
@@ -26,7 +26,7 @@ def _place(argument: Argument) -> str:
 
 
 def usage_line(command: Command) -> str:
-    """The command on one line."""
+    """Returns the usage of a command on one line."""
     parts = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
     for option in command.options:
         text = _word(option) + ("…" if option.repeat else "")
@@ -35,7 +35,7 @@ def usage_line(command: Command) -> str:
 
 
 def command_help(command: Command) -> str:
-    """All that there is to know about one command."""
+    """Returns the full help of a command."""
     rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
     rows += [(_word(option), _text(option)) for option in command.options]
     rows += [(_word(option), option.help) for option in GLOBAL]
@@ -56,7 +56,7 @@ def _text(entry: Option | Argument) -> str:
 
 
 def group_help(group: str) -> str:
-    """The commands of one group."""
+    """Returns the help of a group of commands."""
     table = commands(group)
     own = [command for command in table if command.name == group]
     others = [command for command in table if command.name != group]
@@ -67,7 +67,7 @@ def group_help(group: str) -> str:
 
 
 def full_help() -> str:
-    """Every command with one line."""
+    """Returns the list of all commands."""
     return INTRO + "\n" + _summaries([command for group in GROUPS for command in commands(group)]) + OUTRO
 
 

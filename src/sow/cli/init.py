@@ -1,4 +1,4 @@
-"""sow init: the .sow/ folder of a repository; it can be repeated and overwrites nothing."""
+"""Creates the .sow folder of a repository and overwrites nothing (`sow init`)."""
 
 from __future__ import annotations
 

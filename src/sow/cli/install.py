@@ -1,4 +1,4 @@
-"""sow install and uninstall: the execution layer of an agent CLI, in a repository or in the user's home."""
+"""Installs and removes the execution layer of an agent CLI (`sow install`, `sow uninstall`)."""
 
 from __future__ import annotations
 

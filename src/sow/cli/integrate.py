@@ -1,4 +1,4 @@
-"""sow integrate: what a run has merged comes to the user's branch, where that could not be done at the run's end."""
+"""Delivers a run to the user's branch if that was not possible at its end (`sow integrate`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
 
 
 def _agree(context: Context, ship: Ship, *, yes: bool) -> Agreed:
-    """Ask for consent to the checks of stored tasks, which run on the final tree."""
+    """Asks for consent to the checks of stored tasks, which run on the final tree."""
     from sow.engine import final_checks
 
     command = same_call(context, ship.home, ["integrate", ship.folder.id, "--yes"])

@@ -1,4 +1,4 @@
-"""The picture of a run as lines for the bottom of a terminal."""
+"""Draws a live run as lines for the bottom of a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sow.engine.scene import Scene
 
-    Line = tuple[str, str]  # as it is measured, and as it is shown
+    Line = tuple[str, str]  # without and with colours
 
 MOST_QUESTIONS = 3
 MOST_PAUSES = 3
@@ -25,7 +25,7 @@ POOR = {"work": "*", "asks": "?", "pause": "=", "wait": ".", "full": "#", "empty
 
 
 class Picture:
-    """Draws a scene; `colours` and `rich` say what the terminal can show."""
+    """Draws a run; `colours` and `rich` say what the terminal can show."""
 
     __slots__ = ("colours", "signs")
 
@@ -34,7 +34,7 @@ class Picture:
         self.signs = SIGNS if rich else POOR
 
     def lines(self, scene: Scene, now: float, columns: int, rows: int) -> list[Line]:
-        """At most so many lines: the bar is always there, then what waits for a person, then the work."""
+        """Returns at most `rows` lines; if space is short, running tasks are left out first and the bar never."""
         below = [*self._questions(scene, columns), *self._stops(scene, columns), *self._waiting(scene, columns)]
         bar = self._bar(scene, now, columns)
         below = below[: max(rows - 2, 0)]
@@ -42,7 +42,7 @@ class Picture:
         return [*self._work(scene, now, columns, room), *below, bar]
 
     def _work(self, scene: Scene, now: float, columns: int, room: int) -> list[Line]:
-        """One line for each running task, the longest at work first."""
+        """Returns one line per running task, the oldest first."""
         idents = list(scene.running)
         shown = idents if len(idents) <= room else idents[: max(room - 1, 0)]
         names = {ident: scene.called(ident) for ident in shown}
@@ -83,7 +83,7 @@ class Picture:
         return [self._plain("pause", text, columns, "yellow") for text in texts[:MOST_PAUSES]]
 
     def _waiting(self, scene: Scene, columns: int) -> list[Line]:
-        """How many wait, and for whom the first of them do."""
+        """Returns how many tasks wait, and what the first of them wait for."""
         idents = scene.waiting()
         if not idents:
             return []
@@ -122,6 +122,6 @@ def _number(scene: Scene, ident: str) -> str:
 
 
 def _list(scene: Scene, needed: Sequence[str]) -> str:
-    """`2 and 3 (failed)`: of what can come no more by itself one has to know why."""
+    """Lists tasks such as `2 and 3 (failed)`; ended ones show their status."""
     notes = {ident: f" ({status})" for ident, status in scene.ended.items()}
     return " and ".join(_number(scene, ident) + notes.get(ident, "") for ident in needed[:4])

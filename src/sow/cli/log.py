@@ -1,4 +1,4 @@
-"""sow log: one entry, appended in a moment, to the log of a task or of the project."""
+"""Appends entries to the log of a task or of the project, and lists them (`sow log`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def agent_log(context: Context, *, log_text: str, file: list[str], action: str, 
 
 
 def _desk(context: Context, home: Home, task: str) -> Desk | MemberDesk | None:
-    """The desk of the task, or of the agent of a workflow, that is meant; none without a word on it."""
+    """Returns the folder of the named task or workflow agent; None if none is named."""
     ident = task or context.environment.get("SOW_TASK", "")
     if not ids.is_member(ident) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         project = projects.load(home)
@@ -105,7 +105,7 @@ def _write(
 
 
 def _at_work(home: Home, desk: Desk | MemberDesk) -> tuple[str, int]:
-    """Who works at a desk, and which attempt it is."""
+    """Returns the role and the iteration of a task or of a workflow agent."""
     if isinstance(desk, Desk):
         task = _task(home, desk)
         return task["assigned_agent"], task["iteration"]
@@ -114,7 +114,7 @@ def _at_work(home: Home, desk: Desk | MemberDesk) -> tuple[str, int]:
 
 
 def _task(home: Home, desk: Desk) -> Task:
-    """The task that an entry is about; a broken state file is repaired first."""
+    """Returns the task of a task folder; repairs a broken state file first."""
     try:
         return desk.task()
     except InvalidFile:

@@ -1,4 +1,4 @@
-"""The edge: words in, exit code out, and the one place where errors are caught."""
+"""Runs the command line: parses arguments, prints errors and returns the exit code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 OUR_FAULT = 3
 INTERRUPTED = 130
-MOST_UNCOLLECTED = 20_000  # objects: most calls make fewer, and end before a look for garbage could be of use to them
+MOST_UNCOLLECTED = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command."""
+    """Runs one command."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
     gc.set_threshold(MOST_UNCOLLECTED)
@@ -32,12 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
     except BrokenPipeError:
-        _send(sys.stdout)  # the reader went away (`sow status | head`): that is its right
+        _send(sys.stdout)  # the reader closed the pipe, as in `sow status | head`
         return 0
     except OSError as error:
         prefix = f"{error.filename}: " if error.filename else ""
         return _complain(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
-    except Exception as error:  # the edge: whatever is left is a bug of ours, and says so
+    except Exception as error:  # anything else is a bug in sow
         return _complain(
             f"sow itself failed: {type(error).__name__}: {error}",
             "please report this with the output of --debug",
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _deliver() -> None:
-    """Send what was said; a reader that went away does not change how the command ended."""
+    """Flushes stdout; a closed pipe does not change the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -71,7 +71,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Global options may stand before the command too: they are moved behind it."""
+    """Splits off global options that stand before the command."""
     leading: list[str] = []
     while arguments and arguments[0].partition("=")[0] in ("--root", "--debug"):
         if arguments == ["--root"]:
@@ -117,7 +117,7 @@ def _help(arguments: list[str]) -> int:
 
 
 def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int:
-    """`error:` one line with the place, `hint:` one line with the next step; more lines of a hint are indented."""
+    """Prints an `error:` line and a `hint:` line; more lines of the hint are indented."""
     from sow.system.terminal import harmless, harmless_line, paint
 
     first, *more = harmless(hint).split("\n")
@@ -135,7 +135,7 @@ def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int
 
 
 def _send(stream: TextIO, text: str = "") -> None:
-    """Write and flush; where nobody takes it, what is left goes nowhere, so that Python does not stumble at its end."""
+    """Writes and flushes; if the pipe is closed, redirects the stream to /dev/null so that Python can exit cleanly."""
     try:
         stream.write(text)
         stream.flush()
@@ -144,7 +144,7 @@ def _send(stream: TextIO, text: str = "") -> None:
 
 
 def _tolerant_streams() -> None:
-    """A terminal that cannot show a character shows an escape; a closed one swallows what we say."""
+    """Makes output escape characters that the terminal cannot show, and discards output to a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""The MCP server: a tool's call becomes a call of sow, so that every rule of the shell holds here as well."""
+"""Serves MCP over stdio; every tool call runs a sow command, so the same rules apply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSTRUCTIONS = (
 
 
 class Desk:
-    """Where the tools are called: the folder and the environment of this server."""
+    """Handles tool calls in the folder and the environment of the server."""
 
     __slots__ = ("cwd", "environment", "farewell", "root")
 
@@ -74,7 +74,7 @@ class Desk:
         try:
             result = await anyio.to_thread.run_sync(self._listen, command, stop, abandon_on_cancel=True)
         finally:
-            stop.set()  # a client that gives up, or is gone, ends what it asked for
+            stop.set()  # if the client cancels or disconnects, its command ends
         return _told(result)
 
     def _listen(self, command: list[str], stop: threading.Event) -> Said:
@@ -90,7 +90,7 @@ class Desk:
 
 
 def _told(result: Said) -> types.CallToolResult:
-    """What the call printed; a document also as such."""
+    """Returns the output of a command; a JSON object also as structured content."""
     text = result.out.strip()
     if result.code:
         return _result(
@@ -110,7 +110,7 @@ def _result(text: str, *, document: dict[str, Any] | None = None, wrong: bool = 
 
 
 def serve(*, root: str, cwd: str, environment: Mapping[str, str]) -> int:
-    """Serve until the client is gone."""
+    """Serves until the client disconnects."""
     handlers = Desk(root=root, cwd=cwd, environment=environment)
     server: Server[Any] = Server(
         "sow",

@@ -1,4 +1,4 @@
-"""The tools of the MCP server, made from the table that parses the command line: a tool is a command."""
+"""Builds the tools of the MCP server from the command table."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LEFT_OUT = ("task add",)  # the same as task create
 
 
 def tools() -> dict[str, Command]:
-    """Every command that is a tool, by the tool's name: `task show` is task_show."""
+    """Returns the commands that are tools, by tool name: `task show` is task_show."""
     selected = [command for group in VERBS if group in GROUPS for command in commands(group)]
     return {command.name.replace(" ", "_"): command for command in selected if command.name not in LEFT_OUT}
 
 
 def schema(command: Command) -> dict[str, Any]:
-    """What a tool takes, as JSON Schema."""
+    """Returns the JSON Schema of a tool's input."""
     fields = _fields(command)
     required = [field.name for field in fields if _is_required(field)]
     return {
@@ -36,7 +36,7 @@ def schema(command: Command) -> dict[str, Any]:
 
 
 def _fields(command: Command) -> list[Argument | Option]:
-    """What a command takes; that its answer is a document goes without saying."""
+    """Returns the arguments and options of a command without --json, which is always used."""
     fields: list[Argument | Option] = [*command.arguments]
     return fields + [option for option in command.options if option is not JSON]
 
@@ -55,12 +55,12 @@ def _type(field: Argument | Option) -> dict[str, Any]:
 
 
 def description(command: Command) -> str:
-    """What a tool is for, in the words of the help."""
+    """Returns the description of a tool, from the command's help."""
     return "\n".join(part for part in (command.summary + ".", command.details) if part)
 
 
 def words(command: Command, given: Mapping[str, Any]) -> list[str]:
-    """The call of sow that a call of the tool stands for; values can never become options."""
+    """Returns the arguments of sow for a tool call; a value can never become an option."""
     names = {field.name for field in _fields(command)}
     unknown = sorted(set(given) - names)
     if unknown:
@@ -77,7 +77,7 @@ def words(command: Command, given: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(option: Option, value: Any) -> list[str]:
-    """An option as words: `--flag`, or `--flag=value`."""
+    """Returns an option as arguments: `--flag` or `--flag=value`."""
     if option is JSON or value is None:
         return []
     if not option.metavar:
@@ -88,7 +88,7 @@ def _spelled(option: Option, value: Any) -> list[str]:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    """A value as texts; a number is one, since models write ids as numbers."""
+    """Returns a value as strings; numbers are accepted because models write ids as numbers."""
     values = value if isinstance(value, list) else [] if value is None else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
@@ -99,7 +99,7 @@ def _texts(name: str, value: Any) -> list[str]:
 
 
 def show(*, json: bool) -> int:
-    """List the tools."""
+    """Prints the tools."""
     rows = [(name, command.summary) for name, command in tools().items()]
     if json:
         emit({"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]})

@@ -1,4 +1,4 @@
-"""sow migrate: bring an older project to the schemas of this sow."""
+"""Migrates the files of an older project to the current schemas (`sow migrate`)."""
 
 from __future__ import annotations
 

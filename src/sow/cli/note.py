@@ -1,4 +1,4 @@
-"""sow note: assumptions that a worker met; an open one keeps its task from being done."""
+"""Adds, resolves, escalates and lists notes; a task with an open note cannot be completed (`sow note`)."""
 
 from __future__ import annotations
 

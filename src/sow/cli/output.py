@@ -1,4 +1,4 @@
-"""How commands print: JSON for programs, tables for people, nothing that could harm a terminal."""
+"""Prints JSON documents and tables without control characters."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-# JSON escapes the first control characters itself; the others would reach a terminal raw.
+# JSON itself escapes control characters below U+0020; these are the others.
 ESCAPED = {code: f"\\u{code:04x}" for code in HARMLESS if code >= 0x7F and not 0xD800 <= code < 0xE000}
 
 
 def emit(document: Any) -> None:
-    """One JSON document on stdout: on one line for programs, which is twice as fast, and laid out for eyes."""
+    """Prints a JSON document: indented on a terminal, otherwise on one line, which is twice as fast."""
     import json
 
     indent = 2 if sys.stdout.isatty() else None
-    ascii_only = sys.stdout.encoding.lower() != "utf-8"  # what the stream cannot show is escaped as JSON has it
+    ascii_only = sys.stdout.encoding.lower() != "utf-8"  # escapes what the stream cannot show
     text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
     out(text.translate(ESCAPED))
 
 
 def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[str, Any]], str], *, json: bool) -> int:
-    """What a check of files found: one document, or a line for each good file and an error for each bad one."""
+    """Prints the results of file checks, as JSON or as one line or error per file."""
     invalid = [finding for finding in findings if finding["error"]]
     if json:
         emit({"valid": not invalid, "files": findings})
@@ -43,7 +43,7 @@ def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[st
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:
-    """Columns, as wide as they need to be."""
+    """Returns rows as aligned columns."""
     clean = [tuple(harmless_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[index]) for row in clean) for index in range(len(clean[0]))] if clean else []
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in clean)

@@ -1,4 +1,4 @@
-"""Words → values, by the command's table. Nothing is guessed: what does not fit is an error that says so."""
+"""Parses the arguments of a command; anything unexpected is an error."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class HelpWanted(Exception):
-    """`--help` stood among the words."""
+    """Raised if the arguments contain `--help`."""
 
 
 def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of the command's own arguments, and those of the global options."""
+    """Returns the values of the command's arguments and of the global options."""
     options = {option.flag: option for option in (*GLOBAL, *command.options)}
     values: dict[str, Any] = {}
     positional: list[str] = []
@@ -41,7 +41,7 @@ def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[
 
 
 def usage(command: Command, problem: str) -> SowError:
-    """A wrong call, with the right one."""
+    """Returns the error for a wrong call, with the usage as its hint."""
     from sow.cli.help import usage_line
 
     return SowError(f"sow {command.name}: {problem}", f"usage: {usage_line(command)}")

@@ -1,4 +1,4 @@
-"""sow phase: the stages of a project."""
+"""Adds, lists, approves and changes the phases of a project (`sow phase`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow plan: plan files, looked at, checked, brought into a project, and told how it went."""
+"""Shows, checks, simulates, imports and updates plan files (`sow plan`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import of a plan into the project: what would change is shown first, and asked about where it matters."""
+"""Imports a plan into the project after showing the changes and asking for consent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_ROWS = 100
 def take_in(
     context: Context, reading: Reading, actor: Actor, *, phase: str, yes: bool, dry_run: bool, json: bool
 ) -> int:
-    """Import a plan that has no errors."""
+    """Imports a plan that has no errors."""
     home = context.home()
     request = prepare(context, home, reading, phase)
     create_project = None
@@ -56,7 +56,7 @@ def take_in(
 
 
 def prepare(context: Context, home: Home, reading: Reading, phase: str) -> Intake:
-    """A plan with all that its import needs to know."""
+    """Collects everything that the import of a plan needs."""
     plan = reading.plan
     return Intake(
         plan,
@@ -77,7 +77,7 @@ def _show(differences: Sequence[Difference]) -> None:
 
 
 def changes(difference: Difference) -> str:
-    """What an import would do to a task, in a line."""
+    """Describes on one line how an import would change a task."""
     if difference.kind == "gone":
         return "is no longer in the plan: it would be abandoned"
     parts = [f"{field}: {before} → {after}" if before or after else field for field, before, after in difference.fields]
@@ -87,7 +87,7 @@ def changes(difference: Difference) -> str:
 
 
 def agree(differences: Sequence[Difference], *, yes: bool) -> None:
-    """New tasks need no consent; a change to what is here does."""
+    """Asks for consent if existing tasks would change; new tasks need none."""
     touched = [difference for difference in differences if difference.kind in ("changed", "gone")]
     if not touched or yes:
         return

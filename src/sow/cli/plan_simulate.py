@@ -1,4 +1,4 @@
-"""How long a plan takes with so many at once: a table of counts, and the timeline of one of them."""
+"""Estimates how long a plan takes with different numbers of workers (`sow plan simulate`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ROWS = 40
 
 
 def count(text: str) -> int:
-    """How many at once."""
+    """Returns the value of --max-concurrency."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
         raise SowError(
             f"--max-concurrency: {text!r:.40} is not a number from 1 to {MOST}", "write: --max-concurrency 4"
@@ -33,7 +33,7 @@ def count(text: str) -> int:
 
 
 def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int:
-    """Play the plan with one, two, … at once, until more would not help."""
+    """Prints the duration for each number of workers, and the timeline for the chosen one."""
     plan = reading.plan
     needs = plan.needs()
     expected = reading.expected()
@@ -75,7 +75,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
 
 
 def _counts(chosen: int, widest: int) -> Sequence[int]:
-    """Which counts are worth a line: up to the widest wave, each below nine, then doubled."""
+    """Returns the numbers of workers to show: 1 to 8, then doubled, up to the widest wave."""
     counts = [number for number in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if number <= widest] or [1]
     return sorted({*counts, chosen})
 
@@ -89,7 +89,7 @@ def _letter() -> str:
 
 
 def _bars(lengths: Mapping[int, float]) -> None:
-    """One bar for each count; the first is the longest."""
+    """Prints one bar for each number of workers."""
     longest = max(lengths.values()) or 1.0
     room = max(columns() - 32, 10)
     serial = lengths.get(1, longest)
@@ -101,7 +101,7 @@ def _bars(lengths: Mapping[int, float]) -> None:
 
 
 def _timeline(slots: Slots, names: Mapping[str, str]) -> None:
-    """Who runs when, one line for each task."""
+    """Prints when each task runs."""
     length = _length(slots) or 1.0
     shown = sorted(slots)[:MOST_ROWS]
     width = min(max((len(task) for _, task, _ in shown), default=1), 20)

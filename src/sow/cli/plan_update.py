@@ -1,4 +1,4 @@
-"""The way back: how the project's tasks stand, written into the plan that they came from."""
+"""Writes the statuses of tasks back into the plans they came from (`sow plan update`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
 
-# A task's status in the words of a plan.
+# status of a task → status in a plan
 WORDS = {
     "pending": "pending",
     "in_progress": "in_progress",
@@ -34,7 +34,7 @@ WORDS = {
 
 
 def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
-    """Write the statuses into the given plans, or into all that were imported."""
+    """Writes the statuses into the given plans, or into all imported ones."""
     home = context.home()
     project = projects.load(home)
     plan_paths = paths or [os.path.join(home.root, plan["path"]) for plan in project.get("plans", [])]
@@ -65,7 +65,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
 
 
 def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
-    """How each imported task stands, by its plan and its number there."""
+    """Returns the status of each imported task, by its plan and its id there."""
     readable, _ = desks.load_all(home, project)
     return {(task["source"]["plan"], task["source"]["id"]): task["status"] for _, task in readable if "source" in task}
 

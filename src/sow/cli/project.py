@@ -1,4 +1,4 @@
-"""sow project: the work on one branch."""
+"""Creates, shows, saves and deletes the project of a branch (`sow project`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def plan_project(
     context: Context, home: Home, *, name: str, description: str, phases: list[str]
 ) -> Callable[[], ProjectState]:
-    """How to make a project on the current branch; all that a person typed is checked before anything is made."""
+    """Checks all input for a new project and returns a function that creates it on the current branch."""
     now = clock.now()
     actor = context.judge("start a project")
     checked = text.line(name, "the project's name", 100)
@@ -77,7 +77,7 @@ def save(context: Context, *, message: str) -> int:
 
 
 def _saved(home: Home) -> tuple[str, str]:
-    """What there is to save, and its name: the project, or a workflow without one."""
+    """Returns the kind and the name of what is saved: the project, or a workflow without a project."""
     from sow.store.workflow import WorkflowFolder
 
     folder = WorkflowFolder(home)

@@ -1,4 +1,4 @@
-"""sow prompt: the packaged prompts, which a worker loads itself."""
+"""Prints and lists the packaged prompts, which workers load themselves (`sow prompt`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
 
 
 def _for_caller(context: Context, text: str) -> str:
-    """A worker reads its own task and the full path of sow in the commands; a person reads what was written."""
+    """Fills in the task and the path of sow for a worker; a person gets the text as it is."""
     task = context.environment.get("SOW_TASK", "")
     if not task:
         return text
@@ -37,7 +37,7 @@ def _for_caller(context: Context, text: str) -> str:
 
 
 def _list(below: str, *, json: bool) -> int:
-    """Every prompt, or those below a folder of them."""
+    """Lists all prompts, or those below a folder."""
     names = [name for name in prompts.names() if not below or name == below or name.startswith(f"{below.rstrip('/')}/")]
     if not names:
         prompts.load(below)

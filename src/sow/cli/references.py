@@ -1,4 +1,4 @@
-"""sow context: the documents that a worker on one task is pointed to, chosen, explained and written down."""
+"""Chooses the documents that a task's worker should read, and records them (`sow context`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     project = projects.load(home)
     desk = desks.find(home, project, context.task(task))
     state = desk.task()
-    writes = not dry_run and not actor.is_worker  # a worker may look; what it is pointed to is not its own to say
+    writes = not dry_run and not actor.is_worker  # a worker may only look
     if writes:
         refuse_ended(state)
     choice = compile_for(
@@ -61,7 +61,7 @@ def _budget(context: Context, given: str) -> int:
 
 
 def _folder(desk: Desk, task: Task) -> str:
-    """Where the task is worked on: the folder of its session, or the home checkout."""
+    """Returns the folder in which the task is worked on: that of its session, or the home checkout."""
     record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
     if record is not None and os.path.isdir(record.session["cwd"]):
         return record.session["cwd"]
@@ -69,7 +69,7 @@ def _folder(desk: Desk, task: Task) -> str:
 
 
 def _unfinished(desk: Desk, task: Task) -> list[str]:
-    """Which outputs cannot be there yet."""
+    """Returns a warning if the task depends on uncompleted tasks, whose outputs may change."""
     project = projects.load(desk.home)
     statuses = task_acts.statuses(desk.home, project) if task["depends_on"] else {}
     waiting = [dependency for dependency in task["depends_on"] if statuses.get(dependency) != "completed"]

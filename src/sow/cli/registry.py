@@ -1,4 +1,4 @@
-"""Which file has which commands. A new group is one entry here and one new file."""
+"""Finds the module and the command for given arguments; a new group is one entry here and one module."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ GROUPS = {
 
 
 def commands(group: str) -> list[Command]:
-    """The commands whose first word is the group's name."""
+    """Returns the commands of a group."""
     table: tuple[Command, ...] = import_module(f"sow.cli.{GROUPS[group]}").COMMANDS
     return [command for command in table if command.name.split()[0] == group]
 
 
 def find(arguments: list[str]) -> tuple[Command, list[str]]:
-    """The command that the words begin with, and the words that are left."""
+    """Returns the command that the arguments name, and the remaining arguments."""
     group = arguments[0]
     if group not in GROUPS:
         raise SowError(f"unknown command: {group}", nearest(group, list(GROUPS)) or "see 'sow --help' for the commands")
@@ -82,7 +82,7 @@ def find(arguments: list[str]) -> tuple[Command, list[str]]:
 
 
 def nearest(word: str, candidates: list[str], prefix: str = "") -> str:
-    """A suggestion for a mistyped word."""
+    """Returns a suggestion for a mistyped word, or an empty text."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, candidates, n=1)

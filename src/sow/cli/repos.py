@@ -1,4 +1,4 @@
-"""sow repos: other repositories that workers may read, as a checkout of one commit or as a link."""
+"""Links other repositories for workers to read, as a checkout or as a link (`sow repos`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_FILES = 200_000
 
 
 def keeper(context: Context) -> Repos:
-    """The linked repositories of this checkout, with the user's limits."""
+    """Returns the linked repositories of this checkout, with the user's limits."""
     from sow import config as configs
     from sow.knowledge.fetching import Limits
     from sow.knowledge.repos import Repos
@@ -29,7 +29,7 @@ def keeper(context: Context) -> Repos:
 
 
 def _said(context: Context, purpose: str, hint: list[str], tag: list[str]) -> Words:
-    """What a person said, checked."""
+    """Checks the user's description of a repository."""
     from sow.domain import text
     from sow.knowledge.repos import Words
 
@@ -41,7 +41,7 @@ def _said(context: Context, purpose: str, hint: list[str], tag: list[str]) -> Wo
 
 
 def _hint(value: str) -> RepoHint:
-    """`docs/api.md: the REST interface` as a path and what is there."""
+    """Splits `docs/api.md: the REST interface` into a path and its description."""
     from sow.domain import text
 
     path, _, about = text.line(value, "--hint", 2000).partition(": ")

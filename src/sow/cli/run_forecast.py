@@ -1,4 +1,4 @@
-"""`sow run --dry-run`: what would be started, by whom, how long it would take, and what it would cost."""
+"""Shows what a run would start, run and cost (`sow run --dry-run`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import RunSettings
     from sow.store.home import Home
 
-OVER = ("completed", "skipped")  # by the plan's own word
+OVER = ("completed", "skipped")  # as written in the plan
 
 
 def foretell(
@@ -44,7 +44,7 @@ def foretell(
     *,
     wanted: Sequence[str],
 ) -> int:
-    """Show the plan, its commands, the time of its rest with so many at once, and its cost; nothing is started."""
+    """Prints the plan, its commands, its duration and its cost, and starts nothing."""
     settings, tasks = options.settings, reading.plan.tasks
     setup = run_setup.forecast(context, home, config, reading, settings)
     commands = Commands(context, home, config, reading, options, setup)
@@ -90,7 +90,7 @@ def foretell(
 
 
 class Commands:
-    """Every command that the run would run, with its tasks and whether the user agreed to it."""
+    """The commands that the run would run, with their tasks and the user's consent."""
 
     __slots__ = ("agreed", "changed", "commands")
 
@@ -105,7 +105,7 @@ class Commands:
     ) -> None:
         self.agreed = consent.agreed_in(home, config, context.environment)
         project = None
-        with suppress(InvalidFile):  # a run repairs it first, and asks then
+        with suppress(InvalidFile):  # a real run repairs the state first and asks then
             project = run_preflight.stored(home, reading)
         differences = run_preflight.changes(context, home, project, reading)
         self.changed = [
@@ -117,7 +117,7 @@ class Commands:
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
     def document(self) -> list[dict[str, Any]]:
-        """The commands as JSON."""
+        """Returns the commands as JSON."""
         return [
             {
                 "command": command,
@@ -129,7 +129,7 @@ class Commands:
         ]
 
     def say(self) -> None:
-        """Print the commands, grouped by program."""
+        """Prints the commands, grouped by program."""
         for difference in self.changed:
             out(harmless_line(f"task {difference.task}, {difference.number} in the plan: {changes(difference)}"))
         if self.commands:
@@ -144,7 +144,7 @@ class Commands:
 
 
 def _say(outlook: Outlook) -> None:
-    """What the run would find begun, and what it would not touch."""
+    """Prints the tasks that the run would continue and those that it would leave alone."""
     if outlook.goes_on:
         out(harmless_line(f"begun already, and gone on with: {', '.join(outlook.goes_on)}"))
     for task, reason in outlook.left_alone.items():
@@ -152,10 +152,10 @@ def _say(outlook: Outlook) -> None:
 
 
 def _recall(context: Context, home: Home, reading: Reading) -> None:
-    """Let the plan's tasks stand as those of the project do, which is where a run goes on; new ones begin."""
+    """Gives the plan's tasks the statuses of the stored ones, because a run continues from there."""
     for task in reading.plan.tasks:
         task.status = task.status if task.status in OVER else "pending"
-    with suppress(InvalidFile):  # a run repairs it first
+    with suppress(InvalidFile):  # a real run repairs the state first
         project = run_preflight.stored(home, reading)
         statuses = statuses_of(home, project) if project is not None else {}
         for task in reading.plan.tasks:
@@ -166,7 +166,7 @@ def _recall(context: Context, home: Home, reading: Reading) -> None:
 def _crew(
     config: Config, settings: RunSettings, roles: Sequence[str], reviewers: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Who plays which role, with those that take over at a limit."""
+    """Returns the roles of the run with their executors and fallbacks."""
     judging = list(dict.fromkeys(reviewers)) if settings["review"] == "on" else []
     jobs = {role: f"works on {roles.count(role)}" for role in dict.fromkeys(roles)}
     for role in judging:
@@ -183,14 +183,14 @@ def _crew(
 
 
 def _money(reading: Reading, roles: dict[str, str]) -> dict[str, Any]:
-    """The usual cost of the tasks together, and of how many of them nobody knows it."""
+    """Returns the expected cost of all tasks, and the number of tasks whose cost is unknown."""
     forecast = reading.forecast()
     costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
     return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
 
 
 def _price(money: dict[str, Any], most: float | None) -> str:
-    """The cost in words; one above --max-cost is said before it is met."""
+    """Returns the cost as text, with a warning if it is above --max-cost."""
     if money["cost_usd"] is None:
         return "cost: unknown, no finished task with a known cost is here"
     above = f", which is above --max-cost {dollars(most)}" if most is not None and money["cost_usd"] > most else ""

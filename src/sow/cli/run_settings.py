@@ -1,4 +1,4 @@
-"""How a plan is run: the call over the plan's own settings, over the user's config."""
+"""Merges the settings of a run: options of the call, then the plan, then the user's config."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_DIGITS = 4
 
 
 def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettings:
-    """The settings of a run; `call` holds what the options say, empty where they say nothing."""
+    """Returns the settings of a run; `call` maps option names to values, empty if not given."""
     control = plan.quality_control
     reviews = _truth(control.get("enabled"), default=bool(config.setting("review", "enabled")))
     concurrency = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
@@ -41,7 +41,7 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
 
 
 def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str]) -> RunSettings:
-    """The settings with what the call says about who works, how long, and for how much."""
+    """Adds the executor, the timeout and the cost limit of the call."""
     if call["executor"]:
         settings["executor"] = config.executor(call["executor"]).name
     if call["timeout"]:
@@ -54,12 +54,12 @@ def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str])
 
 
 def options_asked(call: Mapping[str, str], **flags: bool) -> dict[str, str]:
-    """The options that a call has, as they were typed; a flag has no value."""
+    """Returns the options of a call as they were typed; a flag has an empty value."""
     return {name: value for name, value in call.items() if value} | {name: "" for name, on in flags.items() if on}
 
 
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
-    """The settings of a workflow's run: its agents share one folder, and its plan says who verifies them."""
+    """Returns the settings of a workflow's run; its agents share one folder, and its plan names the verifiers."""
     concurrency = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
     if not concurrency:
         raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
@@ -75,7 +75,7 @@ def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
 
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
-    """Who reviews, and what there is to say about it: the plan names judging roles only, others it may not appoint."""
+    """Returns the reviewers, and a note for each name in the plan that is not a judging role."""
     usual = [str(name) for name in config.setting("review", "agents")]
     replacements, additions, blocked = _named(plan.quality_control)
     unfit = [
@@ -83,7 +83,7 @@ def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list
     ]
     wanted = [name for name in replacements if name not in unfit] or usual
     wanted += [name for name in additions if name not in unfit]
-    # A plan that blocks everybody would switch the user's reviews off by the back door.
+    # If the plan blocks all reviewers, the user's own reviewers stay, so that a plan cannot disable reviews.
     chosen = list(dict.fromkeys(name for name in wanted if name not in blocked)) or usual
     note = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
     return chosen, [
@@ -92,7 +92,7 @@ def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list
 
 
 def _named(control: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
-    """The reviewers that a plan names: instead of the usual ones, besides them, and those that it does not want."""
+    """Returns the reviewers that a plan names as replacements, as additions and as blocked."""
     agents = control.get("agents")
     lists = agents if isinstance(agents, dict) else {"explicit_list": agents if isinstance(agents, list) else []}
     replacements, additions, blocked = (

@@ -1,4 +1,4 @@
-"""sow runs: which runs there were, what came of each, and a polite word to the one that goes on."""
+"""Lists, shows, verifies and stops runs (`sow runs`)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    """Replace the user's file, or make it, in a folder that is there."""
+    """Writes the user's file in an existing folder."""
     from sow.store.disk import Disk, replace_file
 
     if os.path.lexists(path) and not os.path.isfile(path):
@@ -104,7 +104,7 @@ def stop(context: Context, *, run: str, wait: str) -> int:
     home = context.home()
     seconds = configs.seconds(wait)
     is_named = run not in ("", "last")
-    if not is_named and not runs.listed(home) and _told_left(context, home):  # turns can be left where nothing ever ran
+    if not is_named and not runs.listed(home) and _told_left(context, home):  # turns can be left over without any run
         return 0
     chosen = (None if is_named else runs.live(home)) or runs.find(home, run)
     if is_named and not runs.is_live(chosen):
@@ -123,7 +123,7 @@ def stop(context: Context, *, run: str, wait: str) -> int:
 
 
 def _end_left(context: Context, folder: runs.RunFolder, message: str) -> int:
-    """End what runs that are dead left running, which no process of ours would stop."""
+    """Ends turns that dead runs left running, then prints the message."""
     stopped = _told_left(context, folder.home)
     terminal.out(message)
     if stopped:
@@ -132,7 +132,7 @@ def _end_left(context: Context, folder: runs.RunFolder, message: str) -> int:
 
 
 def _told_left(context: Context, home: Home) -> bool:
-    """End what was left running, and say so; whether there was any."""
+    """Ends turns that were left running, prints each, and returns whether there were any."""
     from sow.engine import stopping
 
     messages = stopping.end_left(home, context.environment)
@@ -142,7 +142,7 @@ def _told_left(context: Context, home: Home) -> bool:
 
 
 def _tell_way_on(context: Context, folder: runs.RunFolder) -> None:
-    """How a run that has not ended goes on."""
+    """Prints the command that continues a run that has not ended."""
     if folder.run["status"] != "ended":
         from sow.engine import go_on
 

@@ -1,4 +1,4 @@
-"""A run on a terminal: the list of runs, and what came of one."""
+"""Prints the list of runs and the report of one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_TEXT = 200
 
 
 def listing(summaries: Sequence[Facts]) -> None:
-    """One line for each run."""
+    """Prints one line for each run."""
     if not summaries:
         out("no runs yet; start one: sow run PLAN")
         return
@@ -35,7 +35,7 @@ def listing(summaries: Sequence[Facts]) -> None:
 
 
 def show(document: Facts) -> None:
-    """The whole of one run."""
+    """Prints the report of one run."""
     run = document["run"]
     state = "running" if run["live"] else run["status"]
     out(paint(harmless_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
@@ -55,7 +55,7 @@ def show(document: Facts) -> None:
 
 
 def _tasks(rows: Sequence[Facts]) -> None:
-    """The table, with the outcome in its colour and what holds a task up below it."""
+    """Prints the table of tasks; what holds a task up is printed below its row."""
     lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
     column = lines[0].index("OUTCOME")
     out(lines[0])
@@ -81,7 +81,7 @@ def _row(row: Facts) -> tuple[str, ...]:
 
 
 def _about(row: Facts) -> list[str]:
-    """What a person should know of a task: what holds it up, and what its result leaves in doubt."""
+    """Returns what holds a task up, and the concerns about its result."""
     noted = words.noted(row)
     if row["outcome"] in ("completed", "abandoned"):
         return noted
@@ -114,6 +114,6 @@ def _section(title: str, lines: Sequence[str]) -> None:
 
 
 def short(text: str, limit: int) -> str:
-    """One harmless line, cut where it is too long."""
+    """Returns one line without control characters, cut to the limit."""
     line = harmless_line(text)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,4 +1,4 @@
-"""sow salvage: everything that runs ever produced, to look at, to bring back as a branch, and at last to let go."""
+"""Lists, restores and deletes the work that runs kept (`sow salvage`)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def restore_kept(context: Context, *, what: str, branch: str) -> int:
 
 
 def _last_part(name: str) -> str:
-    """A name for the branch, from the name of what it holds; nothing that a branch must not have."""
+    """Derives a valid branch name from the name of kept work."""
     cleaned = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_/") else "-" for letter in name)
     return cleaned.removeprefix("refs/").removeprefix("sow/keep/").removeprefix("heads/").strip("/-") or "work"
 
@@ -110,7 +110,7 @@ def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, 
 
 
 def _ended(home: Home) -> set[str]:
-    """The tasks whose worktrees and branches nobody needs any more."""
+    """Returns the tasks whose worktrees and branches may be deleted."""
     from sow.domain.task import ENDED_STATUSES
     from sow.store import desk as desks
     from sow.store import project as projects
@@ -122,7 +122,7 @@ def _ended(home: Home) -> set[str]:
 
 
 def _ended_with_their_project(home: Home) -> set[str]:
-    """The tasks of projects that were removed; those of one that is on another branch may be open."""
+    """Returns the tasks of removed projects only; tasks of a project on another branch may be open."""
     from sow.store import runs
     from sow.store.removal import removed
 

@@ -1,4 +1,4 @@
-"""sow schema and sow validate: the rules of our files, and whether a file follows them."""
+"""Shows the schemas of state files and validates files (`sow schema`, `sow validate`)."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
 
 
 def _resolve(context: Context, name: str) -> str:
-    """A path from here, from the repository's root, or from .sow/project; `implement` is `implementation` there too."""
+    """Finds a file from the current folder, the root or .sow/project; `implement` means `implementation`."""
     folders = [context.cwd]
     try:
         home = context.home()
         folders += [home.root, home.project]
-    except SowError:  # a file outside of any project can be validated too
+    except SowError:  # outside of a project, only the current folder is searched
         pass
     expanded = "/".join(ALIASES.get(part, part) for part in name.split("/"))
     for folder in folders:

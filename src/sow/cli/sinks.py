@@ -1,4 +1,4 @@
-"""sow sinks: knowledge of others, installed folder by folder."""
+"""Installs, updates, describes and removes sinks (`sow sinks`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FILES = 5000
 
 
 def keeper(context: Context) -> Sinks:
-    """The sinks of this checkout, with the user's limits."""
+    """Returns the sinks of this checkout, with the user's limits."""
     from sow import config as configs
     from sow.knowledge.fetching import Limits
     from sow.knowledge.sinks import Sinks

@@ -1,4 +1,4 @@
-"""sow start and continue: the orchestrator, opened for a person in the agent CLI that is bound to that role."""
+"""Opens the orchestrator in an agent CLI (`sow start`, `sow continue`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONGEST_NAME = 100
 
 
 class Goal:
-    """What a person wants to begin, checked before anything is made of it."""
+    """The user's goal for a new project, checked before anything is created."""
 
     __slots__ = ("branch", "name", "phases", "words")
 
@@ -45,13 +45,13 @@ class Goal:
         new_phases(self.phases, now=clock.now())
 
     def branch_from(self, current: str) -> str:
-        """The branch that the project will live on."""
+        """Returns the branch of the new project."""
         default = f"sow/{slug_of(self.name) or 'project'}"
         return self.branch or (default if current in (*FORBIDDEN_BRANCHES, "") else current)
 
     @property
     def about(self) -> str:
-        """The words as an argument: one that begins with @ would name a file."""
+        """Returns the goal as an argument of sow; a leading @ is doubled because @ names a file."""
         return self.words.replace("@", "@@", 1) if self.words.startswith("@") else self.words
 
 
@@ -87,7 +87,7 @@ def _refuse_second(home: Home) -> None:
 
 
 def _begin(context: Context, home: Home, goal: Goal) -> None:
-    """The branch, the .sow folder and the project; what was typed is checked already."""
+    """Creates the branch, the .sow folder and the project."""
     if goal.branch:
         feature_branch.go_to(home, goal.branch)
         _refuse_second(home)
@@ -99,7 +99,7 @@ def _begin(context: Context, home: Home, goal: Goal) -> None:
 
 
 def _new(home: Home, goal: Goal) -> Situation:
-    """The prompt's part for a goal that has no project yet."""
+    """Returns the prompt's section for a goal without a project."""
     import shlex
 
     sow, current = sow_word(), home.checkout.branch()
@@ -115,7 +115,7 @@ def _new(home: Home, goal: Goal) -> Situation:
 
 
 def _situation(home: Home, standpoint: Standpoint) -> Situation:
-    """The prompt's part for what is under way."""
+    """Returns the prompt's section for the current project or workflow."""
     from sow.cli.status import document
     from sow.store.workflow_glance import glance
 
@@ -149,7 +149,7 @@ def _opening(context: Context, executor: str, instead: str) -> Opening:
 
 
 def _open(context: Context, home: Home, opening: Opening) -> int:
-    """Open it; what it asks of sow is the orchestrator's word, not the person's."""
+    """Opens the CLI; its calls of sow count as the orchestrator's, not as the person's."""
     marks = {"SOW_AGENT": ROLE, "SOW_ROOT": home.root}
     return 1 if opening.run(cwd=home.root, environment={**context.environment, **marks}) else 0
 

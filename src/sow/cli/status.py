@@ -1,4 +1,4 @@
-"""sow status: what exists, what is done, what waits, and what to do next."""
+"""Shows the project: its tasks, what waits for the user and what to do next (`sow status`)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
 
 
 def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
-    """The whole project at a glance."""
+    """Returns the state of the project as JSON."""
     from sow.store import log, memory
 
     project = projects.load(home)

@@ -1,4 +1,4 @@
-"""sow task: units of work, their states and their moves."""
+"""Creates, lists, shows and changes tasks (`sow task`)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
 
 
 def tell(change: task_acts.Changed, field: str = "status") -> None:
-    """Say what the task is now, and what had to be repaired on the way."""
+    """Prints the new value of a task's field, and what had to be repaired."""
     for remark in change.remarks:
         err(f"warning: {harmless_line(remark)}")
     if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):

@@ -1,4 +1,4 @@
-"""How tasks are shown: the list, and the one page that a worker with no history goes on from."""
+"""Lists tasks and shows one task with everything that a new worker needs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
 
 
 def titled(task: Task) -> str:
-    """A task's name, and its id in the plan that it comes from."""
+    """Returns a task's name, with its id in its plan."""
     return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
 
 
@@ -115,7 +115,7 @@ def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _references(task: dict[str, Any], root: str) -> list[str]:
-    """What the worker should read; of what was chosen for it, why. Paths of ours are given in full, for worktrees."""
+    """Returns the references of a task with their reasons; .sow paths are absolute, because worktrees lack them."""
     chosen = {entry["path"]: entry for entry in task.get("context", ())}
     lines = []
     for path in task["references"]:
@@ -127,7 +127,7 @@ def _references(task: dict[str, Any], root: str) -> list[str]:
 
 
 def _refused(task: dict[str, Any]) -> list[str]:
-    """The commands that the agent CLI refused, and the setting that allows them."""
+    """Returns the commands that the agent CLI refused, and the setting that allows them."""
     refused = task.get("refusals", [])
     lines = [_refusal(refusal) for refusal in refused]
     return [*lines, refusals.advice(refused)] if lines else []
@@ -142,12 +142,12 @@ def _refusal(refusal: dict[str, Any]) -> str:
 
 
 def _concerns(task: dict[str, Any]) -> list[str]:
-    """What keeps the present iteration from being GREEN without a review; refused commands have their own section."""
+    """Returns the concerns about the current iteration; refused commands have their own section."""
     return [concern["text"] for concern in concerns(task) if concern["kind"] != refusals.KIND]  # type: ignore[arg-type]
 
 
 def _checks(task: dict[str, Any]) -> list[str]:
-    """The results of the present iteration, and what each belongs to."""
+    """Returns the check results of the current iteration."""
     return [
         f"{'passed' if result['passed'] else 'FAILED'}: {result['command']} (exit {result['exit']}{_scope(result)})"
         for result in task.get("evidence", ())
@@ -173,6 +173,6 @@ def _entry(entry: dict[str, Any]) -> str:
 
 
 def _section(title: str, body: str) -> None:
-    """A heading and its text; an empty one is left out."""
+    """Prints a heading and its text, unless the text is empty."""
     if body.strip():
         out(f"\n{paint(title, 'bold')}\n{harmless(body).strip()}")

@@ -1,4 +1,4 @@
-"""sow ui: the dashboard in a browser."""
+"""Starts the dashboard and opens it in a browser (`sow ui`)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) 
 
 
 def _claim(*, read_only: bool) -> str:
-    """One that acts and one that only shows can be there side by side."""
+    """Returns the name of the claim; a read-only dashboard can run beside a normal one."""
     return "ui-read-only" if read_only else "ui"
 
 
 def _port(text: str) -> int | None:
-    """The port that was asked for; 0 lets the system choose."""
+    """Returns the port of --port; 0 lets the system choose."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
@@ -53,7 +53,7 @@ def _port(text: str) -> int | None:
 
 
 def _serve(server: Server, *, open: bool, json: bool) -> int:
-    """Answer requests until Ctrl-C or SIGTERM: that is how a dashboard ends, and no failure."""
+    """Serves requests until Ctrl-C or SIGTERM, which are not failures."""
     import signal
     import threading
 
@@ -62,7 +62,7 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
         if server.moved_from:
             err(f"note: port {server.moved_from} is in use: this is {server.port}")
         _tell(server.address, server.port, os.getpid(), read_only=server.read_only, new=True, json=json)
-        if open:  # beside the server: a browser in the terminal stays in front until it is left
+        if open:  # in a thread, because a terminal browser blocks until it is closed
             threading.Thread(target=_open, args=(server.address,), daemon=True).start()
         server.serve()
     except KeyboardInterrupt:
@@ -73,7 +73,7 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
 
 
 def _join(context: Context, home: Home, *, read_only: bool, open: bool, json: bool) -> int:
-    """Show the address of the dashboard that is there already."""
+    """Prints the address of the dashboard that already runs."""
     import time
 
     from sow.dashboard import access
@@ -107,7 +107,7 @@ def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bo
 
 
 def _open(url: str) -> None:
-    """Show the page in the person's browser; where there is none, the address is on the screen."""
+    """Opens the page in the user's browser, or prints a note if there is none."""
     import webbrowser
 
     has_display = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

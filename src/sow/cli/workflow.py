@@ -1,4 +1,4 @@
-"""sow workflow: a crew of agents with notes, verifiers and gates, from the summary of what is wanted to its archive."""
+"""Creates, designs, verifies, runs and archives workflows (`sow workflow`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sow workflow design: the architect with a person at the terminal, or by itself."""
+"""Runs the workflow architect, with the user or alone (`sow workflow design`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Wish:
-    """How the design is to be made."""
+    """The user's options for a design."""
 
     __slots__ = ("delegate", "executor", "timeout", "yes")
 
@@ -39,7 +39,7 @@ class Wish:
 
 
 class Studio:
-    """Where a design is made: the checkout, the settings, the roles, and the workflow that waits for it."""
+    """The checkout, the settings, the roles and the workflow of one design."""
 
     __slots__ = ("agents", "config", "home", "name", "workflow_id")
 
@@ -56,13 +56,13 @@ class Studio:
 
 
 def show(context: Context, options: Wish) -> int:
-    """Print what the architect is told, and start nothing."""
+    """Prints the architect's prompt and starts nothing."""
     out(Studio(context).prompt(options, alone=False))
     return 0
 
 
 def headless(context: Context, options: Wish) -> int:
-    """The architect by itself; what it wrote is checked, and sent back where it has errors."""
+    """Runs the architect alone; a design with errors is sent back to it."""
     context.judge("design a workflow")
     studio = Studio(context)
     home = studio.home
@@ -77,7 +77,7 @@ def headless(context: Context, options: Wish) -> int:
 
 
 def _say_unfilled(studio: Studio) -> None:
-    """An architect that works by itself knows only the summary."""
+    """Prints a note if the summary is empty, because the architect knows nothing else."""
     path = WorkflowFolder(studio.home).summary_path(studio.name)
     if os.path.isfile(path) and studio.home.read(path).strip() == form(studio.name).strip():
         err(f"note: {studio.home.relative(path)} is the empty form still: the architect has nothing to go by")
@@ -88,7 +88,7 @@ def _say(text: str) -> None:
 
 
 def with_person(context: Context, options: Wish) -> int:
-    """The architect's CLI, opened in this terminal; what it left is checked when it ends."""
+    """Opens the architect's CLI in this terminal and checks the design when it ends."""
     context.person("design a workflow at the terminal")
     studio = Studio(context)
     _refuse_running(studio.home, options)
@@ -107,7 +107,7 @@ def with_person(context: Context, options: Wish) -> int:
 
 
 def _marked(context: Context, home: Home) -> dict[str, str]:
-    """The person's surroundings, and who the agent is in them: what it asks of sow is the architect's, not theirs."""
+    """Returns the environment of the architect's CLI; its calls of sow count as the architect's."""
     name = design.ARCHITECT.replace("-", "_")
     desk = WorkflowFolder(home).desk(name).folder
     marks = {"SOW_TASK": name, "SOW_AGENT": design.ARCHITECT, "SOW_ROOT": home.root, "SOW_DESK": desk}
@@ -115,7 +115,7 @@ def _marked(context: Context, home: Home) -> dict[str, str]:
 
 
 def _opening(context: Context, studio: Studio, options: Wish) -> Opening:
-    """The architect's CLI, with a first word that sends it to its prompt."""
+    """Returns the command that opens the architect's CLI with its prompt."""
     return Opening(
         studio.config,
         context.environment,
@@ -135,7 +135,7 @@ def _look(studio: Studio) -> Design:
 
 
 def _refuse_running(home: Home, options: Wish) -> None:
-    """A plan that was approved is not designed anew by accident."""
+    """Refuses to redesign a completed workflow, and an approved one without --yes."""
     workflow = WorkflowFolder(home).workflow()
     if workflow["status"] == "completed":
         raise SowError(f"workflow {workflow['name']} is complete", "put it away: sow workflow archive")

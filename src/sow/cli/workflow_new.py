@@ -1,4 +1,4 @@
-"""sow workflow new and archive: the beginning and the end of a workflow's folder."""
+"""Creates and archives the folder of a workflow (`sow workflow new`, `sow workflow archive`)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def new(context: Context, name: str, summary: str, *, json: bool) -> int:
 
 
 def form(name: str) -> str:
-    """The summary of a workflow before anybody has filled it in."""
+    """Returns the empty summary form of a workflow."""
     return prompts.load(FORM).replace("[Task Name]", name)
 
 
 def _summary(context: Context, name: str, given: str) -> str:
-    """The summary that is given, or the form to fill in."""
+    """Returns the given summary, or the empty form."""
     if not given:
         return form(name)
     path = os.path.join(context.cwd, given)

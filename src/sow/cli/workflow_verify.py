@@ -1,4 +1,4 @@
-"""sow workflow verify and approve: what is wrong with a design, who looked at it, and a person's word on it."""
+"""Verifies and approves the design of a workflow (`sow workflow verify`, `sow workflow approve`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
     design = read(home, agents)
-    if actor.is_worker:  # an architect looks at its own work: nothing is written
+    if actor.is_worker:  # an architect checks its own design: nothing is written
         return _tell(home, design, None, agents, json=json)
     screen = Screen(quiet=json)
     limit = configs.seconds(timeout) if timeout else 0
@@ -56,7 +56,7 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
 
 
 def read(home: Home, agents: AgentRegistry) -> Design:
-    """The design of the workflow that is here."""
+    """Reads the design of the current workflow."""
     folder = WorkflowFolder(home)
     folder.workflow()
     try:
@@ -103,7 +103,7 @@ def _tell_verdict(verdict: Verdict, *, shown: bool) -> None:
 
 
 def tell_missing(design: Design, agents: AgentRegistry) -> None:
-    """The agent types that the plan needs and nobody has written yet, each with its specification."""
+    """Prints the agent types that the plan needs and that do not exist yet."""
     missing_agents = missing(design, agents.names())
     for agent in missing_agents:
         err(f"missing agent type {harmless_line(f'{agent.name}: {agent.description}')}")
@@ -137,13 +137,13 @@ def approve(context: Context) -> int:
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
     design = read(home, agents)
-    _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
+    _approve(home, design, agents, actor, how="sow workflow approve")  # allowed during a run
     out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")
     return 0
 
 
 def _approve(home: Home, design: Design, agents: AgentRegistry, actor: Actor, *, how: str) -> None:
-    """Approve the plan that was verified, and no other."""
+    """Approves the plan if exactly this version was verified."""
     verified = WorkflowFolder(home).workflow().get("verified")
     if not verified or verified["digest"] != design.plan.digest:
         raise SowError("the design as it stands has not been verified", "run: sow workflow verify")

@@ -1,4 +1,4 @@
-"""How a workflow is shown: where every agent stands, what waits for a person, and which workflows there are."""
+"""Shows the status of a workflow and lists all workflows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def status(context: Context, *, json: bool) -> int:
 
 
 def _members(workflow: Workflow, entries: dict[str, Any]) -> None:
-    """The table of agents, with each status in its colour."""
+    """Prints the table of agents, with coloured statuses."""
     members = workflow["members"]
     if not members:
         return
@@ -79,7 +79,7 @@ def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberSt
 
 
 def _workflows(home: Home) -> list[dict[str, Any]]:
-    """The workflow that is here, then those that were put away; one that cannot be read is shown as such."""
+    """Returns the current workflow, then the archived ones; an unreadable one is marked."""
     folder = WorkflowFolder(home)
     paths = [folder.state_path] if folder.exists() else []
     paths += [f"{folder.archive_folder}/{name}/{workflow_archive.STATE}" for name in workflow_archive.archived(home)]
