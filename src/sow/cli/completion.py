@@ -46,9 +46,9 @@ def script(context: Context, *, shell: str, words: list[str]) -> int:
     return 0
 
 
-def candidates(context: Context, words: list[str]) -> list[str]:
+def candidates(context: Context, typed_words: list[str]) -> list[str]:
     """Returns the completions of the last word."""
-    *before, current = words
+    *before, current = typed_words
     if not before:
         return [group for group in GROUPS if group.startswith(current)]
     if before[0] not in GROUPS:
@@ -63,16 +63,16 @@ def candidates(context: Context, words: list[str]) -> list[str]:
     return [value for value in values if value.startswith(current)]
 
 
-def _values(context: Context, command: Command, given: list[str], current: str) -> list[str]:
+def _values(context: Context, command: Command, previous: list[str], current: str) -> list[str]:
     options = {option.flag: option for option in (*command.options, *GLOBAL)}
-    last = options.get(given[-1]) if given else None
+    last = options.get(previous[-1]) if previous else None
     if last is not None and last.metavar:
         return _of(context, last)
     if current.startswith("-"):
-        return [flag for flag, option in options.items() if option.repeat or flag not in given]
+        return [flag for flag, option in options.items() if option.repeat or flag not in previous]
     position = 0
     skip = False
-    for word in given:
+    for word in previous:
         if skip:
             skip = False
         elif word in options:

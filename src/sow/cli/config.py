@@ -99,12 +99,12 @@ def edit(context: Context) -> int:
     is_new = not os.path.exists(file)
     if is_new:
         _write_template(file)
-    again = True
-    while again:
+    edit_again = True
+    while edit_again:
         _open(editor, file, is_new=is_new)
         findings = check(context)
         has_problem = any(finding["state"] == "problem" for finding in findings)
-        again = has_problem and is_interactive() and confirm(f"{file} has a mistake. Edit it again?")
+        edit_again = has_problem and is_interactive() and confirm(f"{file} has a mistake. Edit it again?")
     _list(findings, file)
     return 0
 

@@ -55,16 +55,16 @@ class Context:
         """Returns the caller; raises an error if it is not a person."""
         return caller.person(self.environment, act)
 
-    def task(self, given: str) -> str:
+    def task(self, task: str) -> str:
         """Returns the id of the given task, or of the worker's own."""
-        ident = given or self.environment.get("SOW_TASK", "")
+        ident = task or self.environment.get("SOW_TASK", "")
         if not ident:
             raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
         return ids.task_id(ident)
 
-    def workplace(self, given: str) -> str:
+    def workplace(self, name: str) -> str:
         """Returns the id of the given task or workflow agent, or of the worker's own."""
-        ident = given or self.environment.get("SOW_TASK", "")
+        ident = name or self.environment.get("SOW_TASK", "")
         return ident if ids.is_member(ident) else self.task(ident)
 
     def text(self, value: str, label: str) -> str:

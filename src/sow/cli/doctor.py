@@ -65,9 +65,10 @@ def _idle(context: Context) -> list[dict[str, str]]:
         readable, _ = desks.load_all(home, projects.load(home))
     except SowError:
         return []
-    left, idle = look(readable, Standpoint(context.environment, context.cwd))
+    unsupervised, idle = look(readable, Standpoint(context.environment, context.cwd))
     messages = [
-        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {END_LEFT}") for task in left
+        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {END_LEFT}")
+        for task in unsupervised
     ]
     messages += [
         (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
@@ -85,9 +86,9 @@ def _leftovers(context: Context) -> list[dict[str, str]]:
     except SowError:
         return []
     statuses = {task["id"]: task["status"] for _, task in readable if task["status"] in ENDED_STATUSES}
-    left = leftovers(home, statuses) if home.claimant("run") is None else []
+    worktrees = leftovers(home, statuses) if home.claimant("run") is None else []
     findings = []
-    for name in left:
+    for name in worktrees:
         task = name.partition("-")[0]
         message = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
         findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})

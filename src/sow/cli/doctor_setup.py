@@ -53,5 +53,5 @@ def _commands(home: Home, read: Read) -> list[str]:
             commands |= dict.fromkeys(check["command"] for check in task.get("checks", ()))
     if commands:
         return list(commands)
-    usual = ["python3 -m pytest"] if any(read(name) is not None for name in PYTHON) else []
-    return [*usual, *(["npm test"] if read("package.json") is not None else [])]
+    defaults = ["python3 -m pytest"] if any(read(name) is not None for name in PYTHON) else []
+    return [*defaults, *(["npm test"] if read("package.json") is not None else [])]

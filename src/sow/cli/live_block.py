@@ -66,16 +66,16 @@ class Picture:
         return plain, f" {mark} {padded}  {facts}  {self._tint(step, 'dim')}"
 
     def _questions(self, scene: Scene, columns: int) -> list[Line]:
-        asked = list(scene.questions.items())
+        questions = list(scene.questions.items())
         lines = []
-        for ident, (number, text) in asked[:MOST_QUESTIONS]:
+        for ident, (number, text) in questions[:MOST_QUESTIONS]:
             answer = f" {self.signs['next']} {answer_command(number or ident, text)}"
             room = max(columns - width.columns(answer) - 5, 0)
             question = width.cut(harmless_line(f"{scene.called(ident)} asks: {text}"), room)
             plain = f" {self.signs['asks']} {question}{answer}"
             lines.append((plain, f" {self._tint(self.signs['asks'], 'yellow')} {question}{self._tint(answer, 'cyan')}"))
-        if len(asked) > len(lines):
-            lines.append(self._plain("asks", f"{len(asked) - len(lines)} more questions: sow inbox", columns))
+        if len(questions) > len(lines):
+            lines.append(self._plain("asks", f"{len(questions) - len(lines)} more questions: sow inbox", columns))
         return lines
 
     def _stops(self, scene: Scene, columns: int) -> list[Line]:
@@ -94,17 +94,17 @@ class Picture:
         return [self._plain("wait", f"{len(idents)} {verb}{more}", columns)]
 
     def _bar(self, scene: Scene, now: float, columns: int) -> Line:
-        total, done, failed = len(scene.tasks), scene.count("completed"), scene.count("failed")
-        left = scene.left(now)
+        total, completed, failed = len(scene.tasks), scene.count("completed"), scene.count("failed")
+        seconds_left = scene.left(now)
         facts = [
-            f"{done}/{total}" + (f", {failed} failed" if failed else ""),
+            f"{completed}/{total}" + (f", {failed} failed" if failed else ""),
             stopwatch(scene.elapsed(now)),
             scene.total.words(),
-            f"about {duration(left / 60)} left" if left else "",
+            f"about {duration(seconds_left / 60)} left" if seconds_left else "",
         ]
         summary = "   ".join(fact for fact in facts if fact)
         room = min(max(columns - width.columns(summary) - 6, 0), BAR)
-        full = room * done // total if total else 0
+        full = room * completed // total if total else 0
         filled, empty = self.signs["full"] * full, self.signs["empty"] * (room - full)
         return f" {filled}{empty}  {summary}", f" {self._tint(filled, 'green')}{self._tint(empty, 'dim')}  {summary}"
 

@@ -100,8 +100,8 @@ def _told(result: Said) -> types.CallToolResult:
         document = json.loads(text)
     except ValueError:
         document = None
-    shown = "\n".join(part for part in (text, result.err.strip()) if part)
-    return _result(shown, document=document if isinstance(document, dict) else None)
+    output = "\n".join(part for part in (text, result.err.strip()) if part)
+    return _result(output, document=document if isinstance(document, dict) else None)
 
 
 def _result(text: str, *, document: dict[str, Any] | None = None, wrong: bool = False) -> types.CallToolResult:

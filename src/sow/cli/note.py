@@ -35,8 +35,8 @@ def resolve(context: Context, *, number: str, resolution: str, task: str) -> int
 
 def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     ident = context.workplace(task)
-    why = text.text(context.text(reason, "--reason"), "--reason", 20_000)
-    note = note_acts.escalate(context.home(), ident, number, reason=why, actor=context.actor())
+    reason_text = text.text(context.text(reason, "--reason"), "--reason", 20_000)
+    note = note_acts.escalate(context.home(), ident, number, reason=reason_text, actor=context.actor())
     command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
     out(f"{note['note_id']} is escalated; end your turn with: sow {command}")
     return 0

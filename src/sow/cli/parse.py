@@ -103,8 +103,8 @@ def _places(command: Command, positional: list[str]) -> dict[str, Any]:
             own[argument.name] = ""
         else:
             raise usage(command, f"{argument.metavar} is missing")
-        given = own[argument.name] or not argument.optional
-        if argument.choices and given and own[argument.name] not in argument.choices:
+        is_given = own[argument.name] or not argument.optional
+        if argument.choices and is_given and own[argument.name] not in argument.choices:
             raise SowError(
                 f"sow {command.name}: {argument.metavar} cannot be {own[argument.name]!r}",
                 f"it is one of: {', '.join(argument.choices)}",

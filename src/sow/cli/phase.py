@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
     actor = context.person("add a phase at once") if yes else context.actor()
     home = context.home()
-    why = text.line(reason, "--reason", 2000)
-    added = phase_acts.add(home, name, reason=why, before=before, after=after, approved=yes, actor=actor)
+    reason_text = text.line(reason, "--reason", 2000)
+    added = phase_acts.add(home, name, reason=reason_text, before=before, after=after, approved=yes, actor=actor)
     if added["status"] == "proposed":
         out(f"phase {added['name']} is proposed as question {added['question']}")
         out(f"a person approves it with: sow phase approve {added['name']}")

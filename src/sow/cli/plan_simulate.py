@@ -32,14 +32,14 @@ def count(text: str) -> int:
     return int(text)
 
 
-def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int:
+def simulate(reading: Reading, concurrency: int, schedule: str, *, json: bool) -> int:
     """Prints the duration for each number of workers, and the timeline for the chosen one."""
     plan = reading.plan
     needs = plan.needs()
     expected = reading.expected()
     minutes = {task: estimate.minutes for task, estimate in expected.items()}
     play = graph.schedule if schedule == "ready" else graph.schedule_in_waves
-    chosen = wanted or plan.max_concurrency or USUAL
+    chosen = concurrency or plan.max_concurrency or USUAL
     slots = play(needs, minutes, workers=chosen)
     lengths = {
         workers: _length(play(needs, minutes, workers=workers))

@@ -60,8 +60,8 @@ def show(context: Context, *, json: bool) -> int:
     if json:
         emit({**project, "memories": memory.read(home)})
         return 0
-    shown = ("name", "description", "branch", "project_id", "created_at", "updated_at")
-    rows = [(key, str(project[key])) for key in shown]  # type: ignore[literal-required]
+    keys = ("name", "description", "branch", "project_id", "created_at", "updated_at")
+    rows = [(key, str(project[key])) for key in keys]  # type: ignore[literal-required]
     rows.append(("phases", ", ".join(f"{phase['name']} ({phase['status']})" for phase in project["phases"])))
     out(table([row for row in rows if row[1]]))
     return 0

@@ -36,11 +36,11 @@ def _for_caller(context: Context, text: str) -> str:
     return prompts.render(text, sow=sow_word(), task=task if ids.is_member(task) else ids.task_id(task))
 
 
-def _list(below: str, *, json: bool) -> int:
+def _list(top: str, *, json: bool) -> int:
     """Lists all prompts, or those below a folder."""
-    names = [name for name in prompts.names() if not below or name == below or name.startswith(f"{below.rstrip('/')}/")]
+    names = [name for name in prompts.names() if not top or name == top or name.startswith(f"{top.rstrip('/')}/")]
     if not names:
-        prompts.load(below)
+        prompts.load(top)
     rows = [(name, prompts.title(prompts.load(name))) for name in names]
     if json:
         emit({"prompts": [{"name": name, "title": title} for name, title in rows]})

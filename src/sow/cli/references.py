@@ -54,9 +54,9 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     return 0
 
 
-def _budget(context: Context, given: str) -> int:
-    if given:
-        return sizes.tokens(given, "--budget")
+def _budget(context: Context, budget: str) -> int:
+    if budget:
+        return sizes.tokens(budget, "--budget")
     return sizes.tokens(str(configs.load(context.environment).setting("context", "budget")), "context.budget")
 
 

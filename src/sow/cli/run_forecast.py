@@ -65,8 +65,8 @@ def foretell(
     if options.json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
-        left = [{"id": task, "why": reason} for task, reason in outlook.left_alone.items()]
-        facts |= {"goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money}
+        left_alone = [{"id": task, "why": reason} for task, reason in outlook.left_alone.items()]
+        facts |= {"goes_on": outlook.goes_on, "left_alone": left_alone, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
         emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
         return 0
@@ -111,8 +111,8 @@ class Commands:
         self.changed = [
             difference for difference in differences if project is not None and difference.kind in ("changed", "gone")
         ]
-        used = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
-        self.commands = {command: ["setup"] for command in used}
+        setup_commands = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
+        self.commands = {command: ["setup"] for command in setup_commands}
         for command, tasks in run_preflight.of_run(home, project, differences, options).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
@@ -189,9 +189,9 @@ def _money(reading: Reading, roles: dict[str, str]) -> dict[str, Any]:
     return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
 
 
-def _price(money: dict[str, Any], most: float | None) -> str:
+def _price(money: dict[str, Any], limit: float | None) -> str:
     """Returns the cost as text, with a warning if it is above --max-cost."""
     if money["cost_usd"] is None:
         return "cost: unknown, no finished task with a known cost is here"
-    above = f", which is above --max-cost {dollars(most)}" if most is not None and money["cost_usd"] > most else ""
-    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{above}"
+    warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money["cost_usd"] > limit else ""
+    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{warning}"

@@ -76,15 +76,15 @@ def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
     """Returns the reviewers, and a note for each name in the plan that is not a judging role."""
-    usual = [str(name) for name in config.setting("review", "agents")]
+    defaults = [str(name) for name in config.setting("review", "agents")]
     replacements, additions, blocked = _named(plan.quality_control)
     unfit = [
         name for name in (*replacements, *additions) if name not in agents.agents or not agents.agents[name].judges
     ]
-    wanted = [name for name in replacements if name not in unfit] or usual
-    wanted += [name for name in additions if name not in unfit]
+    candidates = [name for name in replacements if name not in unfit] or defaults
+    candidates += [name for name in additions if name not in unfit]
     # If the plan blocks all reviewers, the user's own reviewers stay, so that a plan cannot disable reviews.
-    chosen = list(dict.fromkeys(name for name in wanted if name not in blocked)) or usual
+    chosen = list(dict.fromkeys(name for name in candidates if name not in blocked)) or defaults
     note = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
     return chosen, [
         f"quality_control of the plan names {name!r:.60}, which is no judging role: {note}" for name in unfit

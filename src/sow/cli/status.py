@@ -66,7 +66,7 @@ def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
     waiting = everything(home, project, tasks, broken)
-    left, idle = look(readable, standpoint)
+    unsupervised, idle = look(readable, standpoint)
     phase_of = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:
@@ -84,9 +84,9 @@ def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
         "inbox": waiting,
         "memories": memory.read(home),
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
-        "left": [{"task": ident, "do": END_LEFT} for ident in left],
+        "left": [{"task": ident, "do": END_LEFT} for ident in unsupervised],
         "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
-        "next": next_step(tasks, phase_of, project["phases"], waiting, idle, left),
+        "next": next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised),
     }
 
 

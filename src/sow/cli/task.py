@@ -63,10 +63,10 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     home = context.home()
     if field == "status":
         actor = context.judge("complete a task") if value == "completed" else context.actor()
-        why = text.line(reason, "--reason", 2000) if reason else ""
+        reason_text = text.line(reason, "--reason", 2000) if reason else ""
         if value in ENDED_STATUSES and not actor.is_worker:
             context.put_in_order(home, task)
-        change = task_acts.set_status(home, task, value, actor=actor, reason=why)
+        change = task_acts.set_status(home, task, value, actor=actor, reason=reason_text)
     else:
         checked = {"name": lambda: text.line(value, "the name"), "assigned_agent": lambda: text.role(value)}.get(
             field, lambda: value
@@ -95,9 +95,9 @@ def tell(change: task_acts.Changed, field: str = "status") -> None:
 
 def abandon(context: Context, *, task: str, reason: str) -> int:
     actor = context.judge("abandon a task")
-    home, ident, why = context.home(), ids.task_id(task), text.line(reason, "--reason", 2000)
+    home, ident, reason_text = context.home(), ids.task_id(task), text.line(reason, "--reason", 2000)
     context.put_in_order(home, ident)
-    change = task_acts.set_status(home, ident, "abandoned", actor=actor, reason=why)
+    change = task_acts.set_status(home, ident, "abandoned", actor=actor, reason=reason_text)
     tell(change)
     return 0
 

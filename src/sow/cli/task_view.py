@@ -25,13 +25,17 @@ RECENT = 20
 def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     home = context.home()
     project = projects.load(home)
-    only = phases.match(phase, project["phases"]) if phase else ""
+    phase_name = phases.match(phase, project["phases"]) if phase else ""
     readable, broken = desks.load_all(home, project)
-    shown = [(d, t) for d, t in readable if (not only or d.phase == only) and (not status or t["status"] == status)]
+    selected = [
+        (d, t)
+        for d, t in readable
+        if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
+    ]
     if json:
-        emit({"tasks": [{**task, "phase": desk.phase} for desk, task in shown], "broken": broken})
+        emit({"tasks": [{**task, "phase": desk.phase} for desk, task in selected], "broken": broken})
         return 0
-    if not shown and not broken:
+    if not selected and not broken:
         out("no tasks")
         return 0
     rows = [
@@ -43,7 +47,7 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
             ", ".join(t["depends_on"]),
             titled(t),
         )
-        for d, t in shown
+        for d, t in selected
     ]
     rows += [(ident, "broken", "", "", "", problem) for ident, problem in broken.items()]
     out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
@@ -135,10 +139,9 @@ def _refused(task: dict[str, Any]) -> list[str]:
 
 def _refusal(refusal: dict[str, Any]) -> str:
     times = f", {refusal['count']} times" if refusal["count"] > 1 else ""
-    why = f": {harmless_line(refusal['reason'])}" if refusal["reason"] else ""
-    return (
-        f"{refusals.called(refusal['tool'], refusal.get('command', ''))} (iteration {refusal['iteration']}{times}){why}"
-    )
+    reason = f": {harmless_line(refusal['reason'])}" if refusal["reason"] else ""
+    call = refusals.called(refusal["tool"], refusal.get("command", ""))
+    return f"{call} (iteration {refusal['iteration']}{times}){reason}"
 
 
 def _concerns(task: dict[str, Any]) -> list[str]:

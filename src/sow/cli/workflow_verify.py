@@ -96,8 +96,8 @@ def _tell(
 def _tell_verdict(verdict: Verdict, *, shown: bool) -> None:
     out(f"Design Verifier: {harmless_line(checking.said(verdict))}")
     for finding in verdict.findings:
-        where = f"{finding.get('file', '')} {finding.get('symbol', '')}".strip()
-        out(f"  {finding['severity']}: {harmless_line(f'{where}: ' if where else '')}{harmless_line(finding['text'])}")
+        scope = f"{finding.get('file', '')} {finding.get('symbol', '')}".strip()
+        out(f"  {finding['severity']}: {harmless_line(f'{scope}: ' if scope else '')}{harmless_line(finding['text'])}")
     if verdict.feedback.strip() and not shown:
         out(harmless(verdict.feedback.strip()))
 
