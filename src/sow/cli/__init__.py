@@ -1,1 +1,1 @@
-"""argv → one call → print → exit code; one file per command group, loaded only when it is used."""
+"""Contains the command line interface; one module per command group, imported only when it is used."""

@@ -1,4 +1,4 @@
-"""A run that is over, boarded again: what commands need that go on with its git side and start nobody."""
+"""Reopens an ended run for commands that work on its branches and start no agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[Ship, Integration]]:
-    """The run and its integration branch, while nobody else runs anything in this checkout."""
+    """Opens the run and its integration branch, and claims the checkout meanwhile."""
     from sow.engine import closing
     from sow.store import git_watch
     from sow.store import project as projects
@@ -41,29 +41,29 @@ def aboard(context: Context, folder: RunFolder, command: str) -> Iterator[tuple[
             closing.leave(ship)
 
 
-def same_call(context: Context, home: Home, words: list[str]) -> str:
-    """A call of sow as a command that works where it is read."""
+def same_call(context: Context, home: Home, arguments: list[str]) -> str:
+    """Returns a call of sow as a command that the user can paste in the current folder."""
     import shlex
 
     from sow.engine.standpoint import Standpoint
 
-    return shlex.join([*Standpoint(context.environment, context.cwd).sow(home.root), *words])
+    return shlex.join([*Standpoint(context.environment, context.cwd).sow(home.root), *arguments])
 
 
 def _refuse_elsewhere(folder: RunFolder) -> None:
-    """The project, and so the run, belongs to a branch, which must be checked out here."""
+    """Refuses to go on unless the run's branch is checked out."""
     from sow.system import git
 
     home, branch = folder.home, folder.run["branch"]
     current = home.checkout.branch()
     if current == branch:
         return
-    words = ["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
-    if not git.run(words, cwd=home.root, check=False).strip():
-        where = f"sow/int/{folder.id}"
-        raise Waiting(f"the branch {branch} is gone; the work is on {where}", f"git switch -c {branch} {where}")
-    shown = f"on {current}" if current else "on no branch"
-    raise Waiting(f"{home.root} is {shown}, and the run belongs to {branch}", f"git switch {branch}")
+    args = ["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
+    if not git.run(args, cwd=home.root, check=False).strip():
+        source = f"sow/int/{folder.id}"
+        raise Waiting(f"the branch {branch} is gone; the work is on {source}", f"git switch -c {branch} {source}")
+    state = f"on {current}" if current else "on no branch"
+    raise Waiting(f"{home.root} is {state}, and the run belongs to {branch}", f"git switch {branch}")
 
 
 def _ship(context: Context, folder: RunFolder) -> Ship:

@@ -1,4 +1,4 @@
-"""sow adr: decision records, numbered and written from a template."""
+"""Creates and lists numbered decision records (`sow adr`)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 def new(context: Context, *, title: str, status: str, json: bool) -> int:
     home = context.home()
-    place = adrs.workplace(home, context.cwd)
-    made = adrs.new(home, place, text.line(title, "the title"), status=status, date=clock.now()[:10])
+    checkout = adrs.workplace(home, context.cwd)
+    adr = adrs.new(home, checkout, text.line(title, "the title"), status=status, date=clock.now()[:10])
     if json:
-        emit({**_document(made), "file": f"{place.root}/{made.path}"})
+        emit({**_document(adr), "file": f"{checkout.root}/{adr.path}"})
     else:
-        out(f"{place.root}/{made.path}")
+        out(f"{checkout.root}/{adr.path}")
     return 0
 
 
 def listed(context: Context, *, json: bool) -> int:
     home = context.home()
-    found = adrs.listed(adrs.workplace(home, context.cwd))
+    records = adrs.listed(adrs.workplace(home, context.cwd))
     if json:
-        emit({"adrs": [_document(each) for each in found]})
-    elif found:
-        rows = [(str(each.number), each.status, each.title, each.path) for each in found]
+        emit({"adrs": [_document(adr) for adr in records]})
+    elif records:
+        rows = [(str(adr.number), adr.status, adr.title, adr.path) for adr in records]
         out(table([("NUMBER", "STATUS", "TITLE", "FILE"), *rows]))
     else:
         out("no decision records")

@@ -1,4 +1,4 @@
-"""sow agent: roles, and the workers that play them."""
+"""Starts and resumes workers, and shows, checks and creates roles (`sow agent`)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def spawn(
 ) -> int:
     from sow.cli.agent_run import Wish, spawn_worker
 
-    wish = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
-    return spawn_worker(context, agent, ids.task_id(task), wish, executor=executor, fresh=fresh)
+    options = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
+    return spawn_worker(context, agent, ids.task_id(task), options, executor=executor, fresh=fresh)
 
 
 def resume(
@@ -45,9 +45,9 @@ def resume(
 ) -> int:
     from sow.cli.agent_run import Wish, resume_worker
 
-    words = text.text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
-    wish = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
-    return resume_worker(context, ids.task_id(task), words, wish, executor=executor)
+    message = text.text(context.text(prompt, "the prompt"), "the prompt", 4 << 20)
+    options = Wish(model=model, timeout=timeout, verbose=verbose, dry_run=dry_run, json=json)
+    return resume_worker(context, ids.task_id(task), message, options, executor=executor)
 
 
 def listed(context: Context, *, json: bool) -> int:

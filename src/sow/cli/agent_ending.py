@@ -1,4 +1,4 @@
-"""How a turn ended, in words: what there is to remark, what it cost, the task's status, and the door to go on by."""
+"""Reports how a turn ended: remarks, cost, the task's status and the command that continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tell(result: Result, *, json: bool, shown: bool) -> int:
-    """The end of a turn: its last words unless they were just shown, remarks, what it cost, and the status last."""
+    """Prints the result of a turn; the agent's final text is left out if it was just shown."""
     turn = result.record.session["turns"][-1]
     if json:
         emit(
@@ -42,8 +42,8 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
         for remark in result.remarks:
             err(f"note: {harmless_line(remark)}")
         if result.refusals:
-            told = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
-            err(f"note: {harmless_line(told)}")
+            summary = f"{refusals.sentence(result.refusals)}; {refusals.advice(result.refusals)}"
+            err(f"note: {harmless_line(summary)}")
         err(_cost(turn))
     _refuse(result)
     if not json:
@@ -52,7 +52,7 @@ def tell(result: Result, *, json: bool, shown: bool) -> int:
 
 
 def stopped(home: Home, task: str) -> Interrupted:
-    """A person stopped a call in which no turn was under way, or none any more: what the task is now."""
+    """Returns the error for a call that the user interrupted while no turn was running."""
     return _interrupted(desks.find(home, projects.load(home), task))
 
 
@@ -73,28 +73,28 @@ def _cost(turn: object) -> str:
 
 
 def _refuse(result: Result) -> None:
-    """A turn that did not happen, or did not end, is an error with the next step; not if its worker had spoken."""
+    """Raises an error with the next step if the turn failed and the worker had not yet set a status."""
     kind, reason, task = result.outcome.kind, harmless_line(result.outcome.reason), result.task["id"]
     if kind == "interrupted":
         raise _interrupted(result.desk)
     if kind == "done" or result.status != "in_progress":
         return
-    again = door(result.desk, result.task)
+    resume = door(result.desk, result.task)
     if kind == "limited":
-        until = (
+        when = (
             "at " + time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result.outcome.reset_at))
             if result.outcome.reset_at
             else "later"
         )
         raise Waiting(
-            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {until}: {again}"
+            f"{result.executor} has reached its limit: {reason}", f"no attempt was counted; go on {when}: {resume}"
         )
     if kind == "timeout":
-        raise Failed(f"the turn on task {task} was stopped: {reason}", f"go on with it: {again}")
-    what = "failed" if kind == "failed" else f"did not happen: {kind}"
+        raise Failed(f"the turn on task {task} was stopped: {reason}", f"go on with it: {resume}")
+    outcome = "failed" if kind == "failed" else f"did not happen: {kind}"
     fresh = f"sow agent spawn {result.task['assigned_agent']} {task} --fresh"
-    other = "" if again == fresh else f"\nor begin a new session: {fresh}"
+    alternative = "" if resume == fresh else f"\nor begin a new session: {fresh}"
     raise Failed(
-        f"the turn on task {task} {what}: {reason}",
-        f"its output is in {result.record.folder}; try again: {again}{other}",
+        f"the turn on task {task} {outcome}: {reason}",
+        f"its output is in {result.record.folder}; try again: {resume}{alternative}",
     )

@@ -1,4 +1,4 @@
-"""sow agent new: the file of a role, written from words or from what a workflow's plan asks for."""
+"""Writes the file of a role from a description or from a workflow's plan (`sow agent new`)."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def new(context: Context, name: str, description: str, prompt: str) -> int:
         raise SowError("sow agent new: which name?", 'sow agent new database-specialist --description "…"')
     if not description:
         raise SowError("--description is required", f'say when to use it: sow agent new {name:.60} --description "…"')
-    words = text.text(context.text(prompt, "--prompt"), "--prompt", MOST) if prompt else ""
+    prompt_text = text.text(context.text(prompt, "--prompt"), "--prompt", MOST) if prompt else ""
     home = context.place()
-    _write(home, name, text.line(description, "--description", 1000), words)
+    _write(home, name, text.line(description, "--description", 1000), prompt_text)
     return 0
 
 
@@ -55,37 +55,37 @@ def from_workflow(context: Context, name: str) -> int:
     config = configs.load(context.environment)
     agents = registry_of(context, home, config)
     design = checking.of_checkout(home, agents.names())
-    wanted = missing(design, agents.names())
+    missing_agents = missing(design, agents.names())
     if name:
-        wanted = [each for each in wanted if each.name == name]
-        if not wanted:
-            known = ", ".join(each.name for each in design.plan.required) or "none"
-            raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"it requires: {known}")
-    if not wanted:
+        missing_agents = [agent for agent in missing_agents if agent.name == name]
+        if not missing_agents:
+            names = ", ".join(agent.name for agent in design.plan.required) or "none"
+            raise SowError(f"the plan requires no missing agent type {name!r:.60}", f"it requires: {names}")
+    if not missing_agents:
         out("every agent type of the plan is there")
-    for each in wanted:
-        _write(home, each.name, _line(each), _prompt(each))
+    for agent in missing_agents:
+        _write(home, agent.name, _line(agent), _prompt(agent))
     return 0
 
 
-def _line(each: Required) -> str:
-    return text.line(" ".join(each.description.split()) or f"Plays {each.name}", "description", 1000)
+def _line(required: Required) -> str:
+    return text.line(" ".join(required.description.split()) or f"Plays {required.name}", "description", 1000)
 
 
-def _prompt(each: Required) -> str:
-    parts = [each.prompt.strip() or f"You are {each.name}. {each.description.strip()}"]
-    if each.capabilities.strip():
-        parts.append(f"## Capabilities\n\n{each.capabilities.strip()}")
+def _prompt(required: Required) -> str:
+    parts = [required.prompt.strip() or f"You are {required.name}. {required.description.strip()}"]
+    if required.capabilities.strip():
+        parts.append(f"## Capabilities\n\n{required.capabilities.strip()}")
     return "\n\n".join(parts)
 
 
-def _write(home: Home, name: str, description: str, words: str) -> None:
-    """The file in the form that every agent CLI reads."""
+def _write(home: Home, name: str, description: str, prompt: str) -> None:
+    """Writes the role as Markdown with front matter, the form that every agent CLI reads."""
     if not is_agent(name):
         raise SowError(f"{name!r:.80} is no name of a role", "use lower case with hyphens: database-specialist")
-    body = words.strip() or FORM.format(name=name, description=description).strip()
+    body = prompt.strip() or FORM.format(name=name, description=description).strip()
     page = f"---\nname: {name}\ndescription: {yaml_text.scalar(description)}\n---\n\n{body}\n"
     split(page, name)
     path = role_file.create(home, FOLDER, name, page)
-    filled = "" if words.strip() else "; fill in its prompt"
-    out(harmless_line(f"made {path}{filled}"))
+    note = "" if prompt.strip() else "; fill in its prompt"
+    out(harmless_line(f"made {path}{note}"))

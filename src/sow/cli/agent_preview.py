@@ -1,4 +1,4 @@
-"""sow agent spawn and resume with --dry-run: the command line and all that goes with it, for eyes or for programs."""
+"""Prints the command line that `sow agent spawn` or `sow agent resume` would run (`--dry-run`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SESSIONS = {
 
 
 def show(preview: Preview, *, json: bool) -> int:
-    """What would be run, where, and with which names in its environment."""
+    """Prints the command line, its folder and the names of its environment variables."""
     if json:
         emit(document(preview))
         return 0
@@ -37,8 +37,8 @@ def show(preview: Preview, *, json: bool) -> int:
 
 
 def document(preview: Preview) -> dict[str, Any]:
-    """The same for programs; a new session has another id each time."""
-    seat, record, can = preview.seat, preview.record, preview.seat.adapter.capabilities
+    """Returns the preview as JSON; a new session has a different id each time."""
+    seat, record, capabilities = preview.seat, preview.record, preview.seat.adapter.capabilities
     return {
         "dry_run": True,
         "task": seat.desk.id,
@@ -54,8 +54,8 @@ def document(preview: Preview) -> dict[str, Any]:
         "session": {
             "turn": preview.kind,
             "id": record.session.get("session_id"),
-            "id_from": can.session,
-            "resumes": can.resumes,
+            "id_from": capabilities.session,
+            "resumes": capabilities.resumes,
             "folder": record.folder,
         },
     }

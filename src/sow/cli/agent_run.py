@@ -1,4 +1,4 @@
-"""sow agent spawn and resume: the words on the way to a turn, and what is seen of it while it lasts."""
+"""Runs one turn of a worker for `sow agent spawn` and `sow agent resume`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Wish:
-    """How a person wants the turn to be taken and shown."""
+    """The user's options for one turn."""
 
     __slots__ = ("dry_run", "json", "model", "screen", "timeout", "verbose")
 
@@ -45,38 +45,38 @@ class Wish:
 
 
 def registry_of(context: Context, home: Home, config: Config) -> AgentRegistry:
-    """The roles of this checkout."""
+    """Returns the roles of this checkout."""
     user_home = context.environment.get("HOME", "")
     return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
 
 
-def spawn_worker(context: Context, agent: str, task: str, wish: Wish, *, executor: str, fresh: bool) -> int:
+def spawn_worker(context: Context, agent: str, task: str, options: Wish, *, executor: str, fresh: bool) -> int:
     actor = context.judge("spawn a worker")
     home = context.home()
     config = configs.load(context.environment)
     role = registry_of(context, home, config).get(agent)
     name, origin = (executor, "from --executor") if executor else config.binding(agent)
-    others = [] if executor else config.fallbacks.get(agent, [])
-    chosen = [config.executor(each) for each in (name, *others)]
-    accept_model(chosen[0], wish.model)
-    if wish.verbose:
-        explain(config, role.name, chosen[0], origin, wish.model)
-        explain_fallbacks(chosen, wish.model)
-    crew = wish.crew(context, home, config)
-    if wish.dry_run:
+    fallbacks = [] if executor else config.fallbacks.get(agent, [])
+    candidates = [config.executor(executor_name) for executor_name in (name, *fallbacks)]
+    accept_model(candidates[0], options.model)
+    if options.verbose:
+        explain(config, role.name, candidates[0], origin, options.model)
+        explain_fallbacks(candidates, options.model)
+    crew = options.crew(context, home, config)
+    if options.dry_run:
         from sow.cli.agent_preview import show
         from sow.engine import preview
 
-        return show(preview.spawn(crew, task, role, chosen[0], fresh=fresh), json=wish.json)
+        return show(preview.spawn(crew, task, role, candidates[0], fresh=fresh), json=options.json)
     return _take(
         home,
         task,
-        guarded(home, chosen, lambda: drive(work.spawn(crew, task, role, chosen, actor=actor, fresh=fresh))),
-        wish,
+        guarded(home, candidates, lambda: drive(work.spawn(crew, task, role, candidates, actor=actor, fresh=fresh))),
+        options,
     )
 
 
-def resume_worker(context: Context, task: str, words: str, wish: Wish, *, executor: str) -> int:
+def resume_worker(context: Context, task: str, message: str, options: Wish, *, executor: str) -> int:
     actor = context.judge("resume a worker")
     home = context.home()
     config = configs.load(context.environment)
@@ -91,27 +91,27 @@ def resume_worker(context: Context, task: str, words: str, wish: Wish, *, execut
     elif name != bound:
         origin = "from the session"
         err(f"note: the session was made with {name}, so it goes on there; {role.name} is bound to {bound} now")
-    chosen = _executor(config, name, task, asked=bool(executor))
-    accept_model(chosen, wish.model)
-    if wish.verbose:
-        explain(config, role.name, chosen, origin, wish.model)
-    crew = wish.crew(context, home, config)
-    if wish.dry_run:
+    chosen = _executor(config, name, task, explicit=bool(executor))
+    accept_model(chosen, options.model)
+    if options.verbose:
+        explain(config, role.name, chosen, origin, options.model)
+    crew = options.crew(context, home, config)
+    if options.dry_run:
         from sow.cli.agent_preview import show
         from sow.engine import preview
 
-        return show(preview.resume(crew, task, role, chosen), json=wish.json)
+        return show(preview.resume(crew, task, role, chosen), json=options.json)
     return _take(
         home,
         task,
-        guarded(home, [chosen], lambda: drive(work.resume(crew, task, role, chosen, words, actor=actor))),
-        wish,
+        guarded(home, [chosen], lambda: drive(work.resume(crew, task, role, chosen, message, actor=actor))),
+        options,
     )
 
 
-def _executor(config: Config, name: str, task: str, *, asked: bool) -> ExecutorConfig:
-    """The executor of a session; one that is not configured any more is no dead end."""
-    if name in config.executors or asked:
+def _executor(config: Config, name: str, task: str, *, explicit: bool) -> ExecutorConfig:
+    """Returns the executor of a session, or raises an error that says how to choose another one."""
+    if name in config.executors or explicit:
         return config.executor(name)
     raise SowError(
         f"the session of task {task} was made with executor {name}, which is not configured any more",
@@ -119,13 +119,13 @@ def _executor(config: Config, name: str, task: str, *, asked: bool) -> ExecutorC
     )
 
 
-def _take(home: Home, task: str, turn: Callable[[], Result], wish: Wish) -> int:
-    """Take a turn and tell of its end; a person may stop that at any point."""
+def _take(home: Home, task: str, turn: Callable[[], Result], options: Wish) -> int:
+    """Runs a turn and reports its result; the user may interrupt it at any time."""
     try:
         result = turn()
-        from sow.cli.agent_ending import tell  # not before, because the start of a worker should not wait for it
+        from sow.cli.agent_ending import tell  # imported late to start the worker sooner
 
-        return tell(result, json=wish.json, shown=wish.screen.has_shown(result.outcome.text))
+        return tell(result, json=options.json, shown=options.screen.has_shown(result.outcome.text))
     except KeyboardInterrupt:
         from sow.cli.agent_ending import stopped
 
@@ -133,31 +133,31 @@ def _take(home: Home, task: str, turn: Callable[[], Result], wish: Wish) -> int:
 
 
 def guarded(home: Home, executors: list[ExecutorConfig], turn: Callable[[], Result]) -> Callable[[], Result]:
-    """The same turn with the repository sealed, if git is asked what the CLI did; else nothing delays the start."""
-    if all(adapter(each.type).capabilities.structured for each in executors):
+    """Guards the git folder during a turn if sow must ask git what the CLI changed."""
+    if all(adapter(executor.type).capabilities.structured for executor in executors):
         return turn
     from sow.store import git_watch
 
     def take() -> Result:
         with git_watch.guarded(home):
             result = turn()
-            result.remarks += [f"meanwhile {each}; undo it: {git_watch.UNDO}" for each in git_watch.news(home)]
+            result.remarks += [f"meanwhile {change}; undo it: {git_watch.UNDO}" for change in git_watch.news(home)]
             return result
 
     return take
 
 
 def explain_fallbacks(executors: list[ExecutorConfig], model: str) -> None:
-    """Who takes over where the first has reached a limit, and with which model: a wanted one is the first CLI's."""
-    for each in executors[1:]:
-        kept = model if each.type == executors[0].type else ""
-        own = f"{each.model} ({each.origin_of('model')})" if each.model else "its own default"
-        left = f"; --model {model} is for {executors[0].type} alone" if model and not kept else ""
-        err(f"Fallback: {each.name}, model={kept or own}{left}")
+    """Prints the fallback executors and their models; --model applies only to the type of the first one."""
+    for fallback in executors[1:]:
+        given_model = model if fallback.type == executors[0].type else ""
+        default_model = f"{fallback.model} ({fallback.origin_of('model')})" if fallback.model else "its own default"
+        note = f"; --model {model} is for {executors[0].type} alone" if model and not given_model else ""
+        err(f"Fallback: {fallback.name}, model={given_model or default_model}{note}")
 
 
 def accept_model(executor: ExecutorConfig, model: str) -> None:
-    """Refuse --model where the CLI has no such choice, or where the CLI could take it for a flag."""
+    """Refuses --model if the executor takes no model, or if the CLI could read the value as a flag."""
     if model and not is_model(model):
         raise SowError(f"--model {model!r:.80} is not the name of a model", "use one word, such as sonnet")
     if model and not adapter(executor.type).capabilities.model:
@@ -168,12 +168,12 @@ def accept_model(executor: ExecutorConfig, model: str) -> None:
 
 
 def explain(config: Config, role: str, executor: ExecutorConfig, origin: str, model: str) -> None:
-    """How the executor was chosen, in the seed's words."""
+    """Prints how the executor was chosen."""
     state = "exists" if config.exists else "not found, using defaults"
     err("Loading agent configuration...")
     err(f"Config file: {config.path} ({state})")
     err(f"Agent: {role}")
     err(f"Executor: {executor.name} ({origin})")
     settings = f"Settings: yolo_mode={str(executor.yolo).lower()} ({executor.origin_of('yolo_mode')})"
-    chosen, said = (model, "from --model") if model else (executor.model, executor.origin_of("model"))
-    err(settings + (f", model={chosen} ({said})" if chosen else ""))
+    model_name, model_origin = (model, "from --model") if model else (executor.model, executor.origin_of("model"))
+    err(settings + (f", model={model_name} ({model_origin})" if model_name else ""))

@@ -1,4 +1,4 @@
-"""What a person sees of a turn while it lasts: the worker's own words and its tool calls, as they come."""
+"""Shows the text and the tool calls of a running turn on the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_REFUSED = 50
 
 
 class Screen:
-    """Shows events, and remembers the end of what it showed; a quiet one shows nothing."""
+    """Prints events and remembers the last text that it printed; prints nothing if quiet."""
 
     __slots__ = ("quiet", "refused", "shown")
 
@@ -23,7 +23,7 @@ class Screen:
         self.shown = ""
 
     def show(self, event: Event) -> None:
-        """One event, if it is for people."""
+        """Prints an event if it is meant for people."""
         if self.quiet:
             return
         if event.kind in ("text", "raw") and event.text.strip():
@@ -37,17 +37,17 @@ class Screen:
             err(f"  ! {harmless_line(event.text)} {event.status or ''}".rstrip())
 
     def _refused(self, event: Event) -> None:
-        """Each refused command once; the end of the turn tells how often."""
+        """Prints each refused command once; the end of the turn shows the count."""
         from sow.domain import refusals
 
-        told = refusals.called(event.tool, event.command)
-        if told not in self.refused and len(self.refused) < MOST_REFUSED:
-            self.refused.add(told)
-            why = f" ({harmless_line(event.text)})" if event.text else ""
-            err(f"  ! refused: {harmless_line(told)}{why}")
+        call = refusals.called(event.tool, event.command)
+        if call not in self.refused and len(self.refused) < MOST_REFUSED:
+            self.refused.add(call)
+            reason = f" ({harmless_line(event.text)})" if event.text else ""
+            err(f"  ! refused: {harmless_line(call)}{reason}")
 
     def has_shown(self, text: str) -> bool:
-        """Whether a text was just seen, however it was broken into lines."""
+        """Returns whether the text was just printed, ignoring white space."""
         return _letters(text) in self.shown
 
 

@@ -1,4 +1,4 @@
-"""How roles are shown: the list with who plays each, one role with its words, and what is wrong with a file."""
+"""Lists, shows and checks roles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def roles(context: Context, config: Config) -> AgentRegistry:
-    """The roles that can be had here; looking at them needs no .sow folder, and no repository."""
+    """Returns the roles available here; works without a .sow folder and outside of a repository."""
     if context.root or context.environment.get("SOW_ROOT"):
         root = context.home().root
     else:
@@ -57,7 +57,7 @@ def list_agents(context: Context, *, json: bool) -> int:
     if json:
         emit({"agents": facts, "warnings": registry.warnings})
         return 0
-    rows = [(each["name"], each["executor"], each["source"], each["description"]) for each in facts]
+    rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
     out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
     _warn(registry.warnings)
     return 0
@@ -83,13 +83,13 @@ def show_agent(context: Context, name: str, *, json: bool) -> int:
 
 
 def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
-    """Check the given files, or all that are found; a bad one is exit 2 only where it was named."""
+    """Checks the given files, or all that exist; an invalid file gives exit code 2 only if it was named."""
     return _validate_named(context, files, json=json) if files else _validate_found(context, json=json)
 
 
 def _validate_found(context: Context, *, json: bool) -> int:
     registry = roles(context, configs.load(context.environment))
-    remarks = [_remark(each, each.path) for each in registry.agents.values() if each.ignored]
+    remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.ignored]
     if json:
         emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
         return 0
@@ -104,28 +104,28 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _remark(agent: Agent, shown: str) -> str:
-    return f"{shown}: agent {agent.name}; without effect here: {', '.join(agent.ignored)}"
+def _remark(agent: Agent, shown_path: str) -> str:
+    return f"{shown_path}: agent {agent.name}; without effect here: {', '.join(agent.ignored)}"
 
 
 def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
     warnings = roles(context, configs.load(context.environment)).warnings
     findings = [_check(os.path.abspath(os.path.join(context.cwd, name)), name, warnings) for name in files]
-    return report(findings, lambda each: str(each["remark"]), json=json)
+    return report(findings, lambda finding: str(finding["remark"]), json=json)
 
 
-def _check(path: str, shown: str, warnings: list[str]) -> dict[str, str | None]:
-    """One file; a good one may still not count where it is, because of its name or of another file."""
+def _check(path: str, shown_path: str, warnings: list[str]) -> dict[str, str | None]:
+    """Checks one file; a valid file may still be ignored because of its name or another file."""
     try:
         if os.path.isdir(path):
-            raise SowError(f"{shown} is a folder", "give files; without any, all that are found are checked")
-        agent = read_agent(real_path(path), "file", shown)
+            raise SowError(f"{shown_path} is a folder", "give files; without any, all that are found are checked")
+        agent = read_agent(real_path(path), "file", shown_path)
     except SowError as error:
-        said = error.message.replace(path, shown, 1)
-        return {"file": shown, "agent": None, "remark": None, "error": said, "hint": error.hint}
-    remark = f"{shown}: written by sow install, which makes it no role of its own"
+        message = error.message.replace(path, shown_path, 1)
+        return {"file": shown_path, "agent": None, "remark": None, "error": message, "hint": error.hint}
+    remark = f"{shown_path}: written by sow install, which makes it no role of its own"
     if agent is not None:
-        remark = _remark(agent, shown) if agent.ignored else f"{shown}: agent {agent.name}"
-        passed = [each.removeprefix(f"{path}: ") for each in warnings if each.startswith(f"{path}: ")]
-        remark += f"; it does not count here: {passed[0]}" if passed else ""
-    return {"file": shown, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}
+        remark = _remark(agent, shown_path) if agent.ignored else f"{shown_path}: agent {agent.name}"
+        own_warnings = [warning.removeprefix(f"{path}: ") for warning in warnings if warning.startswith(f"{path}: ")]
+        remark += f"; it does not count here: {own_warnings[0]}" if own_warnings else ""
+    return {"file": shown_path, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}

@@ -1,4 +1,4 @@
-"""sow answers: the standing answers of this repository."""
+"""Lists and deletes the saved answers of this repository (`sow answers`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sow.system.terminal import harmless_line, out, paint
 
 
 def listed(context: Context, *, json: bool) -> int:
-    found = StandingAnswers(context.place(), context.environment).listed()
+    answers = StandingAnswers(context.place(), context.environment).listed()
     if json:
         from sow.cli.output import emit
 
         fields = ("question", "answer", "since")
-        emit({"answers": [{"number": n, **{f: getattr(each, f) for f in fields}} for n, each in enumerate(found, 1)]})
+        emit({"answers": [{"number": n, **{f: getattr(a, f) for f in fields}} for n, a in enumerate(answers, 1)]})
         return 0
-    for number, each in enumerate(found, 1):
-        out(f"{paint(f'{number}.', 'bold')} {harmless_line(each.question)}")
-        out(f"   {harmless_line(each.answer)} {paint(f'(since {harmless_line(each.since[:10])})', 'dim')}")
-    if not found:
+    for number, answer in enumerate(answers, 1):
+        out(f"{paint(f'{number}.', 'bold')} {harmless_line(answer.question)}")
+        out(f"   {harmless_line(answer.answer)} {paint(f'(since {harmless_line(answer.since[:10])})', 'dim')}")
+    if not answers:
         out('no answer stands here; give one: sow answer 3 "…" --always')
     return 0
 
@@ -29,8 +29,8 @@ def forget(context: Context, *, number: str) -> int:
     context.person("forget a standing answer")
     if not (number.isascii() and number.isdigit() and len(number) < 6):
         raise SowError(f"{number!r:.40} is no number of a standing answer", "see 'sow answers'")
-    gone = StandingAnswers(context.place(), context.environment).forget(int(number))
-    out(harmless_line(f"forgotten: {gone.question}"))
+    deleted = StandingAnswers(context.place(), context.environment).forget(int(number))
+    out(harmless_line(f"forgotten: {deleted.question}"))
     return 0
 
 

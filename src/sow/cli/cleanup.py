@@ -1,4 +1,4 @@
-"""sow cleanup and sow check: a project leaves its branch before the merge, and CI sees to it."""
+"""Removes the project from its branch before a merge, and checks this in CI (`sow cleanup`, `sow check`)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def cleanup(context: Context, *, yes: bool) -> int:
 
 
 def check(context: Context, *, json: bool) -> int:
-    """Without a .sow folder there is nothing to find fault with: CI runs this on every branch."""
+    """Succeeds without a .sow folder, because CI runs it on every branch."""
     home = context.place()
-    found = [home.relative(home.project)] if os.path.lexists(home.project) else []
+    paths = [home.relative(home.project)] if os.path.lexists(home.project) else []
     if json:
-        emit({"clean": not found, "found": found})
-        return 1 if found else 0
-    if found:
-        raise Failed(f"{' and '.join(found)} must not be merged", "run 'sow cleanup' on this branch, commit, and push")
+        emit({"clean": not paths, "found": paths})
+        return 1 if paths else 0
+    if paths:
+        raise Failed(f"{' and '.join(paths)} must not be merged", "run 'sow cleanup' on this branch, commit, and push")
     out("clean: no project state in this checkout")
     return 0
 

@@ -1,4 +1,4 @@
-"""The question about commands: every command that the user has not agreed to is shown once, grouped by program."""
+"""Asks for consent to commands; each new command is shown once, grouped by program."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 def agree(
     home: Home, environment: Mapping[str, str], agreed: Agreed, commands: Iterable[str], *, yes: bool, again: str
 ) -> Agreed:
-    """Ask about the commands that need consent and remember it; returns all that is agreed to then.
+    """Asks for consent to new commands, saves it and returns all commands that the user agreed to.
 
-    `again` is the same call with --yes, for those who cannot be asked.
+    `again` is the same call with --yes, as a hint if there is no terminal.
     """
     missing = agreed.missing(commands)
     if not missing:
         return agreed
     if not yes:
         _show(missing)
-        what = f"{len(missing)} command{'s need' if len(missing) > 1 else ' needs'} your consent; nothing was started"
+        text = f"{len(missing)} command{'s need' if len(missing) > 1 else ' needs'} your consent; nothing was started"
         if not is_interactive():
-            raise Waiting(what, again)
+            raise Waiting(text, again)
         if not confirm("Run them?" if len(missing) > 1 else "Run it?"):
-            raise Waiting(what, again)
+            raise Waiting(text, again)
     try:
         consents.give(environment, home.checkout.common, missing)
-    except Failed as problem:  # the consent holds for this call, and is asked for again next time
+    except Failed as problem:  # the consent holds for this call only
         err(f"note: your consent is not remembered: {harmless_line(problem.message)}")
     return agreed.with_more(missing)
 
@@ -50,22 +50,22 @@ def _show(commands: Sequence[str]) -> None:
 
 
 def by_program(commands: Iterable[str]) -> dict[str, list[str]]:
-    """Commands by their first word, in the order in which the programs appear."""
-    found: dict[str, list[str]] = {}
+    """Groups commands by program, in the order in which the programs appear."""
+    groups: dict[str, list[str]] = {}
     for command in commands:
-        found.setdefault(program(command), []).append(command)
-    return found
+        groups.setdefault(program(command), []).append(command)
+    return groups
 
 
 def shown(command: str, indent: str) -> str:
-    """The whole text of a command; each of its lines is indented."""
+    """Returns the whole text of a command, indented."""
     return "\n".join(f"{indent}{line}" for line in harmless(command).split("\n"))
 
 
 def of_tasks(tasks: Iterable[Task], chosen: Iterable[str]) -> dict[str, list[str]]:
-    """The commands that stored tasks bring, each with the ids of its tasks.
+    """Returns the commands of stored tasks, each with the ids of its tasks.
 
-    The chosen tasks are worked on. The checks of completed ones run again on what is merged later.
+    Checks of completed tasks are included, because they run again on later merges.
     """
     wanted = set(chosen)
     return collect(
@@ -76,11 +76,11 @@ def of_tasks(tasks: Iterable[Task], chosen: Iterable[str]) -> dict[str, list[str
 
 
 def collect(given: Iterable[tuple[str, Iterable[Check]]]) -> dict[str, list[str]]:
-    """The commands of checks, each with the ids of the tasks that have it."""
-    found: dict[str, list[str]] = {}
+    """Returns the commands of checks, each with the ids of its tasks."""
+    tasks_of: dict[str, list[str]] = {}
     for task, checks in given:
         for check in checks:
-            tasks = found.setdefault(check["command"], [])
+            tasks = tasks_of.setdefault(check["command"], [])
             if task not in tasks:
                 tasks.append(task)
-    return found
+    return tasks_of

@@ -1,4 +1,4 @@
-"""sow completion: words for the shell, from the same table that parses them."""
+"""Completes command lines in bash, zsh and fish (`sow completion`)."""
 
 from __future__ import annotations
 
@@ -46,38 +46,40 @@ def script(context: Context, *, shell: str, words: list[str]) -> int:
     return 0
 
 
-def candidates(context: Context, words: list[str]) -> list[str]:
-    """What may stand where the last, unfinished word stands."""
-    *before, current = words
+def candidates(context: Context, typed_words: list[str]) -> list[str]:
+    """Returns the completions of the last word."""
+    *before, current = typed_words
     if not before:
         return [group for group in GROUPS if group.startswith(current)]
     if before[0] not in GROUPS:
         return []
     table = commands(before[0])
-    command = next((each for each in table if each.name.split() == before[: len(each.name.split())]), None)
+    command = next((entry for entry in table if entry.name.split() == before[: len(entry.name.split())]), None)
     if command is None:
-        return [each.name.split()[1] for each in table if len(before) == 1 and each.name.split()[1].startswith(current)]
-    found = _values(context, command, before[len(command.name.split()) :], current)
-    return [each for each in found if each.startswith(current)]
+        return [
+            entry.name.split()[1] for entry in table if len(before) == 1 and entry.name.split()[1].startswith(current)
+        ]
+    values = _values(context, command, before[len(command.name.split()) :], current)
+    return [value for value in values if value.startswith(current)]
 
 
-def _values(context: Context, command: Command, given: list[str], current: str) -> list[str]:
+def _values(context: Context, command: Command, previous: list[str], current: str) -> list[str]:
     options = {option.flag: option for option in (*command.options, *GLOBAL)}
-    last = options.get(given[-1]) if given else None
+    last = options.get(previous[-1]) if previous else None
     if last is not None and last.metavar:
         return _of(context, last)
     if current.startswith("-"):
-        return [flag for flag, option in options.items() if option.repeat or flag not in given]
-    places = 0
+        return [flag for flag, option in options.items() if option.repeat or flag not in previous]
+    position = 0
     skip = False
-    for word in given:
+    for word in previous:
         if skip:
             skip = False
         elif word in options:
             skip = bool(options[word].metavar)
         else:
-            places += 1
-    return _of(context, command.arguments[places]) if places < len(command.arguments) else []
+            position += 1
+    return _of(context, command.arguments[position]) if position < len(command.arguments) else []
 
 
 def _of(context: Context, entry: Option | Argument) -> list[str]:
@@ -108,8 +110,8 @@ def _runs(context: Context) -> list[str]:
     from sow.store import runs
 
     try:
-        return [*(each.id for each in runs.listed(context.home())), "last"]
-    except SowError:  # completion helps or stays silent
+        return [*(run.id for run in runs.listed(context.home())), "last"]
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -123,14 +125,14 @@ def _members(context: Context) -> list[str]:
 
 
 def _fetched(context: Context, kind: str) -> list[str]:
-    """The names of sinks, or of linked repositories."""
+    """Returns the names of sinks or of linked repositories."""
     from sow.store import repo_index, sink_index
 
     try:
         home = context.home()
-        found = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
-        return [each["name"] for each in found]
-    except SowError:  # completion helps or stays silent
+        entries = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
+        return [entry["name"] for entry in entries]
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -145,9 +147,9 @@ def _from_project(context: Context, kind: str) -> list[str]:
             return [str(item["number"]) for item in waiting(home) if item["number"]]
         project = projects.load(home)
         if kind == "phases":
-            return [each["name"] for each in project["phases"]]
+            return [phase["name"] for phase in project["phases"]]
         return [desk.id for desk in desks.desks(home, project)]
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 
@@ -158,7 +160,7 @@ def _from_config(context: Context, kind: str) -> list[str]:
     try:
         config = configs.load(context.environment)
         return sorted(config.executors) if kind == "executors" else roles(context, config).names()
-    except SowError:  # completion helps or stays silent
+    except SowError:  # completion must not print errors
         return []
 
 

@@ -1,4 +1,4 @@
-"""sow config: the user's own settings, from the first template to the last reset."""
+"""Creates, shows, checks, edits and resets the user's settings (`sow config`)."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ def init(context: Context, *, yes: bool) -> int:
     from sow.store import user_file
 
     context.judge("change the user's settings")
-    where = configs.path(context.environment)
-    if os.path.lexists(where):
-        _consent(f"{where} exists already", "Overwrite it?", "sow config init --yes", yes=yes)
-    backup = user_file.keep_copy(where) if os.path.exists(where) else ""
-    _write_template(where)
-    out(f"wrote {where}")
+    file = configs.path(context.environment)
+    if os.path.lexists(file):
+        _consent(f"{file} exists already", "Overwrite it?", "sow config init --yes", yes=yes)
+    backup = user_file.keep_copy(file) if os.path.exists(file) else ""
+    _write_template(file)
+    out(f"wrote {file}")
     if backup:
         out(f"the file as it was is in {backup}")
     return 0
 
 
 def path(context: Context, *, exists: bool, json: bool) -> int:
-    where = configs.path(context.environment)
-    there = os.path.exists(where)
+    file = configs.path(context.environment)
+    file_exists = os.path.exists(file)
     if json:
-        emit({"path": where, "exists": there})
+        emit({"path": file, "exists": file_exists})
     else:
-        out(("true" if there else "false") if exists else where)
+        out(("true" if file_exists else "false") if exists else file)
     return 0
 
 
 def validate(context: Context, *, json: bool) -> int:
     from sow.cli.config_check import check
 
-    where = configs.path(context.environment)
+    file = configs.path(context.environment)
     findings = check(context)
-    bad = [each for each in findings if each["state"] == "problem"]
+    problems = [finding for finding in findings if finding["state"] == "problem"]
     if json:
-        emit({"path": where, "exists": os.path.exists(where), "valid": not bad, "findings": findings})
-        return SowError.exit_code if bad else 0
-    out(f"Validating configuration at {where}...\n")
-    _list(findings, where)
+        emit({"path": file, "exists": os.path.exists(file), "valid": not problems, "findings": findings})
+        return SowError.exit_code if problems else 0
+    out(f"Validating configuration at {file}...\n")
+    _list(findings, file)
     return 0
 
 
-def _list(findings: list[Finding], where: str) -> None:
-    """The check list; the first problem is the error, and the others are counted."""
-    for each in findings:
-        mark, colour = MARKS[each["state"]]
-        out(f"{paint(mark, colour)} {harmless_line(each['what'])}")
-        if each["state"] == "warning":
-            out("\n".join(f"  {line}" for line in harmless(each["hint"]).splitlines()))
-    bad = [each for each in findings if each["state"] == "problem"]
-    if bad:
-        others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        what = bad[0]["what"]
-        place = "" if where in what or what.startswith(configs.VARIABLE) else f"{where}: "
-        raise SowError(f"{place}{what}{others}", bad[0]["hint"])
-    warnings = sum(each["state"] == "warning" for each in findings)
-    counted = f" with {warnings} warning{'' if warnings == 1 else 's'}" if warnings else ""
-    out(f"\nConfiguration is valid{counted}.")
+def _list(findings: list[Finding], file: str) -> None:
+    """Prints the findings; raises the first problem as an error with the count of the others."""
+    for finding in findings:
+        mark, colour = MARKS[finding["state"]]
+        out(f"{paint(mark, colour)} {harmless_line(finding['what'])}")
+        if finding["state"] == "warning":
+            out("\n".join(f"  {line}" for line in harmless(finding["hint"]).splitlines()))
+    problems = [finding for finding in findings if finding["state"] == "problem"]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        message = problems[0]["what"]
+        prefix = "" if file in message or message.startswith(configs.VARIABLE) else f"{file}: "
+        raise SowError(f"{prefix}{message}{more}", problems[0]["hint"])
+    warnings = sum(finding["state"] == "warning" for finding in findings)
+    suffix = f" with {warnings} warning{'' if warnings == 1 else 's'}" if warnings else ""
+    out(f"\nConfiguration is valid{suffix}.")
 
 
 def show(context: Context, *, json: bool) -> int:
@@ -82,11 +82,11 @@ def show(context: Context, *, json: bool) -> int:
     from sow.cli.agent_view import roles
 
     config = configs.load(context.environment)
-    known = list(roles(context, config).agents)
+    role_names = list(roles(context, config).agents)
     if json:
-        emit(config_view.document(config, known))
+        emit(config_view.document(config, role_names))
     else:
-        out(harmless(config_view.text(config, known)))
+        out(harmless(config_view.text(config, role_names)))
     return 0
 
 
@@ -94,36 +94,36 @@ def edit(context: Context) -> int:
     from sow.cli.config_check import check
 
     context.judge("change the user's settings")
-    where = configs.path(context.environment)
-    words = _editor(context, where)
-    made = not os.path.exists(where)
-    if made:
-        _write_template(where)
-    again = True
-    while again:
-        _open(words, where, made=made)
+    file = configs.path(context.environment)
+    editor = _editor(context, file)
+    is_new = not os.path.exists(file)
+    if is_new:
+        _write_template(file)
+    edit_again = True
+    while edit_again:
+        _open(editor, file, is_new=is_new)
         findings = check(context)
-        bad = any(each["state"] == "problem" for each in findings)
-        again = bad and is_interactive() and confirm(f"{where} has a mistake. Edit it again?")
-    _list(findings, where)
+        has_problem = any(finding["state"] == "problem" for finding in findings)
+        edit_again = has_problem and is_interactive() and confirm(f"{file} has a mistake. Edit it again?")
+    _list(findings, file)
     return 0
 
 
-def _open(words: list[str], where: str, *, made: bool) -> None:
-    """Let the person edit; an editor that fails leaves no template behind that nobody edited."""
+def _open(editor: list[str], file: str, *, is_new: bool) -> None:
+    """Runs the editor; if it fails, removes a new template that the user did not change."""
     from sow.cli.config_template import template
     from sow.system.program import run_in_front
 
-    code = run_in_front([*words, where])
+    code = run_in_front([*editor, file])
     if not code:
         return
-    if made and configs.read(where) == template(configs.shown(where)):
-        os.unlink(where)
-    raise Failed(f"{words[0]} ended with exit code {code}", f"set EDITOR to another editor, or edit {where} yourself")
+    if is_new and configs.read(file) == template(configs.shown(file)):
+        os.unlink(file)
+    raise Failed(f"{editor[0]} ended with exit code {code}", f"set EDITOR to another editor, or edit {file} yourself")
 
 
-def _editor(context: Context, where: str) -> list[str]:
-    """The words of the user's editor, which may have options of its own."""
+def _editor(context: Context, file: str) -> list[str]:
+    """Returns the command of the user's editor, with its options."""
     import shlex
 
     from sow.domain.text import line
@@ -134,40 +134,40 @@ def _editor(context: Context, where: str) -> list[str]:
             continue
         value = line(context.environment[name], name, MOST_EDITOR)
         try:
-            words = shlex.split(value)
+            command = shlex.split(value)
         except ValueError as error:
             raise SowError(f"{name} is {value!r}: {error}", f"set {name} to a command line such as: nano") from None
-        found = find_binary(os.path.expanduser(words[0]), context.environment)
-        if not found:
-            raise SowError(f"{name} is {value!r}, and there is no program {words[0]}", f"set {name} to an editor")
-        return [found, *words[1:]]
-    raise SowError("no editor is set", f"set EDITOR, as in: EDITOR=nano sow config edit; or edit {where} yourself")
+        binary = find_binary(os.path.expanduser(command[0]), context.environment)
+        if not binary:
+            raise SowError(f"{name} is {value!r}, and there is no program {command[0]}", f"set {name} to an editor")
+        return [binary, *command[1:]]
+    raise SowError("no editor is set", f"set EDITOR, as in: EDITOR=nano sow config edit; or edit {file} yourself")
 
 
-def _write_template(where: str) -> None:
+def _write_template(file: str) -> None:
     from sow.cli.config_template import template
     from sow.store import user_file
 
-    user_file.write(where, template(configs.shown(where)))
+    user_file.write(file, template(configs.shown(file)))
 
 
 def reset(context: Context, *, yes: bool) -> int:
     from sow.store import user_file
 
     context.judge("change the user's settings")
-    where = configs.path(context.environment)
-    if not os.path.lexists(where):
-        out(f"{where} does not exist: the built-in defaults are in effect")
+    file = configs.path(context.environment)
+    if not os.path.lexists(file):
+        out(f"{file} does not exist: the built-in defaults are in effect")
         return 0
-    _consent(f"{where} has your settings", "Remove it?", "sow config reset --yes", yes=yes)
-    backup = user_file.remove(where)
-    out(f"removed {where}: the built-in defaults are in effect")
+    _consent(f"{file} has your settings", "Remove it?", "sow config reset --yes", yes=yes)
+    backup = user_file.remove(file)
+    out(f"removed {file}: the built-in defaults are in effect")
     out(f"the file as it was is in {backup}")
     return 0
 
 
 def _consent(fact: str, question: str, command: str, *, yes: bool) -> None:
-    """A person's word before something of theirs goes."""
+    """Asks the user before their settings are replaced or removed."""
     if yes:
         return
     if not is_interactive():

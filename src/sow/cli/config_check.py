@@ -1,4 +1,4 @@
-"""The check list of the user's settings: syntax, schema, types, bindings, and what only warns."""
+"""Checks the user's settings: syntax, schema, executor types, bindings, and things that only deserve a warning."""
 
 from __future__ import annotations
 
@@ -22,87 +22,95 @@ if TYPE_CHECKING:
 Finding = dict[str, str]
 
 
-def _finding(state: str, what: str, hint: str = "") -> Finding:
-    return {"state": state, "what": what, "hint": hint}
+def _finding(state: str, text: str, hint: str = "") -> Finding:
+    return {"state": state, "what": text, "hint": hint}
 
 
 def check(context: Context) -> list[Finding]:
-    """Every finding, in the order of the list; what cannot be read stops it."""
+    """Returns all findings; stops at the first one if the file cannot be read."""
     config, findings = read(context)
     if config is None:
         return findings
-    known = roles(context, config).names()
-    findings += [*_types(config, known), *_bindings(config), *notify(config, context), *oddities(config, known)]
-    return findings + list(_binaries(config, known, context))
+    role_names = roles(context, config).names()
+    findings += [
+        *_types(config, role_names),
+        *_bindings(config),
+        *notify(config, context),
+        *oddities(config, role_names),
+    ]
+    return findings + list(_binaries(config, role_names, context))
 
 
 def read(context: Context) -> tuple[Config | None, list[Finding]]:
-    """The settings, where they can be read, and what was found on the way."""
-    where = configs.path(context.environment)
-    found: list[Finding] = []
+    """Reads the settings; returns None for them if the file is invalid, and the findings."""
+    path = configs.path(context.environment)
+    findings: list[Finding] = []
     try:
-        text = configs.read(where)
+        text = configs.read(path)
         if text is None:
-            found.append(_finding("ok", "No file there: the built-in defaults are in effect"))
-            return configs.Config(where, None, context.environment), found
-        configs.document(text, where)
-        found.append(_finding("ok", "YAML syntax valid"))
-        data = configs.parse(text, where)
-        found.append(_finding("ok", "CUE schema valid"))
+            findings.append(_finding("ok", "No file there: the built-in defaults are in effect"))
+            return configs.Config(path, None, context.environment), findings
+        configs.document(text, path)
+        findings.append(_finding("ok", "YAML syntax valid"))
+        data = configs.parse(text, path)
+        findings.append(_finding("ok", "CUE schema valid"))
     except InvalidFile as error:
-        return None, [*found, _finding("problem", error.message.removeprefix(f"{where}: "), error.hint)]
-    return configs.Config(where, data, context.environment), found
+        return None, [*findings, _finding("problem", error.message.removeprefix(f"{path}: "), error.hint)]
+    return configs.Config(path, data, context.environment), findings
 
 
 def problems(config: Config) -> list[Finding]:
-    """What keeps executors and bindings from being used."""
-    return [each for each in (*_types(config, []), *_bindings(config)) if each["state"] == "problem"]
+    """Returns the findings that make executors or bindings unusable."""
+    return [finding for finding in (*_types(config, []), *_bindings(config)) if finding["state"] == "problem"]
 
 
-def _types(config: Config, known: list[str]) -> list[Finding]:
-    """Each executor that the user defined, held against its type."""
-    wrong = [configs.misfit(each) for each in config.executors.values()]
-    found = [_finding("problem", each, configs.MEND) for each in wrong if each]
-    used = (config.executors.get(name) for name in config.in_use(known))
-    types = dict.fromkeys(each.type for each in used if each is not None)
-    return found or [_finding("ok", f"Executor types valid ({', '.join(types)})")]
+def _types(config: Config, role_names: list[str]) -> list[Finding]:
+    """Checks the settings of each executor against its type."""
+    misfits = [configs.misfit(executor) for executor in config.executors.values()]
+    findings = [_finding("problem", misfit, configs.MEND) for misfit in misfits if misfit]
+    executors = (config.executors.get(name) for name in config.in_use(role_names))
+    types = dict.fromkeys(executor.type for executor in executors if executor is not None)
+    return findings or [_finding("ok", f"Executor types valid ({', '.join(types)})")]
 
 
 def _bindings(config: Config) -> list[Finding]:
-    """Each name of an executor that somebody wrote, held against those that exist."""
-    said = [*config.overrides.items(), *((f"agents.bindings.{role}", name) for role, name in config.bindings.items())]
-    said += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
+    """Checks that every executor name in bindings, fallbacks and the environment exists."""
+    references = [
+        *config.overrides.items(),
+        *((f"agents.bindings.{role}", name) for role, name in config.bindings.items()),
+    ]
+    references += [(f"agents.fallbacks.{role}", name) for role, names in config.fallbacks.items() for name in names]
     available = "the executors are: " + ", ".join(sorted(config.executors))
-    found = [
-        _finding("problem", f"{place}: unknown executor: {name}", nearest(name, config.executors) or available)
-        for place, name in said
+    findings = [
+        _finding("problem", f"{setting}: unknown executor: {name}", nearest(name, config.executors) or available)
+        for setting, name in references
         if name not in config.executors
     ]
-    return found or [_finding("ok", "All bindings reference defined executors")]
+    return findings or [_finding("ok", "All bindings reference defined executors")]
 
 
 def notify(config: Config, context: Context) -> list[Finding]:
-    """The command of the user's own that tells what happens, where there is one."""
+    """Checks the user's notification command, if there is one."""
     try:
-        words = config.notify_command()
+        command = config.notify_command()
     except InvalidFile as error:
         return [_finding("problem", error.message.removeprefix(f"{config.path}: "), error.hint)]
-    if not words or find_binary(words[0], context.environment):
-        return [_finding("ok", "The command for notifications is there")] if words else []
-    place = "" if "/" in words[0] else " on PATH"
+    if not command or find_binary(command[0], context.environment):
+        return [_finding("ok", "The command for notifications is there")] if command else []
+    suffix = "" if "/" in command[0] else " on PATH"
     advice = "a run goes on without it; install it, or mend notify.command"
-    return [_finding("warning", f"notify.command: {words[0]} not found{place}", advice)]
+    return [_finding("warning", f"notify.command: {command[0]} not found{suffix}", advice)]
 
 
-def oddities(config: Config, known: list[str]) -> Iterator[Finding]:
-    """What is allowed and yet hardly meant."""
+def oddities(config: Config, role_names: list[str]) -> Iterator[Finding]:
+    """Warns about settings that are valid but probably mistakes."""
     for role in config.roles(()):
-        if role not in known:
-            advice = nearest(role, known) or "see 'sow agent list'"
+        if role not in role_names:
+            advice = nearest(role, role_names) or "see 'sow agent list'"
             yield _finding("warning", f"{_place(config, role)}: no role {role} is known here", advice)
-    for name in config.in_use(known):
-        each = config.executors.get(name)
-        if each is not None and adapter(each.type).capabilities.needs_yolo and not each.yolo:
+    for name in config.in_use(role_names):
+        executor = config.executors.get(name)
+        if executor is not None and adapter(executor.type).capabilities.needs_yolo and not executor.yolo:
             advice = f"set yolo_mode: true in agents.executors.{name}.settings, if you trust it that far"
             yield _finding("warning", f"{name} cannot work without yolo_mode", advice)
     if config.exists and os.stat(config.path).st_mode & stat.S_IWOTH:
@@ -110,26 +118,26 @@ def oddities(config: Config, known: list[str]) -> Iterator[Finding]:
 
 
 def _place(config: Config, role: str) -> str:
-    """Where a role was named."""
+    """Returns the setting or variable that names a role."""
     if role in config.bindings:
         return f"agents.bindings.{role}"
     return f"agents.fallbacks.{role}" if role in config.fallbacks else configs.variable_of(role)
 
 
-def _binaries(config: Config, known: list[str], context: Context) -> Iterator[Finding]:
-    """One warning for each program that is missing, with the executors that need it."""
+def _binaries(config: Config, role_names: list[str], context: Context) -> Iterator[Finding]:
+    """Warns about each missing program and names the executors that need it."""
     missing: dict[str, list[str]] = {}
     installs: dict[str, str] = {}
-    for name in config.in_use(known):
-        each = config.executors.get(name)
-        if each is None or configs.misfit(each):
+    for name in config.in_use(role_names):
+        executor = config.executors.get(name)
+        if executor is None or configs.misfit(executor):
             continue
-        program = settings.program(each.type, each.settings)
+        program = settings.program(executor.type, executor.settings)
         if not find_binary(program, context.environment):
             missing.setdefault(program, []).append(f"'{name}'")
-            installs[program] = adapter(each.type).capabilities.install
+            installs[program] = adapter(executor.type).capabilities.install
     for program, names in missing.items():
         need = f"{', '.join(names)} executor requires" if len(names) == 1 else f"{', '.join(names)} executors require"
-        place = "" if "/" in program else " on PATH"
+        suffix = "" if "/" in program else " on PATH"
         advice = f"The {need} {program} CLI to be installed.\nInstall: {installs[program]}"
-        yield _finding("warning", f"{program} binary not found{place}", advice)
+        yield _finding("warning", f"{program} binary not found{suffix}", advice)

@@ -1,4 +1,4 @@
-"""The settings file that `sow config init` writes: everything is explained, and as it stands it changes nothing."""
+"""Holds the commented settings file that `sow config init` writes; unedited, it changes nothing."""
 
 from __future__ import annotations
 
@@ -167,5 +167,5 @@ agents:
 
 
 def template(location: str) -> str:
-    """The text of a new file that is to lie at this place."""
+    """Returns the text of a new settings file for this path."""
     return TEMPLATE.replace("{location}", location)

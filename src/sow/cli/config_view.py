@@ -1,4 +1,4 @@
-"""The effective settings as a file of their own, with the origin of every value behind it."""
+"""Shows the effective settings, with the origin of every value."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 Row = tuple[str, str]
 
 
-def text(config: Config, known: list[str]) -> str:
-    """The settings as YAML that could be the user's file."""
+def text(config: Config, role_names: list[str]) -> str:
+    """Returns the settings as YAML that could serve as the user's file."""
     state = "exists" if config.exists else "not found, using defaults"
     overrides = ", ".join(f"{name}={value}" for name, value in config.overrides.items()) or "none"
     head = [
@@ -24,7 +24,7 @@ def text(config: Config, known: list[str]) -> str:
         f"# Environment overrides: {overrides}",
         "",
     ]
-    used = config.in_use(known)
+    used = config.in_use(role_names)
     rows: list[Row] = [("agents:", ""), ("  executors:", "")]
     for name in used:
         if name in config.executors:
@@ -32,7 +32,7 @@ def text(config: Config, known: list[str]) -> str:
     rest = ", ".join(name for name in config.executors if name not in used)
     rows += [(f"    # Also there, with default settings: {rest}", "")] if rest else []
     rows.append(("  bindings:", ""))
-    bindings = ((role, config.binding(role)) for role in config.roles(known))
+    bindings = ((role, config.binding(role)) for role in config.roles(role_names))
     rows += [(f"    {_key(role)}: {_value(name)}", origin) for role, (name, origin) in bindings]
     if config.fallbacks:
         rows.append(("  fallbacks:", ""))
@@ -57,7 +57,7 @@ def _executor(executor: ExecutorConfig) -> list[Row]:
 
 
 def _key(name: str) -> str:
-    """A name before its colon; only one that is not plain needs quotes."""
+    """Quotes a key if it needs quotes in YAML."""
     plain = name.replace("-", "").replace("_", "")
     return name if plain.isascii() and plain.isalpha() and name[0].isalpha() else _value(name)
 
@@ -68,12 +68,12 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, list):
-        return f"[{', '.join(_value(each) for each in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     return f'"{str(value).translate(ESCAPES)}"'
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    """The comments of neighbours in one column."""
+    """Aligns the comments of adjacent lines."""
     lines: list[str] = []
     for index, (line, origin) in enumerate(rows):
         if not origin:
@@ -84,22 +84,22 @@ def _aligned(rows: list[Row]) -> list[str]:
             start -= 1
         while end < len(rows) and rows[end][1]:
             end += 1
-        width = max(len(each) for each, _ in rows[start:end])
+        width = max(len(cell) for cell, _ in rows[start:end])
         lines.append(f"{line:<{width}}  # ({origin})")
     return lines
 
 
-def document(config: Config, known: list[str]) -> dict[str, Any]:
-    """The same for programs, with every executor that exists."""
+def document(config: Config, role_names: list[str]) -> dict[str, Any]:
+    """Returns the settings as JSON, with all executors."""
     return {
         "path": config.path,
         "exists": config.exists,
         "environment": dict(config.overrides),
         "agents": {
-            "executors": {name: _facts(each) for name, each in config.executors.items()},
+            "executors": {name: _facts(executor) for name, executor in config.executors.items()},
             "bindings": {
                 role: {"value": name, "origin": origin}
-                for role, (name, origin) in ((role, config.binding(role)) for role in config.roles(known))
+                for role, (name, origin) in ((role, config.binding(role)) for role in config.roles(role_names))
             },
             "fallbacks": {role: {"value": names, "origin": FROM_FILE} for role, names in config.fallbacks.items()},
         },

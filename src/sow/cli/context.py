@@ -1,4 +1,4 @@
-"""What every command is given: the surroundings of the call, resolved once."""
+"""Defines the context that every command receives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """The folder, the environment and the global options of one call."""
+    """The current folder, the environment and the global options of one call."""
 
     __slots__ = ("environment", "root")
 
@@ -36,64 +36,64 @@ class Context:
             raise Failed("the current folder does not exist any more", "go to another folder and try again") from None
 
     def place(self) -> Home:
-        """The checkout that this call is about, whether it has a .sow folder or not."""
+        """Returns the checkout of this call, with or without a .sow folder."""
         return homes.locate(option=self.root, environment=self.environment, cwd=self.cwd)
 
     def home(self) -> Home:
-        """The checkout that this call is about, with its .sow folder."""
+        """Returns the checkout of this call; raises an error if it has no .sow folder."""
         return homes.find(option=self.root, environment=self.environment, cwd=self.cwd)
 
     def actor(self) -> Actor:
-        """Who calls."""
+        """Returns the caller: a person, the orchestrator or a worker."""
         return caller.actor(self.environment)
 
     def judge(self, act: str) -> Actor:
-        """Who calls, for an act that no worker may do."""
+        """Returns the caller; raises an error if it is a worker."""
         return caller.judge(self.environment, act)
 
     def person(self, act: str) -> Actor:
-        """Who calls, for an act that only a person may do."""
+        """Returns the caller; raises an error if it is not a person."""
         return caller.person(self.environment, act)
 
-    def task(self, given: str) -> str:
-        """The task that is meant: the given one, or the worker's own."""
-        named = given or self.environment.get("SOW_TASK", "")
-        if not named:
+    def task(self, task: str) -> str:
+        """Returns the id of the given task, or of the worker's own."""
+        ident = task or self.environment.get("SOW_TASK", "")
+        if not ident:
             raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
-        return ids.task_id(named)
+        return ids.task_id(ident)
 
-    def workplace(self, given: str) -> str:
-        """The task or the agent of a workflow that is meant: the given one, or the worker's own."""
-        named = given or self.environment.get("SOW_TASK", "")
-        return named if ids.is_member(named) else self.task(named)
+    def workplace(self, name: str) -> str:
+        """Returns the id of the given task or workflow agent, or of the worker's own."""
+        ident = name or self.environment.get("SOW_TASK", "")
+        return ident if ids.is_member(ident) else self.task(ident)
 
-    def text(self, value: str, what: str) -> str:
-        """A text as it was given: in words, as @FILE, or as - for standard input; @@ begins a text with one @."""
+    def text(self, value: str, label: str) -> str:
+        """Reads a text argument: the text itself, @FILE, or - for standard input; @@ stands for a leading @."""
         if value == "-":
             from sow.system.terminal import read_input
 
             return read_input()
         if value.startswith("@@"):
             return value[1:]
-        return self._file(value[1:], what) if value.startswith("@") else value
+        return self._file(value[1:], label) if value.startswith("@") else value
 
-    def _file(self, path: str, what: str) -> str:
+    def _file(self, path: str, label: str) -> str:
         from sow.store.disk import Disk, read_text
 
         try:
-            # The user's own file may be a link: what it leads to is read.
+            # The file may be a symbolic link; its target is read.
             return read_text(Disk(), os.path.realpath(os.path.join(self.cwd, path)))
         except FileNotFoundError:
             raise SowError(
-                f"{what}: there is no file {path!r}",
+                f"{label}: there is no file {path!r}",
                 "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
             ) from None
 
     def put_in_order(self, home: Home, *tasks: str) -> None:
-        """End what a crash left of earlier turns on these tasks, or on all, before somebody decides on them."""
+        """Ends turns that a crash left on these tasks, or on all, before their status changes."""
         folder = f"{home.sow}/local/sessions"
-        known = [name for name in list_folder(folder) if ids.is_task_id(name)]
-        for task in known:
+        task_ids = [name for name in list_folder(folder) if ids.is_task_id(name)]
+        for task in task_ids:
             if not tasks or task in tasks:
                 from sow.engine.recovery import put_in_order
 

@@ -1,4 +1,4 @@
-"""sow demo: a run from its plan to merged work, in a scratch repository, with agents that need no account."""
+"""Shows a complete run in a scratch repository with simulated agents (`sow demo`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ANSWER = "Up: half a cent is the shop's"
 WAITS, INTERRUPTED = 4, 130
-MOST_CALLS = 3  # of `sow run`: a question that is answered after the end of one is taken up by the next
+MOST_CALLS = 3  # of `sow run`: the next call handles a question that was answered after the previous one ended
 
 
 def demo(context: Context, *, keep: str, no_ui: bool) -> int:
@@ -84,7 +84,7 @@ def _title(text: str) -> None:
 def _where_to_look(stage: Stage) -> None:
     _title("Where to look")
     out(harmless_line(f"cd {stage.root}"))
-    looks = {
+    commands = {
         "git log --graph --oneline": "what was merged, task by task",
         "sow runs show": "the report; with 'sow runs report --format html' as a file to send to somebody",
         "sow ui": "the page again: board, graph, timeline and replay of the run",
@@ -93,8 +93,8 @@ def _where_to_look(stage: Stage) -> None:
         "sow salvage": "everything that any worker ever made",
         "python3 -m unittest": "the tests of all eight",
     }
-    for command, why in looks.items():
-        out(f"  {paint(command.ljust(27), 'cyan')} {why}")
+    for command, explanation in commands.items():
+        out(f"  {paint(command.ljust(27), 'cyan')} {explanation}")
     out(harmless_line(f"The workers' and the reviewer's scripts are in {os.path.dirname(stage.root)}/scenarios."))
 
 

@@ -1,4 +1,4 @@
-"""The page of the demo: the dashboard of the scratch repository, and who answers the question that a worker asks."""
+"""Serves the dashboard during the demo and answers the worker's question if no person does."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from sow.cli.demo_stage import Stage
     from sow.dashboard.server import Server
 
-LONG = 120.0  # seconds in which a person who has the page open may answer
-SHORT = 3.0  # seconds in which a person at a terminal may still open the page
-BEFORE = 20.0  # seconds in which they may open it before the run begins
+LONG = 120.0  # seconds to answer for a person who has the page open
+SHORT = 3.0  # seconds to open the page for a person at a terminal
+BEFORE = 20.0  # seconds to open the page before the run starts
 LOOK_EVERY = 0.3
 
 
 class Page:
-    """The dashboard while the demo lasts; without one everything goes on as well."""
+    """The dashboard of the demo, which is optional."""
 
     __slots__ = ("asked", "server", "stage", "terminal")
 
     def __init__(self, stage: Stage, *, wanted: bool, terminal: bool) -> None:
         self.stage = stage
         self.terminal = terminal
-        self.asked: float | None = None  # since when a question is open
+        self.asked: float | None = None  # when the question was first seen
         self.server = _serve(stage) if wanted else None
 
     def __enter__(self) -> Page:
@@ -46,7 +46,7 @@ class Page:
             self.server.stop()
 
     def show(self) -> None:
-        """Say where it is, before anything happens."""
+        """Prints the address."""
         if not self.server:
             return
         out("Watch it in your browser: the board, the graph, the timeline, every transcript and every diff:")
@@ -54,7 +54,7 @@ class Page:
         sys.stdout.flush()
 
     def wait_to_open(self) -> None:
-        """Give a person at a terminal the time to open it, so that they see the run from its beginning."""
+        """Waits a while so that a person at a terminal can open the page before the run starts."""
         if not self.server or not self.terminal:
             return
         out(f"Open it now: the run begins when the page is there, when you press Enter, or in {BEFORE:.0f} seconds.\n")
@@ -66,7 +66,7 @@ class Page:
                 return
 
     def answer(self, text: str) -> bool:
-        """Answer what a worker asks, unless a person has time to do so; whether a question is still open."""
+        """Answers the question once a person had time to do so; returns whether it is still open."""
         if not self.stage.questions():
             self.asked = None
             return False
@@ -78,18 +78,18 @@ class Page:
         return False
 
     def wait_for_answer(self, text: str) -> None:
-        """The run has ended, and only the answer is missing."""
+        """Waits until the question is answered, after the run has stopped for it."""
         if self.answer(text):
-            what = (
+            request = (
                 "answer the question on the page" if self._is_open() else "open the page and answer the question there"
             )
-            out(f"\n{paint('Your turn', 'bold')}: {what}; after a while the demo answers itself.")
+            out(f"\n{paint('Your turn', 'bold')}: {request}; after a while the demo answers itself.")
             sys.stdout.flush()
         while self.answer(text):
             time.sleep(LOOK_EVERY)
 
     def stay(self, wait: Callable[[], None]) -> None:
-        """Keep the page until the person has seen enough of it."""
+        """Keeps the page open until the person presses Enter."""
         if not self.server or not self.terminal:
             return
         out(f"\nThe page stays at {paint(self.server.address, 'cyan')}\nPress Enter to end.")
@@ -103,14 +103,14 @@ class Page:
         return self.server is not None and self.server.pages > 0
 
     def _patience(self) -> float:
-        """How long a question waits for a person: nobody is there without a page and without a terminal."""
+        """Returns how many seconds a question waits for a person."""
         if self._is_open():
             return LONG
         return SHORT if self.server and self.terminal else 0.0
 
 
 def _serve(stage: Stage) -> Server | None:
-    """The dashboard in a thread; where it cannot be, that is said, and the demo goes on."""
+    """Starts the dashboard in a thread; if that fails, prints a note and returns None."""
     from sow.dashboard.server import Server
 
     home = homes.locate(option=stage.root, environment={}, cwd=stage.root)

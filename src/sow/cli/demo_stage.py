@@ -1,4 +1,4 @@
-"""The stage of the demo: a repository, a home and settings of its own, made anew in a folder that stays."""
+"""Creates the demo's scratch repository, home folder and settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 30  # seconds for a command that answers
 
 
 class Stage:
-    """The scratch repository, and the surroundings in which `sow` is called there."""
+    """The scratch repository and the environment in which `sow` runs there."""
 
     __slots__ = ("environment", "root")
 
@@ -41,31 +41,31 @@ class Stage:
         self.root = root
         self.environment = environment
 
-    def call(self, *words: str, meanwhile: Callable[[], None] | None = None) -> int:
-        """Show a command of sow, and run it."""
-        out(paint(harmless_line(f"$ {shlex.join(['sow', *words])}"), "cyan"))
+    def call(self, *arguments: str, meanwhile: Callable[[], None] | None = None) -> int:
+        """Prints a sow command and runs it."""
+        out(paint(harmless_line(f"$ {shlex.join(['sow', *arguments])}"), "cyan"))
         sys.stdout.flush()
         return program.run_in_front(
-            [sow_path(), *words], cwd=self.root, environment=self.environment, meanwhile=meanwhile
+            [sow_path(), *arguments], cwd=self.root, environment=self.environment, meanwhile=meanwhile
         )
 
     def questions(self) -> list[int]:
-        """The numbers of the questions with which a worker has ended its turn."""
+        """Returns the numbers of the open questions."""
         home = homes.locate(option=self.root, environment={}, cwd=self.root)
         tasks = desks.load_all(home, projects.load(home))[0] if projects.exists(home) else []
         return [task["question"]["number"] for _, task in tasks if task["status"] == "paused" and "question" in task]
 
     def answer(self, text: str) -> None:
-        """Answer all of them, by the command that a person types."""
+        """Answers all open questions with `sow answer`."""
         for number in self.questions():
-            words = [sow_path(), "--root", self.root, "answer", str(number), text]
-            done = program.ask(words, environment=self.environment, timeout=PATIENCE)
-            if done.code and number in self.questions():  # and nobody else was faster
-                raise Failed(f"the answer was not taken: {done.text.strip()}", f"see 'sow inbox' in {self.root}")
+            command = [sow_path(), "--root", self.root, "answer", str(number), text]
+            result = program.ask(command, environment=self.environment, timeout=PATIENCE)
+            if result.code and number in self.questions():  # a person may have answered meanwhile
+                raise Failed(f"the answer was not taken: {result.text.strip()}", f"see 'sow inbox' in {self.root}")
 
 
 def set_up(context: Context, keep: str) -> Stage:
-    """Make the repository with its first commit, and a home whose settings bind the roles to scripts."""
+    """Creates the repository with its first commit, and a home folder that binds the roles to scripts."""
     folder = _folder(context, keep)
     stage = Stage(f"{folder}/shop", _environment(context, f"{folder}/home"))
     for name in ("worker.yaml", "judge.yaml"):
@@ -73,15 +73,15 @@ def set_up(context: Context, keep: str) -> Stage:
     user_file.write(f"{folder}/home/.config/sow/config.yaml", yaml_text.dump(_settings(folder)))
     for name, text in {**BEGINNING, "plan.md": _shipped("plan.md")}.items():
         user_file.write(f"{stage.root}/{name}", text)
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "An empty shop, and a plan"]):
-        git.run(words, cwd=stage.root, variables=stage.environment)
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "An empty shop, and a plan"]):
+        git.run(arguments, cwd=stage.root, variables=stage.environment)
     return stage
 
 
 def _folder(context: Context, keep: str) -> str:
     if not keep:
-        place = context.environment.get("TMPDIR") or "/tmp"  # noqa: S108 (a new folder of ours, for the user alone)
-        folder = os.path.join(os.path.abspath(place), f"sow-demo-{os.urandom(4).hex()}")
+        parent = context.environment.get("TMPDIR") or "/tmp"  # noqa: S108 (a new folder of ours, for the user alone)
+        folder = os.path.join(os.path.abspath(parent), f"sow-demo-{os.urandom(4).hex()}")
         os.mkdir(folder, 0o700)
         return folder
     folder = os.path.abspath(os.path.join(context.cwd, keep))
@@ -92,13 +92,13 @@ def _folder(context: Context, keep: str) -> str:
 
 
 def _environment(context: Context, home: str) -> dict[str, str]:
-    """What the demo's commands see of the user's surroundings: the programs, and nothing personal."""
-    kept = worker_environment(context.environment, own=("NO_COLOR", "COLUMNS"), marks={})
-    kept = {name: value for name, value in kept.items() if not name.startswith("XDG_")}
-    who = {"NAME": "Ada", "EMAIL": "ada@example.org"}
-    names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-    path = f"{os.path.dirname(sys.executable)}:{kept.get('PATH', os.defpath)}"
-    return {**kept, **names, "HOME": home, "PATH": path, "USER": "ada", "PYTHONDONTWRITEBYTECODE": "1"}
+    """Returns the environment of the demo's commands: the user's PATH, and nothing personal."""
+    variables = worker_environment(context.environment, own=("NO_COLOR", "COLUMNS"), marks={})
+    variables = {name: value for name, value in variables.items() if not name.startswith("XDG_")}
+    person = {"NAME": "Ada", "EMAIL": "ada@example.org"}
+    identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in person.items()}
+    path = f"{os.path.dirname(sys.executable)}:{variables.get('PATH', os.defpath)}"
+    return {**variables, **identity, "HOME": home, "PATH": path, "USER": "ada", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _settings(folder: str) -> dict[str, object]:

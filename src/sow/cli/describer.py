@@ -1,4 +1,4 @@
-"""The agent that describes a sink, made ready before anything is fetched."""
+"""Asks an agent to describe a sink."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_TEXT = 100_000
 
 
 class Describer:
-    """Asks the agent about one sink after the other."""
+    """Describes sinks; it is created before a fetch, so that a bad executor fails early."""
 
     __slots__ = ("executor", "sinks", "who")
 
@@ -33,10 +33,10 @@ class Describer:
         self.who = Describing(crew, self.executor)
 
     def describe(self, name: str) -> Sink:
-        """Ask, and write the answer into the index."""
+        """Asks the agent and writes its answer into the index."""
         documents = describing.excerpts(self.sinks.place(name), MOST_TEXT)
         if not documents:
             raise SowError(f"the sink {name} has no text to describe", f"say it yourself: sow sinks describe {name}")
-        said = drive(self.who.ask(name, documents))
-        words = Description(summary=said.summary, when_to_use=said.when_to_use, tags=said.tags)
-        return self.sinks.describe(name, words, f"{BY_AGENT}: {self.executor.name}")
+        answer = drive(self.who.ask(name, documents))
+        description = Description(summary=answer.summary, when_to_use=answer.when_to_use, tags=answer.tags)
+        return self.sinks.describe(name, description, f"{BY_AGENT}: {self.executor.name}")

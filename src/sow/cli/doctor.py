@@ -1,4 +1,4 @@
-"""sow doctor: is this machine, this repository, this project and every agent CLI fit for work?"""
+"""Checks the machine, the repository, the project and the agent CLIs (`sow doctor`)."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, 
     findings += examine_setup(context)
     findings += _idle(context)
     findings += _leftovers(context)
-    more, executors = examine_executors(context)
-    findings += more
-    problems = sum(each["state"] == "problem" for each in findings)
-    warnings = sum(each["state"] == "warning" for each in findings)
+    executor_findings, executors = examine_executors(context)
+    findings += executor_findings
+    problems = sum(finding["state"] == "problem" for finding in findings)
+    warnings = sum(finding["state"] == "warning" for finding in findings)
     if json:
         emit({"healthy": not problems, "findings": findings, "executors": executors})
         return 1 if problems else 0
-    for each in findings:
-        mark, colour = MARKS[each["state"]]
-        out(f"{paint(mark, colour)} {harmless_line(each['what'])}")
-        if each["hint"]:
-            out(f"    {harmless_line(each['hint'])}")
+    for finding in findings:
+        mark, colour = MARKS[finding["state"]]
+        out(f"{paint(mark, colour)} {harmless_line(finding['what'])}")
+        if finding["hint"]:
+            out(f"    {harmless_line(finding['hint'])}")
     out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
     return 1 if problems else 0
 
 
 def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
-    """Decide on the changes that appeared in the git folder while workers ran."""
+    """Keeps or undoes the changes that appeared in the git folder while workers ran."""
     from sow.cli import git_changes
 
     if keep and undo:
@@ -59,39 +59,40 @@ def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
 
 
 def _idle(context: Context) -> list[dict[str, str]]:
-    """Tasks in progress that nobody works on; where the project cannot be read, that is a finding of its own."""
+    """Finds tasks in progress without a worker; an unreadable project is reported elsewhere."""
     try:
         home = context.home()
-        known, _ = desks.load_all(home, projects.load(home))
+        readable, _ = desks.load_all(home, projects.load(home))
     except SowError:
         return []
-    left, idle = look(known, Standpoint(context.environment, context.cwd))
-    said = [
-        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {END_LEFT}") for task in left
+    unsupervised, idle = look(readable, Standpoint(context.environment, context.cwd))
+    messages = [
+        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {END_LEFT}")
+        for task in unsupervised
     ]
-    said += [
+    messages += [
         (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
     ]
-    return [{"state": "warning", "what": what, "hint": hint} for what, hint in said]
+    return [{"state": "warning", "what": message, "hint": hint} for message, hint in messages]
 
 
 def _leftovers(context: Context) -> list[dict[str, str]]:
-    """Worktrees of ended tasks that a killed run left; a run that goes on removes its own."""
+    """Finds worktrees of ended tasks that a killed run left; a live run removes its own."""
     from sow.engine.pruning import leftovers
 
     try:
         home = context.home()
-        known, _ = desks.load_all(home, projects.load(home))
+        readable, _ = desks.load_all(home, projects.load(home))
     except SowError:
         return []
-    statuses = {task["id"]: task["status"] for _, task in known if task["status"] in ENDED_STATUSES}
-    left = leftovers(home, statuses) if home.claimant("run") is None else []
-    found = []
-    for name in left:
+    statuses = {task["id"]: task["status"] for _, task in readable if task["status"] in ENDED_STATUSES}
+    worktrees = leftovers(home, statuses) if home.claimant("run") is None else []
+    findings = []
+    for name in worktrees:
         task = name.partition("-")[0]
-        what = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
-        found.append({"state": "warning", "what": what, "hint": "remove it: sow salvage prune --older-than 0s"})
-    return found
+        message = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
+        findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})
+    return findings
 
 
 COMMANDS = (

@@ -1,4 +1,4 @@
-"""What doctor says about installed execution layers: whether each is that of this sow."""
+"""Checks whether installed execution layers match this version of sow, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from sow.store.installed import FOREIGN, SAME, Place
 
 
 def examine_layers(context: Context) -> list[dict[str, str]]:
-    """A finding for each layer that is in this repository or in the user's home; none for those that are not."""
-    places = []
-    with suppress(SowError):  # outside of a repository, which is a finding of its own
-        places.append(Place(context.place().root, user=False))
+    """Returns a finding for each layer installed in this repository or in the user's home."""
+    targets = []
+    with suppress(SowError):  # outside of a repository; reported elsewhere
+        targets.append(Place(context.place().root, user=False))
     home = context.environment.get("HOME", "")
     if home.startswith("/"):
-        places.append(Place(home, user=True))
-    return [each for place in places for name in LAYERS for each in _findings(place, name)]
+        targets.append(Place(home, user=True))
+    return [finding for target in targets for name in LAYERS for finding in _findings(target, name)]
 
 
-def _findings(place: Place, name: str) -> list[dict[str, str]]:
-    where = "in your home" if place.user else "here"
-    call = f"sow install {name}{' --user' if place.user else ''}"
+def _findings(target: Place, name: str) -> list[dict[str, str]]:
+    scope = "in your home" if target.user else "here"
+    command = f"sow install {name}{' --user' if target.user else ''}"
     try:
-        if not installed.survey(place, layer(name, user=place.user), remove=True):
+        if not installed.survey(target, layer(name, user=target.user), remove=True):
             return []
-        steps = installed.survey(place, layer(name, user=place.user), remove=False)
+        steps = installed.survey(target, layer(name, user=target.user), remove=False)
     except SowError as error:
         return [{"state": "warning", "what": error.message, "hint": error.hint}]
     if all(step.act in (SAME, FOREIGN) for step in steps):
-        return [{"state": "ok", "what": f"the execution layer for {name} {where} is that of this sow", "hint": ""}]
-    what = f"the execution layer for {name} {where} is not that of this sow"
-    return [{"state": "warning", "what": what, "hint": f"bring it up to date: {call}; with --dry-run: what differs"}]
+        return [{"state": "ok", "what": f"the execution layer for {name} {scope} is that of this sow", "hint": ""}]
+    message = f"the execution layer for {name} {scope} is not that of this sow"
+    return [
+        {"state": "warning", "what": message, "hint": f"bring it up to date: {command}; with --dry-run: what differs"}
+    ]

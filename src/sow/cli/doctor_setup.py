@@ -1,4 +1,4 @@
-"""Reports how the checkouts of checks are set up, and whose code the checks would import."""
+"""Reports how checkouts are set up and whose code the checks would import, for `sow doctor`."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 def examine_setup(context: Context) -> list[dict[str, str]]:
-    """Findings about the checkouts in which checks run; none outside of a repository."""
+    """Returns findings about the checkouts in which checks run; none outside of a repository."""
     try:
         home = context.place()
         setups = Setups(home, configs.load(context.environment), context.environment)
         return _findings(setups, reader_at(home.root, "HEAD"))
-    except SowError:  # which is a finding of its own
+    except SowError:  # reported elsewhere
         return []
 
 
 def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
-    setup, found = look(setups, read, _commands(setups.home, read))
-    said = []
+    setup, imports = look(setups, read, _commands(setups.home, read))
+    findings = []
     if setup.commands:
         missing, refused = setups.missing(setup), setups.is_refused(setup)
         state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
-        what = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
-        said.append({"state": "ok", "what": what, "hint": ""})
+        message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
+        findings.append({"state": "ok", "what": message, "hint": ""})
     for tool, file in ({} if setups.is_declared else setups.proposal(read).missing).items():
-        what = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
-        said.append({"state": "warning", "what": what, "hint": f"install {tool}, or {OWN}"})
-    for line in shown(found):
-        said.append({"state": "warning", "what": f"in a checkout of its own, {line}", "hint": OWN})
-    return said
+        message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
+        findings.append({"state": "warning", "what": message, "hint": f"install {tool}, or {OWN}"})
+    for line in shown(imports):
+        findings.append({"state": "warning", "what": f"in a checkout of its own, {line}", "hint": OWN})
+    return findings
 
 
 def _commands(home: Home, read: Read) -> list[str]:
-    """The commands of the project's tasks; without any, the usual ones of the repository's language."""
-    found: dict[str, None] = {}
+    """Returns the check commands of the project's tasks, or the usual ones of the repository's language."""
+    commands: dict[str, None] = {}
     if projects.exists(home):
         for _, task in desks.load_all(home, projects.load(home))[0]:
-            found |= dict.fromkeys(check["command"] for check in task.get("checks", ()))
-    if found:
-        return list(found)
-    usual = ["python3 -m pytest"] if any(read(name) is not None for name in PYTHON) else []
-    return [*usual, *(["npm test"] if read("package.json") is not None else [])]
+            commands |= dict.fromkeys(check["command"] for check in task.get("checks", ()))
+    if commands:
+        return list(commands)
+    defaults = ["python3 -m pytest"] if any(read(name) is not None for name in PYTHON) else []
+    return [*defaults, *(["npm test"] if read("package.json") is not None else [])]

@@ -1,4 +1,4 @@
-"""The options of an entry in a log, which `sow log` and `sow agent log` share."""
+"""Defines the options that `sow log` and `sow agent log` share."""
 
 from __future__ import annotations
 

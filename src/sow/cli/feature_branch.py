@@ -1,4 +1,4 @@
-"""The branch on which work is done: never main, and a new one is made at the same commit, which touches no file."""
+"""Creates and switches the feature branch of a project; sow never works on main."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def need_commit(home: Home) -> str:
-    """The branch that is checked out; refused where there is none, or nothing on it."""
+    """Returns the current branch; raises an error if HEAD is detached or there is no commit."""
     branch = home.checkout.branch()
     if not branch:
         raise SowError(f"HEAD is detached in {home.root}: a run works for a branch", "git switch -c feature/NAME")
@@ -29,7 +29,7 @@ def exists(home: Home, name: str) -> bool:
 
 
 def wanted(home: Home, name: str) -> str:
-    """The branch to work on: on main or master the named one, which must be new, else the current one."""
+    """Returns the branch to work on: a new one on main or master, otherwise the current one."""
     branch = need_commit(home)
     if branch not in FORBIDDEN_BRANCHES:
         return branch
@@ -39,30 +39,30 @@ def wanted(home: Home, name: str) -> str:
 
 
 def leave_main(home: Home, name: str) -> None:
-    """On main or master, make that branch and go to it; any other branch is kept."""
+    """Creates the branch and switches to it if the current branch is main or master."""
     branch = home.checkout.branch()
     if wanted(home, name) == branch:
         return
     try:
         git.run(["switch", "--quiet", "--create", name], cwd=home.root)
     except Failed as problem:
-        above = name.partition("/")[0]
-        if "/" in name and exists(home, above):
-            raise branch_above(above) from None
-        said = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
-        raise SowError(said, "finish what is under way there, see 'git status'") from None
+        parent = name.partition("/")[0]
+        if "/" in name and exists(home, parent):
+            raise branch_above(parent) from None
+        message = f"nothing is run on {branch}, and branch {name} cannot be made: {problem.message}"
+        raise SowError(message, "finish what is under way there, see 'git status'") from None
     err(f"note: made branch {name}, since nothing is run on {branch}")
 
 
 def check_name(name: str) -> str:
-    """The name of a branch on which a project may live."""
+    """Returns the name if a project may use it as its branch."""
     if not is_branch_name(name) or name in FORBIDDEN_BRANCHES:
         raise SowError(f"--branch {name!r:.80} is not a name for a feature branch", "such as: --branch feat/login")
     return name
 
 
 def go_to(home: Home, name: str) -> None:
-    """Go to a branch, which is made where it is missing."""
+    """Switches to a branch and creates it if it does not exist."""
     if need_commit(home) == name:
         return
     create = [] if exists(home, name) else ["--create"]

@@ -1,4 +1,4 @@
-"""sow feedback: what the next iteration must do differently."""
+"""Adds and lists feedback on tasks (`sow feedback`)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sow.system.terminal import err, harmless, harmless_line, out
 
 def add(context: Context, *, task: str, feedback_text: str) -> int:
     actor = context.judge("give feedback on a task")
-    words = text.text(context.text(feedback_text, "the feedback"), "the feedback")
-    done, where = task_acts.give_feedback(context.home(), ids.task_id(task), words, actor=actor)
-    for remark in done.remarks:
+    body = text.text(context.text(feedback_text, "the feedback"), "the feedback")
+    change, path = task_acts.give_feedback(context.home(), ids.task_id(task), body, actor=actor)
+    for remark in change.remarks:
         err(f"warning: {harmless_line(remark)}")
-    out(where)
-    if done.task["status"] == "needs_review":
-        out(f"send the task back with: sow task set --id {done.task['id']} status in_progress")
+    out(path)
+    if change.task["status"] == "needs_review":
+        out(f"send the task back with: sow task set --id {change.task['id']} status in_progress")
     return 0
 
 
 def listed(context: Context, *, task: str, json: bool) -> int:
     home = context.home()
     desk = desks.find(home, projects.load(home), context.task(task))
-    found = feedback.read(desk)
+    entries = feedback.read(desk)
     if json:
-        emit({"task": desk.id, "feedback": found})
+        emit({"task": desk.id, "feedback": entries})
         return 0
-    for each in found:
-        signed = harmless_line(f"by {each['by']}, on iteration {each['iteration']}")
-        out(f"{each['number']}  {harmless_line(each['at'])}  {signed}")
-        out(f"{harmless(each['text'])}\n")
-    if not found:
+    for entry in entries:
+        signature = harmless_line(f"by {entry['by']}, on iteration {entry['iteration']}")
+        out(f"{entry['number']}  {harmless_line(entry['at'])}  {signature}")
+        out(f"{harmless(entry['text'])}\n")
+    if not entries:
         out("no feedback")
     return 0
 

@@ -1,4 +1,4 @@
-"""What `sow sinks` and `sow repos` print alike: what an entry is, and what an update came to."""
+"""Prints entries and update results for `sow sinks` and `sow repos`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BAD = (*polling.BAD, keepers.FAILED, keepers.EDITED)
 
 
 def source_of(entry: Any) -> str:
-    """Where an entry comes from, on one line."""
+    """Returns the source of an entry on one line."""
     source = entry["source"]
     folder = f", folder {source['path']}" if source.get("path") else ""
     ref = f", at {source['ref'][:40]}" if source["ref"] else ""
@@ -36,7 +36,7 @@ def source_of(entry: Any) -> str:
 
 
 def size_of(entry: Any) -> str:
-    """How much is there."""
+    """Returns the number of files and the size of an entry."""
     if "size" not in entry:
         return "a link"
     count = f"{entry.get('files', 0)} file{'s' if entry.get('files') != 1 else ''}"
@@ -50,23 +50,23 @@ def pin_of(entry: Any) -> str:
 
 
 def begin(url: str) -> None:
-    """Tell a person who waits at a terminal what is going on."""
+    """Tells a person at a terminal that a fetch is running."""
     if is_interactive():
         err(paint(harmless_line(f"fetching from {url} …"), "dim", sys.stderr))
 
 
 def say(remarks: list[str]) -> None:
-    """Remarks beside the output."""
-    for each in remarks[:20]:
-        err(f"note: {harmless_line(each)}")
+    """Prints remarks on stderr."""
+    for remark in remarks[:20]:
+        err(f"note: {harmless_line(remark)}")
     if len(remarks) > 20:
         err(f"note: and {len(remarks) - 20} more like these")
 
 
 def keep_from_git(keeper: Keeper, name: str) -> None:
-    """See that git ignores what was fetched, and say where it does not: it is others' and should not be committed."""
+    """Makes git ignore the fetched folder, or prints a note if it cannot."""
     home, path = keeper.home, f".sow/{keeper.catalog.key}/{name}"
-    with suppress(SowError):  # odd files of the user's: then git is asked
+    with suppress(SowError):  # the file cannot be read: ask git instead
         if not os.path.lexists(f"{home.sow}/.gitignore"):
             lay_out(home)
         if f"/{keeper.catalog.key}/" in home.read(f"{home.sow}/.gitignore").split("\n"):
@@ -76,19 +76,19 @@ def keep_from_git(keeper: Keeper, name: str) -> None:
 
 
 def show_polled(polled: list[Polled], key: str, *, json: bool) -> int:
-    """What is new, one line for each; 1 where one could not be asked."""
-    bad = int(any(each.status in polling.BAD for each in polled))
+    """Prints whether each source has a newer commit; returns 1 if a source could not be reached."""
+    bad = int(any(result.status in polling.BAD for result in polled))
     if json:
-        emit({key: [_polled(each) for each in polled]})
+        emit({key: [_polled(result) for result in polled]})
         return bad
-    rows = [(each.entry["name"], each.status, _move(each), source_of(each.entry)) for each in polled]
+    rows = [(result.entry["name"], result.status, _move(result), source_of(result.entry)) for result in polled]
     if rows:
         out(table(rows))
-    for each in polled:
-        _complain(each.problem)
-    fresh = [each.entry["name"] for each in polled if each.status in (polling.NEW, polling.MISSING)]
-    if fresh:
-        out(f"bring {'it' if len(fresh) == 1 else 'them'} in: sow {key} update {' '.join(fresh[:8])}")
+    for result in polled:
+        _complain(result.problem)
+    names = [result.entry["name"] for result in polled if result.status in (polling.NEW, polling.MISSING)]
+    if names:
+        out(f"bring {'it' if len(names) == 1 else 'them'} in: sow {key} update {' '.join(names[:8])}")
     return bad
 
 
@@ -110,18 +110,18 @@ def _polled(polled: Polled) -> dict[str, Any]:
 
 
 def update(keeper: Keeper, names: list[str], *, ref: str | None, force: bool, json: bool) -> int:
-    """Bring them up to date, one line for each as it is done; 1 where one was not."""
-    done: list[Renewed] = []
+    """Updates the entries and prints each result; returns 1 if one failed."""
+    results: list[Renewed] = []
     begin("all sources" if not names else ", ".join(names))
-    for each in keeper.update(names, ref=ref, force=force):
-        done.append(each)
+    for result in keeper.update(names, ref=ref, force=force):
+        results.append(result)
         if not json:
-            _tell(each, keeper.catalog.key)
+            _tell(result, keeper.catalog.key)
     if json:
-        emit({keeper.catalog.key: [_renewed(each) for each in done]})
-    elif not done:
+        emit({keeper.catalog.key: [_renewed(result) for result in results]})
+    elif not results:
         out(f"there is nothing to update: see 'sow {keeper.catalog.key} list'")
-    return int(any(each.status in BAD for each in done))
+    return int(any(result.status in BAD for result in results))
 
 
 def _tell(renewed: Renewed, key: str) -> None:
@@ -148,10 +148,10 @@ def _complain(problem: Any) -> None:
 
 
 def removed(entry: Any, keeper: Keeper, *, forget: bool) -> int:
-    """Say what was taken away, and how it comes back."""
+    """Prints what was removed and how to install it again."""
     key, name = keeper.catalog.key, entry["name"]
     out(harmless_line(f"removed {name} (from {source_of(entry)})"))
-    known = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
-    if known and not forget:
-        out(f"you still know it by its name: sow sinks install {known}")
+    user_name = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
+    if user_name and not forget:
+        out(f"you still know it by its name: sow sinks install {user_name}")
     return 0

@@ -1,4 +1,4 @@
-"""The changes that appeared in the git folder while workers ran: shown, and undone with the user's consent."""
+"""Shows the changes that appeared in the git folder while workers ran, and undoes or keeps them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUESTION = "Undo these changes?"
 
 
 def settle(home: Home, *, yes: bool) -> None:
-    """After a run: list the changes, and offer to undo them on a terminal. `--yes` is no consent to that."""
+    """Lists the changes after a run and offers to undo them on a terminal; `--yes` does not cover this."""
     changes = git_watch.pending(home)
     if not changes:
         return
@@ -26,7 +26,7 @@ def settle(home: Home, *, yes: bool) -> None:
 
 
 def undo(home: Home, *, yes: bool) -> int:
-    """Undo all changes, after a question."""
+    """Asks the user, then undoes all changes."""
     changes = git_watch.pending(home)
     if changes:
         _list(changes)
@@ -36,7 +36,7 @@ def undo(home: Home, *, yes: bool) -> int:
 
 
 def keep(home: Home, *, yes: bool) -> int:
-    """Keep all changes, after a question: from now on sow uses them."""
+    """Asks the user, then keeps all changes; sow uses them from now on."""
     changes = git_watch.pending(home)
     if changes:
         _list(changes)
@@ -48,16 +48,16 @@ def keep(home: Home, *, yes: bool) -> int:
 
 def _undo(home: Home) -> None:
     count = len(git_watch.pending(home))
-    left = git_watch.undo(home)
-    if left:
-        raise Failed(f"cannot undo: {harmless_line(left[0])}", f"undo it by hand, then: {git_watch.KEEP}")
+    failures = git_watch.undo(home)
+    if failures:
+        raise Failed(f"cannot undo: {harmless_line(failures[0])}", f"undo it by hand, then: {git_watch.KEEP}")
     out(f"undid {count} change{'' if count == 1 else 's'}; removed files are in .git/sow/removed")
 
 
 def _list(changes: list[str]) -> None:
     err("These changes appeared in the git folder while workers ran:")
-    for each in changes:
-        err(f"  {harmless_line(each)}")
+    for change in changes:
+        err(f"  {harmless_line(change)}")
 
 
 def _agree(question: str, command: str, *, yes: bool) -> None:

@@ -1,11 +1,11 @@
-"""Help texts, made from the table."""
+"""Builds the help texts from the command table."""
 
 from __future__ import annotations
 
 from sow.cli.registry import GROUPS, commands
 from sow.cli.spec import GLOBAL, Argument, Command, Option
 
-USUAL_CONFIG = "~/.config/sow/config.yaml"  # as the texts have it; who asks for help sees where theirs is
+USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
 INTRO = """sow: a system of work for AI coding agents
 
 Usage: sow COMMAND …
@@ -21,21 +21,21 @@ def _word(option: Option) -> str:
 
 
 def _place(argument: Argument) -> str:
-    shown = f"{argument.metavar}…" if argument.repeat else argument.metavar
-    return f"[{shown}]" if argument.optional else shown
+    name = f"{argument.metavar}…" if argument.repeat else argument.metavar
+    return f"[{name}]" if argument.optional else name
 
 
 def usage_line(command: Command) -> str:
-    """The command on one line."""
-    words = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
+    """Returns the usage of a command on one line."""
+    parts = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
     for option in command.options:
-        shown = _word(option) + ("…" if option.repeat else "")
-        words.append(shown if option.required else f"[{shown}]")
-    return " ".join(words)
+        text = _word(option) + ("…" if option.repeat else "")
+        parts.append(text if option.required else f"[{text}]")
+    return " ".join(parts)
 
 
 def command_help(command: Command) -> str:
-    """All that there is to know about one command."""
+    """Returns the full help of a command."""
     rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
     rows += [(_word(option), _text(option)) for option in command.options]
     rows += [(_word(option), option.help) for option in GLOBAL]
@@ -56,18 +56,18 @@ def _text(entry: Option | Argument) -> str:
 
 
 def group_help(group: str) -> str:
-    """The commands of one group."""
+    """Returns the help of a group of commands."""
     table = commands(group)
     own = [command for command in table if command.name == group]
     others = [command for command in table if command.name != group]
     if own and not others:
         return command_help(own[0])
-    above = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
-    return f"{above}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
+    head = f"{command_help(own[0])}\nBesides:\n" if own else f"Usage: sow {group} COMMAND …\n\n"
+    return f"{head}{_summaries(others)}\nEvery command has its own help: sow {group} COMMAND --help\n"
 
 
 def full_help() -> str:
-    """Every command with one line."""
+    """Returns the list of all commands."""
     return INTRO + "\n" + _summaries([command for group in GROUPS for command in commands(group)]) + OUTRO
 
 

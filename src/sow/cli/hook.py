@@ -1,4 +1,4 @@
-"""sow hook: what an agent CLI calls by itself when a session begins, and before it changes a file."""
+"""Handles the hooks that agent CLIs call at session start and before an edit (`sow hook`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hook(context: Context, *, event: str) -> int:
 
 
 def _settings() -> int:
-    """The hooks for who has a settings file of their own."""
+    """Prints the hooks for users who keep their own settings file."""
     import json
 
     from sow.agents.layer import hooks
@@ -34,7 +34,7 @@ def _settings() -> int:
 
 
 def _session_start(context: Context) -> int:
-    """Where the work stands, for an agent that has just been opened; a repository without sow hears nothing."""
+    """Prints the state of the project for a new agent session; prints nothing without a project."""
     import os
 
     from sow.store import project as projects
@@ -52,19 +52,19 @@ def _session_start(context: Context) -> int:
 def _summary(home: Home, standpoint: Standpoint) -> str:
     from sow.cli.status import document
 
-    known: dict[str, Any] = document(home, standpoint)
-    counts = ", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"
+    status: dict[str, Any] = document(home, standpoint)
+    counts = ", ".join(f"{count} {name}" for name, count in status["counts"].items()) or "none"
     lines = [
-        f"This branch has a sow project: {harmless_line(known['project']['name'])} ({known['project']['branch']}).",
-        f"Tasks: {counts}. {len(known['inbox'])} waiting for the person (sow inbox).",
-        f"Next: {harmless_line(known['next']['text'])}: {known['next']['command']}",
+        f"This branch has a sow project: {harmless_line(status['project']['name'])} ({status['project']['branch']}).",
+        f"Tasks: {counts}. {len(status['inbox'])} waiting for the person (sow inbox).",
+        f"Next: {harmless_line(status['next']['text'])}: {status['next']['command']}",
         "Its facts are changed through `sow` only. If you are asked to go on with it: sow continue --print",
     ]
     return "\n".join(lines)
 
 
 def _before_edit(text: str) -> int:
-    """Refuse to let an agent edit state by hand: exit 2 is what tells the CLI to stop, and the hint what to do."""
+    """Refuses edits of state files; exit code 2 makes the agent CLI block the edit."""
     import json
 
     try:
@@ -80,7 +80,7 @@ def _before_edit(text: str) -> int:
 
 
 def _is_state(path: str) -> bool:
-    """Whether a path names a file whose content sow answers for."""
+    """Returns whether a path names a state file."""
     folder, _, name = f"/{path}".rpartition("/")
     inside = f"{folder}/"
     if "/.sow/local/" in inside:

@@ -1,4 +1,4 @@
-"""sow inbox, answer, approve: what waits for a person, and the person's word on it."""
+"""Lists what waits for the user, and takes answers and approvals (`sow inbox`, `sow answer`, `sow approve`)."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ NO = ("n", "no", "reject", "rejected")
 
 
 def inbox(context: Context, *, json: bool) -> int:
-    found = waiting(context.home())
+    items = waiting(context.home())
     if json:
-        emit({"items": found})
+        emit({"items": items})
         return 0
-    for each in found:
-        number = f"{each['number']}." if each["number"] else "-"
-        agent = f" agent {each['agent']}" if each["agent"] else ""
-        task = f" task {each['task']}" if each["task"] else agent
-        holds = f", holds up {each['blocks']}" if each["blocks"] else ""
-        first, *more = [harmless_line(line) for line in each["text"].strip().splitlines()] or [""]
-        out(f"{paint(number, 'bold')} {each['kind']}{task}{holds}: {first}")
+    for item in items:
+        number = f"{item['number']}." if item["number"] else "-"
+        agent = f" agent {item['agent']}" if item["agent"] else ""
+        task = f" task {item['task']}" if item["task"] else agent
+        holds = f", holds up {item['blocks']}" if item["blocks"] else ""
+        first, *more = [harmless_line(line) for line in item["text"].strip().splitlines()] or [""]
+        out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {first}")
         for line in more[:MOST_LINES]:
             out(f"   {line}")
         if len(more) > MOST_LINES:
             out(f"   … {len(more) - MOST_LINES} more lines: sow inbox --json")
-        if each["remark"]:
-            out(f"   {harmless_line(each['remark'])}")
-        out(f"   {paint(each['do'], 'cyan')}")
-    if not found:
+        if item["remark"]:
+            out(f"   {harmless_line(item['remark'])}")
+        out(f"   {paint(item['do'], 'cyan')}")
+    if not items:
         out("nothing waits for you")
     return 0
 
@@ -59,7 +59,7 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool) -
             _let_stand_for_agents(context, home, asked, words)
         return _answer_agent(home, asked, words, actor)
     if asked["kind"] != "phase":
-        if always:  # first: once it is answered, the same call after a crash finds no question any more
+        if always:  # first, because after a crash the same call would find no open question
             _let_stand(context, home, wording.gist(asked["text"]), words)
         tell(task_acts.answer(home, asked["task"], words, actor=actor))
         return 0
@@ -78,7 +78,7 @@ def answer(context: Context, *, question: str, answer_text: str, always: bool) -
 
 
 def _let_stand_for_agents(context: Context, home: Home, asked: Item, words: str) -> None:
-    """Keep an answer to what an agent escalated; what is about a failure, a loop or a budget is decided each time."""
+    """Saves an answer to an agent's question; questions about failures, loops or budgets are decided each time."""
     from sow.domain.escalation import bare
     from sow.store.workflow import WorkflowFolder
 
@@ -89,7 +89,7 @@ def _let_stand_for_agents(context: Context, home: Home, asked: Item, words: str)
 
 
 def _answer_agent(home: Home, asked: Item, words: str, actor: Actor) -> int:
-    """The answer to an agent of a workflow; the Workflow Architect sees it first, when the workflow goes on."""
+    """Answers a workflow agent; the Workflow Architect reads the answer first when the workflow continues."""
     from sow.store import workflow_questions
 
     changed = workflow_questions.answer(home, int(asked["number"][1:]), words, actor=actor)
@@ -100,7 +100,7 @@ def _answer_agent(home: Home, asked: Item, words: str, actor: Actor) -> int:
 
 
 def _let_stand(context: Context, home: Home, question: str, words: str) -> None:
-    """Keep an answer for the next time that somebody asks the same in this repository."""
+    """Saves an answer for later questions with the same text in this repository."""
     from sow.store.standing_answers import StandingAnswers
 
     StandingAnswers(home, context.environment).keep(question, words)
@@ -108,22 +108,22 @@ def _let_stand(context: Context, home: Home, question: str, words: str) -> None:
 
 
 def _find(home: Home, question: str) -> Item:
-    """The item that is meant, by its number or by its task's id."""
-    found = [each for each in waiting(home) if each["kind"] in ("question", "phase", "failed") and _is_asked(each)]
+    """Returns the open question with this number or task id."""
+    items = [item for item in waiting(home) if item["kind"] in ("question", "phase", "failed") and _is_asked(item)]
     digits = question.removeprefix("#")
-    for each in found:
-        if each["number"] and digits == str(each["number"]):
-            return each
-    for each in found:
-        if each["task"] and each["task"] == digits:
-            return each
-    numbers = ", ".join(str(each["number"] or each["task"]) for each in found) or "none"
+    for item in items:
+        if item["number"] and digits == str(item["number"]):
+            return item
+    for item in items:
+        if item["task"] and item["task"] == digits:
+            return item
+    numbers = ", ".join(str(item["number"] or item["task"]) for item in items) or "none"
     why = _why_closed(home, digits) or f"there is no open question {question!r}"
     raise SowError(why, f"the open questions are: {numbers}; see 'sow inbox'")
 
 
 def _why_closed(home: Home, number: str) -> str:
-    """Why an agent's question is not open any more; nothing where that is not known."""
+    """Returns why an agent's question is closed, or an empty text if that is unknown."""
     digits = number[1:]
     if number[:1] != "w" or not (digits.isascii() and digits.isdigit() and len(digits) < LONGEST):
         return ""
@@ -134,9 +134,9 @@ def _why_closed(home: Home, number: str) -> str:
     return workflow_questions.why_closed(folder.workflow(), int(digits)) if folder.exists() else ""
 
 
-def _is_asked(each: Item) -> bool:
-    """A failed task asks nothing, a failed agent may."""
-    return each["kind"] != "failed" or bool(each["agent"] and each["number"])
+def _is_asked(item: Item) -> bool:
+    """Returns whether the item can be answered; a failed task cannot, a failed agent may."""
+    return item["kind"] != "failed" or bool(item["agent"] and item["number"])
 
 
 def approve(context: Context, *, task: str) -> int:

@@ -1,4 +1,4 @@
-"""sow init: the .sow/ folder of a repository; it can be repeated and overwrites nothing."""
+"""Creates the .sow folder of a repository and overwrites nothing (`sow init`)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def init(context: Context, *, project: str, description: str, phase: list[str]) 
         raise SowError("--description and --phase describe a project", 'name it: sow init --project "NAME"')
     home = context.place()
     make = plan_project(context, home, name=project, description=description, phases=phase) if project else None
-    made = lay_out(home)
-    for path in made:
+    paths = lay_out(home)
+    for path in paths:
         out(f"made {path}")
-    if not made:
+    if not paths:
         out(harmless_line(f"{os.path.join(home.root, '.sow')} is complete already"))
     if make:
         created = make()

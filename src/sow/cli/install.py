@@ -1,4 +1,4 @@
-"""sow install and uninstall: the execution layer of an agent CLI, in a repository or in the user's home."""
+"""Installs and removes the execution layer of an agent CLI (`sow install`, `sow uninstall`)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SETTINGS = ".claude/settings.json"
 
 def install(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
     context.judge("install an execution layer")
-    wanted = layer(cli, user=user)
-    place = _place(context, user=user)
-    steps = installed.survey(place, wanted, remove=False)
-    return _act(place, cli, steps, dry_run=dry_run, json=json)
+    files = layer(cli, user=user)
+    target = _place(context, user=user)
+    steps = installed.survey(target, files, remove=False)
+    return _act(target, cli, steps, dry_run=dry_run, json=json)
 
 
 def uninstall(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
     context.judge("remove an execution layer")
-    wanted = layer(cli, user=user)
-    place = _place(context, user=user)
-    steps = installed.survey(place, wanted, remove=True)
-    return _act(place, cli, steps, dry_run=dry_run, json=json)
+    files = layer(cli, user=user)
+    target = _place(context, user=user)
+    steps = installed.survey(target, files, remove=True)
+    return _act(target, cli, steps, dry_run=dry_run, json=json)
 
 
 def _place(context: Context, *, user: bool) -> Place:
@@ -41,32 +41,35 @@ def _place(context: Context, *, user: bool) -> Place:
     return Place(home, user=True)
 
 
-def _act(place: Place, cli: str, steps: list[Step], *, dry_run: bool, json: bool) -> int:
-    aside = [] if dry_run else installed.apply(place, steps)
-    kept = dict(aside)
+def _act(target: Place, cli: str, steps: list[Step], *, dry_run: bool, json: bool) -> int:
+    backups = [] if dry_run else installed.apply(target, steps)
+    backup_paths = dict(backups)
     if json:
-        files = [{"path": s.path, "act": s.act, "changed": s.kept is not None, "kept": kept.get(s.path)} for s in steps]
-        emit({"cli": cli, "root": place.root, "version": __version__, "dry_run": dry_run, "files": files})
+        files = [
+            {"path": s.path, "act": s.act, "changed": s.kept is not None, "kept": backup_paths.get(s.path)}
+            for s in steps
+        ]
+        emit({"cli": cli, "root": target.root, "version": __version__, "dry_run": dry_run, "files": files})
         return 0
-    _tell(place, cli, steps, dry_run=dry_run)
-    for path, where in aside:
-        err(harmless_line(f"note: {path} was changed by hand; your words are kept in {where}"))
+    _tell(target, cli, steps, dry_run=dry_run)
+    for path, backup in backups:
+        err(harmless_line(f"note: {path} was changed by hand; your words are kept in {backup}"))
     return 0
 
 
-def _tell(place: Place, cli: str, steps: list[Step], *, dry_run: bool) -> None:
+def _tell(target: Place, cli: str, steps: list[Step], *, dry_run: bool) -> None:
     for step in steps:
         if step.act in DONE:
-            said = f"would {step.act}" if dry_run else DONE[step.act]
+            verb = f"would {step.act}" if dry_run else DONE[step.act]
             note = ", and keep your changes aside" if dry_run and step.kept is not None else ""
-            out(harmless_line(f"{said} {step.path}{note}"))
+            out(harmless_line(f"{verb} {step.path}{note}"))
         elif step.act == FOREIGN:
             err(harmless_line(f"note: {step.path} is not ours, so it stays as it is{_advice(step.path)}"))
-    counts = [step.act for step in steps]
-    if not any(act in DONE for act in counts):
-        out(f"nothing to do for {cli} in {harmless_line(place.root)}")
-    elif not dry_run and REMOVE not in counts and WRITE in counts:
-        out(f"the layer of sow {__version__} for {cli} is in {harmless_line(place.root)}")
+    acts = [step.act for step in steps]
+    if not any(act in DONE for act in acts):
+        out(f"nothing to do for {cli} in {harmless_line(target.root)}")
+    elif not dry_run and REMOVE not in acts and WRITE in acts:
+        out(f"the layer of sow {__version__} for {cli} is in {harmless_line(target.root)}")
 
 
 def _advice(path: str) -> str:

@@ -1,4 +1,4 @@
-"""sow integrate: what a run has merged comes to the user's branch, where that could not be done at the run's end."""
+"""Delivers a run to the user's branch if that was not possible at its end (`sow integrate`)."""
 
 from __future__ import annotations
 
@@ -31,59 +31,59 @@ def integrate(context: Context, *, run: str, dry_run: bool, yes: bool, json: boo
     with aboard(context, folder, "sow integrate") as (ship, integration):
         if not dry_run:
             ship.agreed = _agree(context, ship, yes=yes)
-        done = drive(bring(ship, integration, dry_run=dry_run, is_last=closing.is_over(ship)))
-        if done.refused is None and not dry_run:
+        result = drive(bring(ship, integration, dry_run=dry_run, is_last=closing.is_over(ship)))
+        if result.refused is None and not dry_run:
             closing.settle(ship)
     if json:
         from sow.cli.output import emit
 
-        emit(_document(ship, done, dry_run=dry_run))
-        return 0 if done.refused is None else 1 if done.failed else 4
-    if done.refused is not None:
-        raise (Failed if done.failed else Waiting)(done.refused.reason, done.refused.hint)
-    _tell(ship, done, dry_run=dry_run)
+        emit(_document(ship, result, dry_run=dry_run))
+        return 0 if result.refused is None else 1 if result.failed else 4
+    if result.refused is not None:
+        raise (Failed if result.failed else Waiting)(result.refused.reason, result.refused.hint)
+    _tell(ship, result, dry_run=dry_run)
     return 0
 
 
 def _agree(context: Context, ship: Ship, *, yes: bool) -> Agreed:
-    """Ask for consent to the checks of stored tasks, which run on the final tree."""
+    """Asks for consent to the checks of stored tasks, which run on the final tree."""
     from sow.engine import final_checks
 
-    again = same_call(context, ship.home, ["integrate", ship.folder.id, "--yes"])
+    command = same_call(context, ship.home, ["integrate", ship.folder.id, "--yes"])
     commands = final_checks.commands(ship)
-    return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
+    return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=command)
 
 
-def _document(ship: Ship, done: Integrated, *, dry_run: bool) -> dict[str, Any]:
+def _document(ship: Ship, result: Integrated, *, dry_run: bool) -> dict[str, Any]:
     return {
         "run": ship.folder.id,
         "branch": ship.folder.run["branch"],
         "source": f"sow/int/{ship.folder.id}",
         "dry_run": dry_run,
-        "possible": done.refused is None,
-        "commit": done.commit,
-        "paths": done.paths,
-        "your_commits": done.theirs,
-        "reason": done.refused.reason if done.refused else "",
-        "hint": done.refused.hint if done.refused else "",
+        "possible": result.refused is None,
+        "commit": result.commit,
+        "paths": result.paths,
+        "your_commits": result.theirs,
+        "reason": result.refused.reason if result.refused else "",
+        "hint": result.refused.hint if result.refused else "",
     }
 
 
-def _tell(ship: Ship, done: Integrated, *, dry_run: bool) -> None:
+def _tell(ship: Ship, result: Integrated, *, dry_run: bool) -> None:
     branch = ship.folder.run["branch"]
-    if not done.paths:
+    if not result.paths:
         out(harmless_line(f"{branch} has everything of run {ship.folder.id} already"))
         return
     verb = "would move" if dry_run else "moved"
-    out(harmless_line(f"{branch} {verb} to {done.commit[:12]}, with {len(done.paths)} changed files:"))
-    for path in done.paths[:MOST_SHOWN]:
+    out(harmless_line(f"{branch} {verb} to {result.commit[:12]}, with {len(result.paths)} changed files:"))
+    for path in result.paths[:MOST_SHOWN]:
         out(f"  {harmless_line(path)}")
-    if len(done.paths) > MOST_SHOWN:
-        out(f"  and {len(done.paths) - MOST_SHOWN} more")
-    if done.theirs:
-        were = "was" if done.theirs == 1 else "were"
+    if len(result.paths) > MOST_SHOWN:
+        out(f"  and {len(result.paths) - MOST_SHOWN} more")
+    if result.theirs:
+        were = "was" if result.theirs == 1 else "were"
         checked = "would be merged in and checked first" if dry_run else f"{were} merged in and checked"
-        out(f"{done.theirs} new commit{'s' * (done.theirs > 1)} of yours {checked}")
+        out(f"{result.theirs} new commit{'s' * (result.theirs > 1)} of yours {checked}")
 
 
 COMMANDS = (

@@ -1,4 +1,4 @@
-"""The live view of a run: a block at the bottom of a terminal, plain lines elsewhere, or a stream of JSON."""
+"""Shows a run live: as a block at the bottom of a terminal, as plain lines, or as a stream of JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TextIO
 
-PAUSE = 0.1  # seconds between two pictures
-RECENT = 12  # lines of what happened before somebody looked
+PAUSE = 0.1  # seconds between redraws
+RECENT = 12  # lines shown of what happened before the view started
 
 
 class Live:
-    """Told of every entry of the journal (`tell`) and of the time (`tick`); `close` leaves a tidy terminal.
+    """Receives every journal entry (`tell`) and the time (`tick`); `close` restores the terminal.
 
-    The clock counts seconds from anywhere; what `tick` is given comes from the same one.
+    The zero of the clock does not matter, but `tick` must be given times of the same clock.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Live:
         self.close()
 
     def recall(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Learn what earlier calls of the run did, without a word about it."""
+        """Reads the entries of earlier calls of the run without printing them."""
         for data in entries:
             self._scene.take(Entry(data), self._clock())
         self._scene.running.clear()
@@ -70,18 +70,18 @@ class Live:
 
     @property
     def unseen(self) -> bool:
-        """Whether nobody looks any more: the reader of a pipe went away."""
+        """Whether the output is closed, such as a pipe without a reader."""
         return self._over
 
     def catch_up(self, entries: Iterable[tuple[dict[str, Any], float]]) -> None:
-        """Show what a run did before somebody looked, each entry with its time; on a terminal only the last lines."""
+        """Shows earlier entries, each with its time; on a terminal only the last lines."""
         for entry, now in entries:
             self._take(entry, now)
         self._above = self._above[-RECENT:]
         self.tick(self._clock())
 
     def tell(self, entry: dict[str, Any]) -> None:
-        """Show an entry of the journal, now or with the next picture."""
+        """Shows a journal entry, now or with the next redraw."""
         now = self._clock()
         self._take(entry, now)
         self.tick(now)
@@ -92,24 +92,24 @@ class Live:
         if self.form == "json":
             self._say(self._document(entry))
             return
-        known = Entry(entry)
-        if known.event == "run_started":  # the time of a run that goes on is that of its last call
+        record = Entry(entry)
+        if record.event == "run_started":  # the elapsed time of a continued run is that of its last call
             self._scene.started = None
-        self._scene.take(known, now)
-        said = entry_lines.line(known, self._scene, known.t if known.t is not None else self._scene.elapsed(now))
+        self._scene.take(record, now)
+        line = entry_lines.line(record, self._scene, record.t if record.t is not None else self._scene.elapsed(now))
         if self.form == "block":
-            self._above += [said] if said and known.event in entry_lines.LASTING else []
+            self._above += [line] if line and record.event in entry_lines.LASTING else []
             self._changed = True
-        elif said:
-            self._say(said)
+        elif line:
+            self._say(line)
 
     def _document(self, entry: dict[str, Any]) -> str:
-        narrow = (self.stream.encoding or "").lower() != "utf-8"
-        text = json_module.dumps(entry, ensure_ascii=narrow).translate(ESCAPED)
-        return text.encode("utf-8", "backslashreplace").decode()  # half a character, as JSON writes it
+        ascii_only = (self.stream.encoding or "").lower() != "utf-8"
+        text = json_module.dumps(entry, ensure_ascii=ascii_only).translate(ESCAPED)
+        return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes an escape
 
     def tick(self, now: float) -> None:
-        """Draw again what has changed, and the time once a second; cheap when there is nothing to do."""
+        """Redraws the block if something changed or a second has passed; cheap otherwise."""
         if self.form != "block" or self._over or self._scene.started is None or now - self._drawn < PAUSE:
             return
         second = int(self._scene.elapsed(now))
@@ -124,12 +124,12 @@ class Live:
         self._guard(lambda: self._block.draw(above, lines))
 
     def ring(self) -> None:
-        """Ring the terminal's bell, where there is one: a stream for programs has none."""
+        """Rings the bell of the terminal; does nothing for JSON output."""
         if self.form != "json" and self.stream.isatty() and not self._over:
             self._guard(lambda: self._send("\a"))
 
     def close(self) -> None:
-        """Take the block away and give the cursor back; what was said stays."""
+        """Removes the block and restores the cursor; printed lines stay."""
         if self._over:
             return
         self._over = True
@@ -145,7 +145,7 @@ class Live:
         self.stream.flush()
 
     def _guard(self, write: Callable[[], None]) -> None:
-        """Where nobody looks any more, the view ends; the run, which is what matters, goes on."""
+        """Ends the view, but not the run, if the output is closed."""
         try:
             write()
         except (OSError, ValueError):
@@ -153,7 +153,7 @@ class Live:
             self._silence()
 
     def _silence(self) -> None:
-        """What is left in the buffer goes nowhere, so that the end of the run does not stumble over it."""
+        """Redirects the stream to /dev/null, so that flushing its buffer at exit cannot fail."""
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.stream.fileno())

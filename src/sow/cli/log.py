@@ -1,4 +1,4 @@
-"""sow log: one entry, appended in a moment, to the log of a task or of the project."""
+"""Appends entries to the log of a task or of the project, and lists them (`sow log`)."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ def agent_log(context: Context, *, log_text: str, file: list[str], action: str, 
 
 
 def _desk(context: Context, home: Home, task: str) -> Desk | MemberDesk | None:
-    """The desk of the task, or of the agent of a workflow, that is meant; none without a word on it."""
-    named = task or context.environment.get("SOW_TASK", "")
-    if not ids.is_member(named) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+    """Returns the folder of the named task or workflow agent; None if none is named."""
+    ident = task or context.environment.get("SOW_TASK", "")
+    if not ids.is_member(ident) or not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         project = projects.load(home)
-        return desks.find(home, project, ids.task_id(named)) if named else None
+        return desks.find(home, project, ids.task_id(ident)) if ident else None
     from sow.store.workflow import WorkflowFolder, member_of
 
     folder = WorkflowFolder(home)
     loaded = folder.load()
-    member_of(loaded["workflow"], named)
-    return folder.desk(named, loaded)
+    member_of(loaded["workflow"], ident)
+    return folder.desk(ident, loaded)
 
 
 def _only_task_in_progress(home: Home, project: ProjectState) -> Desk:
     working = [desk for desk, task in desks.load_all(home, project)[0] if task["status"] == "in_progress"]
     if len(working) == 1:
         return working[0]
-    count = ", ".join(desk.id for desk in working) if working else "none"
-    raise SowError(f"which task is this about? In progress: {count}", "name it with --task 010, or set SOW_TASK")
+    names = ", ".join(desk.id for desk in working) if working else "none"
+    raise SowError(f"which task is this about? In progress: {names}", "name it with --task 010, or set SOW_TASK")
 
 
 def _write(
@@ -82,15 +82,15 @@ def _write(
         raise SowError(f"the worker of {actor.task} may not write the log of {desk.title}", "log on your own desk")
     if desk:
         role, iteration = _at_work(home, desk)
-        signed = ids.agent_id(actor.name if actor.is_worker else role, iteration)
+        author = ids.agent_id(actor.name if actor.is_worker else role, iteration)
     else:
-        signed = "orchestrator"
+        author = "orchestrator"
     entry: LogEntry = {
         "timestamp": clock.now(),
-        "agent": signed,
+        "agent": author,
         "action": text.word(action, "--action"),
         "result": text.word(result, "--result"),
-        "files": [text.line(each, "--file", 1000) for each in file],
+        "files": [text.line(path, "--file", 1000) for path in file],
         "text": text.text(context.text(log_text, "the text"), "the text", 200_000),
     }
     path = desk.log_path if desk else f"{home.project}/log.md"
@@ -105,7 +105,7 @@ def _write(
 
 
 def _at_work(home: Home, desk: Desk | MemberDesk) -> tuple[str, int]:
-    """Who works at a desk, and which attempt it is."""
+    """Returns the role and the iteration of a task or of a workflow agent."""
     if isinstance(desk, Desk):
         task = _task(home, desk)
         return task["assigned_agent"], task["iteration"]
@@ -114,7 +114,7 @@ def _at_work(home: Home, desk: Desk | MemberDesk) -> tuple[str, int]:
 
 
 def _task(home: Home, desk: Desk) -> Task:
-    """The task that an entry is about; a broken state file is repaired first."""
+    """Returns the task of a task folder; repairs a broken state file first."""
     try:
         return desk.task()
     except InvalidFile:

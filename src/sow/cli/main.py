@@ -1,4 +1,4 @@
-"""The edge: words in, exit code out, and the one place where errors are caught."""
+"""Runs the command line: parses arguments, prints errors and returns the exit code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 OUR_FAULT = 3
 INTERRUPTED = 130
-MOST_UNCOLLECTED = 20_000  # objects: most calls make fewer, and end before a look for garbage could be of use to them
+MOST_UNCOLLECTED = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
 
 
-def main(words: list[str] | None = None) -> int:
-    """Run one command."""
-    words = sys.argv[1:] if words is None else words
-    debug = "--debug" in words
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
     gc.set_threshold(MOST_UNCOLLECTED)
     try:
         _tolerant_streams()
-        code = _dispatch(words)
+        code = _dispatch(arguments)
         _deliver()
         return code
     except SowError as error:
@@ -32,12 +32,12 @@ def main(words: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
     except BrokenPipeError:
-        _send(sys.stdout)  # the reader went away (`sow status | head`): that is its right
+        _send(sys.stdout)  # the reader closed the pipe, as in `sow status | head`
         return 0
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{place}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
-    except Exception as error:  # the edge: whatever is left is a bug of ours, and says so
+        prefix = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
+    except Exception as error:  # anything else is a bug in sow
         return _complain(
             f"sow itself failed: {type(error).__name__}: {error}",
             "please report this with the output of --debug",
@@ -47,49 +47,49 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _deliver() -> None:
-    """Send what was said; a reader that went away does not change how the command ended."""
+    """Flushes stdout; a closed pipe does not change the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _send(sys.stdout)
 
 
-def _dispatch(words: list[str]) -> int:
-    words, leading = _leading(words)
-    if words == ["--version"]:
+def _dispatch(arguments: list[str]) -> int:
+    arguments, leading = _leading(arguments)
+    if arguments == ["--version"]:
         from sow import __version__
 
         sys.stdout.write(f"sow {__version__}\n")
         return 0
-    if not words or words[0] in ("--help", "-h", "help"):
-        return _help(words[1:])
-    if words[0] == "--version":
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        return _help(arguments[1:])
+    if arguments[0] == "--version":
         raise SowError("--version takes no more words", "usage: sow --version")
-    if words[0].startswith("-"):
-        raise SowError(f"unknown option {words[0]}", "see 'sow --help'")
-    return _run(words, leading)
+    if arguments[0].startswith("-"):
+        raise SowError(f"unknown option {arguments[0]}", "see 'sow --help'")
+    return _run(arguments, leading)
 
 
-def _leading(words: list[str]) -> tuple[list[str], list[str]]:
-    """Global options may stand before the command too: they are moved behind it."""
+def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Splits off global options that stand before the command."""
     leading: list[str] = []
-    while words and words[0].partition("=")[0] in ("--root", "--debug"):
-        if words == ["--root"]:
+    while arguments and arguments[0].partition("=")[0] in ("--root", "--debug"):
+        if arguments == ["--root"]:
             raise SowError("--root needs a value", "usage: sow --root DIR COMMAND …")
-        count = 2 if words[0] == "--root" else 1
-        leading += words[:count]
-        words = words[count:]
-    return words, leading
+        count = 2 if arguments[0] == "--root" else 1
+        leading += arguments[:count]
+        arguments = arguments[count:]
+    return arguments, leading
 
 
-def _run(words: list[str], leading: list[str]) -> int:
+def _run(arguments: list[str], leading: list[str]) -> int:
     from sow.cli.context import Context
     from sow.cli.parse import HelpWanted, parse
     from sow.cli.registry import GROUPS, find
 
-    if words[0] in GROUPS and words[1:] in (["--help"], ["-h"]):
-        return _help(words[:1])
-    command, rest = find(words)
+    if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
+        return _help(arguments[:1])
+    command, rest = find(arguments)
     try:
         values, options = parse(command, leading + rest)
     except HelpWanted:
@@ -98,16 +98,16 @@ def _run(words: list[str], leading: list[str]) -> int:
     return command.run(context, **values)
 
 
-def _help(words: list[str]) -> int:
+def _help(arguments: list[str]) -> int:
     from sow.cli import help as texts
     from sow.cli.registry import GROUPS, find
 
-    if not words:
+    if not arguments:
         text = texts.full_help()
-    elif len(words) == 1:
-        text = texts.group_help(words[0]) if words[0] in GROUPS else texts.command_help(find(words)[0])
+    elif len(arguments) == 1:
+        text = texts.group_help(arguments[0]) if arguments[0] in GROUPS else texts.command_help(find(arguments)[0])
     else:
-        text = texts.command_help(find(words)[0])
+        text = texts.command_help(find(arguments)[0])
     if texts.USUAL_CONFIG in text:
         from sow import config
 
@@ -117,7 +117,7 @@ def _help(words: list[str]) -> int:
 
 
 def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int:
-    """`error:` one line with the place, `hint:` one line with the next step; more lines of a hint are indented."""
+    """Prints an `error:` line and a `hint:` line; more lines of the hint are indented."""
     from sow.system.terminal import harmless, harmless_line, paint
 
     first, *more = harmless(hint).split("\n")
@@ -135,7 +135,7 @@ def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int
 
 
 def _send(stream: TextIO, text: str = "") -> None:
-    """Write and flush; where nobody takes it, what is left goes nowhere, so that Python does not stumble at its end."""
+    """Writes and flushes; if the pipe is closed, redirects the stream to /dev/null so that Python can exit cleanly."""
     try:
         stream.write(text)
         stream.flush()
@@ -144,7 +144,7 @@ def _send(stream: TextIO, text: str = "") -> None:
 
 
 def _tolerant_streams() -> None:
-    """A terminal that cannot show a character shows an escape; a closed one swallows what we say."""
+    """Makes output escape characters that the terminal cannot show, and discards output to a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""sow mcp: the same verbs as tools over stdio, for agents that prefer tools to a shell."""
+"""Starts the MCP server, which offers commands of sow as tools (`sow mcp`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server: a tool's call becomes a call of sow, so that every rule of the shell holds here as well."""
+"""Serves MCP over stdio; every tool call runs a sow command, so the same rules apply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSTRUCTIONS = (
 
 
 class Desk:
-    """Where the tools are called: the folder and the environment of this server."""
+    """Handles tool calls in the folder and the environment of the server."""
 
     __slots__ = ("cwd", "environment", "farewell", "root")
 
@@ -67,41 +67,41 @@ class Desk:
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            words = self._words(params.name, params.arguments or {})
+            command = self._words(params.name, params.arguments or {})
         except SowError as error:
             return _result(f"error: {error.message}\nhint: {error.hint}", wrong=True)
         stop = threading.Event()
         try:
-            said = await anyio.to_thread.run_sync(self._listen, words, stop, abandon_on_cancel=True)
+            result = await anyio.to_thread.run_sync(self._listen, command, stop, abandon_on_cancel=True)
         finally:
-            stop.set()  # a client that gives up, or is gone, ends what it asked for
-        return _told(said)
+            stop.set()  # if the client cancels or disconnects, its command ends
+        return _told(result)
 
-    def _listen(self, words: list[str], stop: threading.Event) -> Said:
+    def _listen(self, command: list[str], stop: threading.Event) -> Said:
         with self.farewell.during(stop):
-            return program.listen_to(words, cwd=self.cwd, environment=self.environment, stop=stop)
+            return program.listen_to(command, cwd=self.cwd, environment=self.environment, stop=stop)
 
-    def _words(self, name: str, given: Mapping[str, Any]) -> list[str]:
+    def _words(self, name: str, arguments: Mapping[str, Any]) -> list[str]:
         tools = mcp_tools.tools()
         if name not in tools:
             raise SowError(f"there is no tool {name!r:.60}", f"there is: {', '.join(tools)}")
         root = [f"--root={self.root}"] if self.root else []
-        return [sow_path(), *root, *mcp_tools.words(tools[name], given)]
+        return [sow_path(), *root, *mcp_tools.words(tools[name], arguments)]
 
 
-def _told(said: Said) -> types.CallToolResult:
-    """What the call printed; a document also as such."""
-    text = said.out.strip()
-    if said.code:
+def _told(result: Said) -> types.CallToolResult:
+    """Returns the output of a command; a JSON object also as structured content."""
+    text = result.out.strip()
+    if result.code:
         return _result(
-            "\n".join(each for each in (said.err.strip(), text, f"exit code {said.code}") if each), wrong=True
+            "\n".join(part for part in (result.err.strip(), text, f"exit code {result.code}") if part), wrong=True
         )
     try:
         document = json.loads(text)
     except ValueError:
         document = None
-    shown = "\n".join(each for each in (text, said.err.strip()) if each)
-    return _result(shown, document=document if isinstance(document, dict) else None)
+    output = "\n".join(part for part in (text, result.err.strip()) if part)
+    return _result(output, document=document if isinstance(document, dict) else None)
 
 
 def _result(text: str, *, document: dict[str, Any] | None = None, wrong: bool = False) -> types.CallToolResult:
@@ -110,15 +110,15 @@ def _result(text: str, *, document: dict[str, Any] | None = None, wrong: bool = 
 
 
 def serve(*, root: str, cwd: str, environment: Mapping[str, str]) -> int:
-    """Serve until the client is gone."""
-    desk = Desk(root=root, cwd=cwd, environment=environment)
+    """Serves until the client disconnects."""
+    handlers = Desk(root=root, cwd=cwd, environment=environment)
     server: Server[Any] = Server(
         "sow",
         version=__version__,
         instructions=INSTRUCTIONS,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
     )
-    desk.farewell.watch()
-    anyio.run(desk.serve, server)
+    handlers.farewell.watch()
+    anyio.run(handlers.serve, server)
     return 0

@@ -1,4 +1,4 @@
-"""The tools of the MCP server, made from the table that parses the command line: a tool is a command."""
+"""Builds the tools of the MCP server from the command table."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ LEFT_OUT = ("task add",)  # the same as task create
 
 
 def tools() -> dict[str, Command]:
-    """Every command that is a tool, by the tool's name: `task show` is task_show."""
-    found = [command for group in VERBS if group in GROUPS for command in commands(group)]
-    return {each.name.replace(" ", "_"): each for each in found if each.name not in LEFT_OUT}
+    """Returns the commands that are tools, by tool name: `task show` is task_show."""
+    selected = [command for group in VERBS if group in GROUPS for command in commands(group)]
+    return {command.name.replace(" ", "_"): command for command in selected if command.name not in LEFT_OUT}
 
 
 def schema(command: Command) -> dict[str, Any]:
-    """What a tool takes, as JSON Schema."""
+    """Returns the JSON Schema of a tool's input."""
     fields = _fields(command)
-    required = [each.name for each in fields if _is_required(each)]
+    required = [field.name for field in fields if _is_required(field)]
     return {
         "type": "object",
-        "properties": {each.name: _type(each) for each in fields},
+        "properties": {field.name: _type(field) for field in fields},
         "required": required,
         "additionalProperties": False,
     }
 
 
 def _fields(command: Command) -> list[Argument | Option]:
-    """What a command takes; that its answer is a document goes without saying."""
+    """Returns the arguments and options of a command without --json, which is always used."""
     fields: list[Argument | Option] = [*command.arguments]
     return fields + [option for option in command.options if option is not JSON]
 
@@ -55,51 +55,51 @@ def _type(field: Argument | Option) -> dict[str, Any]:
 
 
 def description(command: Command) -> str:
-    """What a tool is for, in the words of the help."""
-    return "\n".join(each for each in (command.summary + ".", command.details) if each)
+    """Returns the description of a tool, from the command's help."""
+    return "\n".join(part for part in (command.summary + ".", command.details) if part)
 
 
 def words(command: Command, given: Mapping[str, Any]) -> list[str]:
-    """The call of sow that a call of the tool stands for; values can never become options."""
-    known = {each.name for each in _fields(command)}
-    unknown = sorted(set(given) - known)
+    """Returns the arguments of sow for a tool call; a value can never become an option."""
+    names = {field.name for field in _fields(command)}
+    unknown = sorted(set(given) - names)
     if unknown:
         raise SowError(
-            f"{command.name}: there is no argument {unknown[0]!r:.60}", f"it has: {', '.join(sorted(known))}"
+            f"{command.name}: there is no argument {unknown[0]!r:.60}", f"it has: {', '.join(sorted(names))}"
         )
-    found = command.name.split()
+    arguments = command.name.split()
     for option in command.options:
-        found += _spelled(option, given.get(option.name))
+        arguments += _spelled(option, given.get(option.name))
     if JSON in command.options:
-        found.append("--json")
-    places = [each for argument in command.arguments for each in _texts(argument.name, given.get(argument.name))]
-    return [*found, "--", *places] if places else found
+        arguments.append("--json")
+    positional = [text for argument in command.arguments for text in _texts(argument.name, given.get(argument.name))]
+    return [*arguments, "--", *positional] if positional else arguments
 
 
 def _spelled(option: Option, value: Any) -> list[str]:
-    """An option as words: `--flag`, or `--flag=value`."""
+    """Returns an option as arguments: `--flag` or `--flag=value`."""
     if option is JSON or value is None:
         return []
     if not option.metavar:
         if not isinstance(value, bool):
             raise SowError(f"{option.name} is true or false", "leave it out, or give a boolean")
         return [option.flag] if value else []
-    return [f"{option.flag}={each}" for each in _texts(option.name, value)]
+    return [f"{option.flag}={text}" for text in _texts(option.name, value)]
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    """A value as texts; a number is one, since models write ids as numbers."""
+    """Returns a value as strings; numbers are accepted because models write ids as numbers."""
     values = value if isinstance(value, list) else [] if value is None else [value]
-    for each in values:
-        if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise SowError(f"{name} must be a text, not {type(each).__name__}", "give a text, or a list of texts")
-        if "\0" in str(each):
+    for item in values:
+        if isinstance(item, bool) or not isinstance(item, str | int | float):
+            raise SowError(f"{name} must be a text, not {type(item).__name__}", "give a text, or a list of texts")
+        if "\0" in str(item):
             raise SowError(f"{name} has a NUL character", "leave it out")
-    return [str(each) for each in values]
+    return [str(item) for item in values]
 
 
 def show(*, json: bool) -> int:
-    """List the tools."""
+    """Prints the tools."""
     rows = [(name, command.summary) for name, command in tools().items()]
     if json:
         emit({"tools": [{"name": n, "description": description(c), "input": schema(c)} for n, c in tools().items()]})

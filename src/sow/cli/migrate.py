@@ -1,4 +1,4 @@
-"""sow migrate: bring an older project to the schemas of this sow."""
+"""Migrates the files of an older project to the current schemas (`sow migrate`)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
     for step in steps:
         if step in local:
             continue
-        shown = (
+        path = (
             home.relative(step.path).removeprefix(".sow/project/") if step.name == "task" else home.relative(step.path)
         )
-        out(f"Migrating {harmless_line(shown)}: v{step.version} → v{VERSION}")
+        out(f"Migrating {harmless_line(path)}: v{step.version} → v{VERSION}")
         out("".join(f"  - {line}\n" for line in step.lines))
     if local:
         out(f"Migrating {_files(len(local))} of runs and sessions on this machine")

@@ -1,4 +1,4 @@
-"""sow note: assumptions that a worker met; an open one keeps its task from being done."""
+"""Adds, resolves, escalates and lists notes; a task with an open note cannot be completed (`sow note`)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def add(call: Context, *, description: str, context: str, category: str, task: s
 
 
 def resolve(context: Context, *, number: str, resolution: str, task: str) -> int:
-    words = text.text(context.text(resolution, "--resolution"), "--resolution", 100_000)
-    note = note_acts.resolve(context.home(), context.workplace(task), number, resolution=words, actor=context.actor())
+    answer = text.text(context.text(resolution, "--resolution"), "--resolution", 100_000)
+    note = note_acts.resolve(context.home(), context.workplace(task), number, resolution=answer, actor=context.actor())
     out(f"{note['note_id']} is resolved by {note['resolved_by']}")
     return 0
 
 
 def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
     ident = context.workplace(task)
-    words = text.text(context.text(reason, "--reason"), "--reason", 20_000)
-    note = note_acts.escalate(context.home(), ident, number, reason=words, actor=context.actor())
-    way = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
-    out(f"{note['note_id']} is escalated; end your turn with: sow {way}")
+    reason_text = text.text(context.text(reason, "--reason"), "--reason", 20_000)
+    note = note_acts.escalate(context.home(), ident, number, reason=reason_text, actor=context.actor())
+    command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
+    out(f"{note['note_id']} is escalated; end your turn with: sow {command}")
     return 0
 
 
@@ -47,16 +47,16 @@ def listed(context: Context, *, task: str, json: bool) -> int:
     if json:
         from sow.cli.output import emit
 
-        emit({"task": desk.id, "notes": notes, "unresolved": sum(each["status"] != "resolved" for each in notes)})
+        emit({"task": desk.id, "notes": notes, "unresolved": sum(note["status"] != "resolved" for note in notes)})
         return 0
-    for each in notes:
-        category = f", {each['category']}" if "category" in each else ""
+    for note in notes:
+        category = f", {note['category']}" if "category" in note else ""
         out(
             harmless(
-                f"{each['note_id']}  [{each['status']}{category}]  {each['description']}\n  while: {each['context']}"
+                f"{note['note_id']}  [{note['status']}{category}]  {note['description']}\n  while: {note['context']}"
             )
         )
-        ending = each.get("resolution") or each.get("escalation_reason")
+        ending = note.get("resolution") or note.get("escalation_reason")
         if ending:
             out(harmless(f"  → {ending}"))
     if not notes:

@@ -1,4 +1,4 @@
-"""Words → values, by the command's table. Nothing is guessed: what does not fit is an error that says so."""
+"""Parses the arguments of a command; anything unexpected is an error."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ if TYPE_CHECKING:
 
 
 class HelpWanted(Exception):
-    """`--help` stood among the words."""
+    """Raised if the arguments contain `--help`."""
 
 
-def parse(command: Command, words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of the command's own arguments, and those of the global options."""
+def parse(command: Command, arguments: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the values of the command's arguments and of the global options."""
     options = {option.flag: option for option in (*GLOBAL, *command.options)}
     values: dict[str, Any] = {}
-    places: list[str] = []
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop(0)
+    positional: list[str] = []
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
         if word == "--":
-            places += waiting
+            positional += remaining
             break
         if word in ("--help", "-h"):
             raise HelpWanted
         flag, equals, attached = word.partition("=")
         if word.startswith("--") and " " not in flag:
             option = _option(command, options, flag)
-            _store(command, option, values, equals, attached, waiting)
+            _store(command, option, values, equals, attached, remaining)
         elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:
             raise usage(command, f"unknown option {word} (a text that starts with - comes after --)")
         else:
-            places.append(word)
+            positional.append(word)
     own = _own(command, values)
-    own.update(_places(command, places))
+    own.update(_places(command, positional))
     return own, {option.name: values.get(option.name, "" if option.metavar else False) for option in GLOBAL}
 
 
 def usage(command: Command, problem: str) -> SowError:
-    """A wrong call, with the right one."""
+    """Returns the error for a wrong call, with the usage as its hint."""
     from sow.cli.help import usage_line
 
     return SowError(f"sow {command.name}: {problem}", f"usage: {usage_line(command)}")
@@ -57,16 +57,16 @@ def _option(command: Command, options: dict[str, Option], flag: str) -> Option:
 
 
 def _store(
-    command: Command, option: Option, values: dict[str, Any], equals: str, attached: str, waiting: list[str]
+    command: Command, option: Option, values: dict[str, Any], equals: str, attached: str, remaining: list[str]
 ) -> None:
     if not option.metavar:
         if equals:
             raise usage(command, f"{option.flag} takes no value")
         values[option.name] = True
         return
-    if not equals and (not waiting or waiting[0].startswith("--")):
+    if not equals and (not remaining or remaining[0].startswith("--")):
         raise usage(command, f"{option.flag} needs a value (one that starts with -- is given as {option.flag}=…)")
-    value = attached if equals else waiting.pop(0)
+    value = attached if equals else remaining.pop(0)
     if not value:
         raise usage(command, f"{option.flag} is empty")
     if option.choices and value not in option.choices:
@@ -92,23 +92,23 @@ def _own(command: Command, values: dict[str, Any]) -> dict[str, Any]:
     return own
 
 
-def _places(command: Command, places: list[str]) -> dict[str, Any]:
+def _places(command: Command, positional: list[str]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for argument in command.arguments:
-        if argument.repeat and (places or argument.optional):
-            own[argument.name], places = places, []
-        elif places:
-            own[argument.name] = places.pop(0)
+        if argument.repeat and (positional or argument.optional):
+            own[argument.name], positional = positional, []
+        elif positional:
+            own[argument.name] = positional.pop(0)
         elif argument.optional:
             own[argument.name] = ""
         else:
             raise usage(command, f"{argument.metavar} is missing")
-        given = own[argument.name] or not argument.optional
-        if argument.choices and given and own[argument.name] not in argument.choices:
+        is_given = own[argument.name] or not argument.optional
+        if argument.choices and is_given and own[argument.name] not in argument.choices:
             raise SowError(
                 f"sow {command.name}: {argument.metavar} cannot be {own[argument.name]!r}",
                 f"it is one of: {', '.join(argument.choices)}",
             )
-    if places:
-        raise usage(command, f"{places[0]!r} is one argument too many (a text of several words needs quotes)")
+    if positional:
+        raise usage(command, f"{positional[0]!r} is one argument too many (a text of several words needs quotes)")
     return own

@@ -1,4 +1,4 @@
-"""sow phase: the stages of a project."""
+"""Adds, lists, approves and changes the phases of a project (`sow phase`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
     actor = context.person("add a phase at once") if yes else context.actor()
     home = context.home()
-    why = text.line(reason, "--reason", 2000)
-    added = phase_acts.add(home, name, reason=why, before=before, after=after, approved=yes, actor=actor)
+    reason_text = text.line(reason, "--reason", 2000)
+    added = phase_acts.add(home, name, reason=reason_text, before=before, after=after, approved=yes, actor=actor)
     if added["status"] == "proposed":
         out(f"phase {added['name']} is proposed as question {added['question']}")
         out(f"a person approves it with: sow phase approve {added['name']}")
@@ -38,8 +38,8 @@ def listed(context: Context, *, json: bool) -> int:
     readable, broken = desks.load_all(home, project)
     rows: list[dict[str, Any]] = []
     for phase in project["phases"]:
-        here = [task["status"] for desk, task in readable if desk.phase == phase["name"]]
-        rows.append({**phase, "tasks": len(here), **{each: here.count(each) for each in ENDED_STATUSES}})
+        statuses = [task["status"] for desk, task in readable if desk.phase == phase["name"]]
+        rows.append({**phase, "tasks": len(statuses), **{status: statuses.count(status) for status in ENDED_STATUSES}})
     if json:
         emit({"phases": rows, "broken": broken})
         return 0
@@ -65,7 +65,7 @@ def approve(context: Context, *, name: str) -> int:
 
 
 def _tell(phases: list[Phase]) -> int:
-    current = next((each["name"] for each in phases if each["status"] == "active"), "")
+    current = next((phase["name"] for phase in phases if phase["status"] == "active"), "")
     out(f"the phase is {current} now" if current else "all phases are completed")
     return 0
 

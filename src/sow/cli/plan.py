@@ -1,4 +1,4 @@
-"""sow plan: plan files, looked at, checked, brought into a project, and told how it went."""
+"""Shows, checks, simulates, imports and updates plan files (`sow plan`)."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
 
 def validate(context: Context, *, plan: list[str], json: bool) -> int:
     reading = plan_source.read(context, plan)
-    found = reading.plan
-    for each in found.findings if not json else found.warnings:
-        complain(each)
+    parsed = reading.plan
+    for problem in parsed.findings if not json else parsed.warnings:
+        complain(problem)
     if json:
         from sow.cli.output import emit
         from sow.cli.plan_view import finding
 
-        errors = [finding(each) for each in found.errors]
-        emit({"valid": not errors, "errors": errors, "warnings": [finding(each) for each in found.warnings]})
+        errors = [finding(error) for error in parsed.errors]
+        emit({"valid": not errors, "errors": errors, "warnings": [finding(warning) for warning in parsed.warnings]})
         return BAD_PLAN if errors else 0
-    wrong, odd = len(found.errors), len(found.warnings)
-    names = ", ".join(found.files) or ", ".join(plan)
-    counts = (_counted(len(found.tasks), "task"), _counted(wrong, "error"), _counted(odd, "warning"))
+    error_count, warning_count = len(parsed.errors), len(parsed.warnings)
+    names = ", ".join(parsed.files) or ", ".join(plan)
+    counts = (_counted(len(parsed.tasks), "task"), _counted(error_count, "error"), _counted(warning_count, "warning"))
     out(harmless_line(f"{names}: {', '.join(counts)}"))
-    return BAD_PLAN if wrong else 0
+    return BAD_PLAN if error_count else 0
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def waves(context: Context, *, plan: list[str], json: bool) -> int:

@@ -1,4 +1,4 @@
-"""The graph of a plan as text that other programs draw."""
+"""Writes the graph of a plan as Mermaid or Graphviz text."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ COLOURS = {
 
 
 def draw(reading: Reading, form: str) -> str:
-    """The graph in Mermaid's or Graphviz's language; the critical path is thick, implied edges are dashed."""
+    """Returns the graph as text; the critical path is thick and implied edges are dashed."""
     plan = reading.plan
-    minutes = {task: each.minutes for task, each in reading.expected().items()}
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items()}
     path = graph.critical_path(plan.needs(), minutes)
     critical = set(pairwise(path))
     return "\n".join((_mermaid if form == "mermaid" else _dot)(reading, critical))
 
 
 def _nodes(reading: Reading) -> dict[str, str]:
-    """A name for every task that every drawing language takes."""
+    """Returns a node name for every task that Mermaid and Graphviz accept."""
     return {task.id: f"t{index}" for index, task in enumerate(reading.plan.tasks, 1)}
 
 

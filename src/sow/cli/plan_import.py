@@ -1,4 +1,4 @@
-"""The import of a plan into the project: what would change is shown first, and asked about where it matters."""
+"""Imports a plan into the project after showing the changes and asking for consent."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ MOST_ROWS = 100
 def take_in(
     context: Context, reading: Reading, actor: Actor, *, phase: str, yes: bool, dry_run: bool, json: bool
 ) -> int:
-    """Import a plan that has no errors."""
+    """Imports a plan that has no errors."""
     home = context.home()
-    given = prepare(context, home, reading, phase)
-    make = None
+    request = prepare(context, home, reading, phase)
+    create_project = None
     if projects.exists(home):
-        found = intake.propose(home, projects.load(home), given)
+        differences = intake.propose(home, projects.load(home), request)
     else:
         stages = [phases.canonical(phase) if phase else phases.DEFAULT_PHASE]
-        make = plan_project(context, home, name=reading.plan.name[:100], description="", phases=stages)
-        found = intake.propose_fresh(given)
+        create_project = plan_project(context, home, name=reading.plan.name[:100], description="", phases=stages)
+        differences = intake.propose_fresh(request)
     if not json:
-        _show(found)
+        _show(differences)
     if not dry_run:
-        agree(found, yes=yes)
-        if make is not None:
-            project = make()
+        agree(differences, yes=yes)
+        if create_project is not None:
+            project = create_project()
             err(harmless_line(f"project {project['name']} on branch {project['branch']}"))
-        intake.carry_out(home, given, found, actor=actor)
+        intake.carry_out(home, request, differences, actor=actor)
     if json:
-        emit({"dry_run": dry_run, "tasks": [_document(each) for each in found]})
+        emit({"dry_run": dry_run, "tasks": [_document(difference) for difference in differences]})
     else:
-        out(f"{intake.counts(found)}{' (dry run: nothing was done)' if dry_run else ''}")
+        out(f"{intake.counts(differences)}{' (dry run: nothing was done)' if dry_run else ''}")
     return 0
 
 
 def prepare(context: Context, home: Home, reading: Reading, phase: str) -> Intake:
-    """A plan with all that its import needs to know."""
+    """Collects everything that the import of a plan needs."""
     plan = reading.plan
     return Intake(
         plan,
@@ -68,27 +68,27 @@ def prepare(context: Context, home: Home, reading: Reading, phase: str) -> Intak
     )
 
 
-def _show(found: Sequence[Difference]) -> None:
-    rows = [(each.kind, each.task, each.number, each.name, changes(each)) for each in found if each.kind != "same"]
+def _show(differences: Sequence[Difference]) -> None:
+    rows = [(d.kind, d.task, d.number, d.name, changes(d)) for d in differences if d.kind != "same"]
     if rows:
         out(table([("", "TASK", "PLAN'S ID", "NAME", "CHANGE"), *rows[:MOST_ROWS]]))
     if len(rows) > MOST_ROWS:
         out(f"… and {len(rows) - MOST_ROWS} more")
 
 
-def changes(each: Difference) -> str:
-    """What an import would do to a task, in a line."""
-    if each.kind == "gone":
+def changes(difference: Difference) -> str:
+    """Describes on one line how an import would change a task."""
+    if difference.kind == "gone":
         return "is no longer in the plan: it would be abandoned"
-    words = [f"{field}: {before} → {after}" if before or after else field for field, before, after in each.fields]
-    text = "; ".join(words)
+    parts = [f"{field}: {before} → {after}" if before or after else field for field, before, after in difference.fields]
+    text = "; ".join(parts)
     text = text if len(text) <= 200 else f"{text[:199]}…"
-    return f"has ended: stays as it is ({text})" if each.kind == "ended" else text
+    return f"has ended: stays as it is ({text})" if difference.kind == "ended" else text
 
 
-def agree(found: Sequence[Difference], *, yes: bool) -> None:
-    """New tasks need no consent; a change to what is here does."""
-    touched = [each for each in found if each.kind in ("changed", "gone")]
+def agree(differences: Sequence[Difference], *, yes: bool) -> None:
+    """Asks for consent if existing tasks would change; new tasks need none."""
+    touched = [difference for difference in differences if difference.kind in ("changed", "gone")]
     if not touched or yes:
         return
     tasks = f"{len(touched)} task{'' if len(touched) == 1 else 's'}"
@@ -98,11 +98,11 @@ def agree(found: Sequence[Difference], *, yes: bool) -> None:
         raise Waiting("nothing was imported", "run the same command again when you are ready")
 
 
-def _document(each: Difference) -> dict[str, object]:
+def _document(difference: Difference) -> dict[str, object]:
     return {
-        "change": each.kind,
-        "task": each.task,
-        "id": each.number,
-        "name": each.name,
-        "fields": [{"field": field, "before": before, "after": after} for field, before, after in each.fields],
+        "change": difference.kind,
+        "task": difference.task,
+        "id": difference.number,
+        "name": difference.name,
+        "fields": [{"field": field, "before": before, "after": after} for field, before, after in difference.fields],
     }

@@ -1,4 +1,4 @@
-"""How long a plan takes with so many at once: a table of counts, and the timeline of one of them."""
+"""Estimates how long a plan takes with different numbers of workers (`sow plan simulate`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ROWS = 40
 
 
 def count(text: str) -> int:
-    """How many at once."""
+    """Returns the value of --max-concurrency."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST):
         raise SowError(
             f"--max-concurrency: {text!r:.40} is not a number from 1 to {MOST}", "write: --max-concurrency 4"
@@ -32,14 +32,14 @@ def count(text: str) -> int:
     return int(text)
 
 
-def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int:
-    """Play the plan with one, two, … at once, until more would not help."""
+def simulate(reading: Reading, concurrency: int, schedule: str, *, json: bool) -> int:
+    """Prints the duration for each number of workers, and the timeline for the chosen one."""
     plan = reading.plan
     needs = plan.needs()
     expected = reading.expected()
-    minutes = {task: each.minutes for task, each in expected.items()}
+    minutes = {task: estimate.minutes for task, estimate in expected.items()}
     play = graph.schedule if schedule == "ready" else graph.schedule_in_waves
-    chosen = wanted or plan.max_concurrency or USUAL
+    chosen = concurrency or plan.max_concurrency or USUAL
     slots = play(needs, minutes, workers=chosen)
     lengths = {
         workers: _length(play(needs, minutes, workers=workers))
@@ -54,7 +54,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
                 "minutes": round(_length(slots), 2),
                 "lower_bound": round(graph.lower_bound(needs, minutes, chosen), 2),
                 "by_concurrency": [
-                    {"max_concurrency": key, "minutes": round(each, 2)} for key, each in lengths.items()
+                    {"max_concurrency": workers, "minutes": round(length, 2)} for workers, length in lengths.items()
                 ],
                 "tasks": [
                     {"id": task, "start": round(start, 2), "end": round(end, 2), "from": expected[task].origin}
@@ -63,7 +63,7 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
             }
         )
         return 0
-    origins = sorted({each.origin for each in expected.values() if each.minutes})
+    origins = sorted({estimate.origin for estimate in expected.values() if estimate.minutes})
     work = duration(sum(minutes.values()))
     out(harmless_line(f"{plan.name}: {len(plan.tasks)} tasks, {work} of work, from: {', '.join(origins) or 'nothing'}"))
     out("")
@@ -75,9 +75,9 @@ def simulate(reading: Reading, wanted: int, schedule: str, *, json: bool) -> int
 
 
 def _counts(chosen: int, widest: int) -> Sequence[int]:
-    """Which counts are worth a line: up to the widest wave, each below nine, then doubled."""
-    found = [each for each in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if each <= widest] or [1]
-    return sorted({*found, chosen})
+    """Returns the numbers of workers to show: 1 to 8, then doubled, up to the widest wave."""
+    counts = [number for number in (*range(1, 9), 16, 32, 64, 128, 256, 512, MOST) if number <= widest] or [1]
+    return sorted({*counts, chosen})
 
 
 def _length(slots: Slots) -> float:
@@ -89,7 +89,7 @@ def _letter() -> str:
 
 
 def _bars(lengths: Mapping[int, float]) -> None:
-    """One bar for each count; the first is the longest."""
+    """Prints one bar for each number of workers."""
     longest = max(lengths.values()) or 1.0
     room = max(columns() - 32, 10)
     serial = lengths.get(1, longest)
@@ -101,7 +101,7 @@ def _bars(lengths: Mapping[int, float]) -> None:
 
 
 def _timeline(slots: Slots, names: Mapping[str, str]) -> None:
-    """Who runs when, one line for each task."""
+    """Prints when each task runs."""
     length = _length(slots) or 1.0
     shown = sorted(slots)[:MOST_ROWS]
     width = min(max((len(task) for _, task, _ in shown), default=1), 20)

@@ -1,4 +1,4 @@
-"""The plan that a person named: its files read and checked, its agents known, its times foretold."""
+"""Reads and checks the plan that the user named, and estimates its times."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 BUILT_IN = frozenset(agent.name for agent in STANDARD_AGENTS)
-MOST_SHOWN = 200  # findings of one kind; a file with more has one cause
+MOST_SHOWN = 200  # findings printed per kind; a file with more usually has one cause
 
 
 class KnownAgents:
-    """The names of all roles; files are looked for only when a name is not one of ours."""
+    """The names of all roles; role files are read only if a name is not built in."""
 
     __slots__ = ("_context", "_names", "_root")
 
@@ -56,7 +56,7 @@ class KnownAgents:
 
 
 class Reading:
-    """A plan with the texts that it came from, and the checkout around us, if there is one."""
+    """A plan with its source files, and the current checkout if there is one."""
 
     __slots__ = ("agents", "home", "plan", "sources")
 
@@ -67,7 +67,7 @@ class Reading:
         self.agents = agents
 
     def expected(self) -> dict[str, Expected]:
-        """How long each task will take; what is done or left out takes no time any more."""
+        """Returns how long each task will take; completed and skipped tasks take no time."""
         from sow.domain.forecast import Expected
         from sow.domain.intake import agent_of
 
@@ -80,7 +80,7 @@ class Reading:
         }
 
     def forecast(self) -> Forecast:
-        """What the past of this checkout tells."""
+        """Returns a forecast from the finished tasks of this checkout."""
         from sow.domain.forecast import Forecast
         from sow.store import past
 
@@ -88,20 +88,20 @@ class Reading:
 
 
 def read(context: Context, paths: list[str]) -> Reading:
-    """Read and check a plan; what is wrong with it is among its findings."""
+    """Reads and checks a plan; its findings say what is wrong with it."""
     home, agents = _home(context), known_agents(context)
     sources, findings = plan_files.load(paths, context.cwd)
     return Reading(reader.read(sources, agents=agents, findings=findings), sources, home, agents)
 
 
 def known_agents(context: Context) -> KnownAgents:
-    """The agents that a plan can name here."""
+    """Returns the agents that a plan can name here."""
     home = _home(context)
     return KnownAgents(context, home.root if home is not None else "")
 
 
 def _home(context: Context) -> Home | None:
-    """The checkout around us; a plan can be looked at anywhere."""
+    """Returns the current checkout, or None; a plan can be shown outside of a repository."""
     try:
         return context.place()
     except SowError:
@@ -111,7 +111,7 @@ def _home(context: Context) -> Home | None:
 
 
 def sound(context: Context, paths: list[str]) -> Reading | None:
-    """A plan without errors, or None. Its warnings are printed on stderr, then its errors, which they may explain."""
+    """Returns a plan without errors, or None; prints its warnings and then its errors on stderr."""
     reading = read(context, paths)
     warn(reading.plan)
     _complain_all(reading.plan.errors)
@@ -119,19 +119,19 @@ def sound(context: Context, paths: list[str]) -> Reading | None:
 
 
 def warn(plan: Plan) -> None:
-    """Print the warnings of a plan on stderr."""
+    """Prints the warnings of a plan on stderr."""
     _complain_all(plan.warnings)
 
 
 def _complain_all(findings: Sequence[Finding]) -> None:
-    for each in findings[:MOST_SHOWN]:
-        complain(each)
+    for finding in findings[:MOST_SHOWN]:
+        complain(finding)
     if len(findings) > MOST_SHOWN:
         err(f"{_word(findings[0])}: and {len(findings) - MOST_SHOWN} more like these")
 
 
 def complain(finding: Finding) -> None:
-    """Print one finding, with its place and what to do about it."""
+    """Prints one finding with its file, line and hint."""
     more = f" ({finding.hint})" if finding.hint and not finding.error else ""
     err(f"{_word(finding)}: {harmless_line(finding.place)}: {harmless_line(f'{finding.message}{more}')}")
     if finding.hint and finding.error:
@@ -143,5 +143,5 @@ def _word(finding: Finding) -> str:
 
 
 def path_of(context: Context, name: str) -> str:
-    """Where a file of the plan is."""
+    """Returns the path of a plan's file."""
     return os.path.join(context.cwd, name)

@@ -1,4 +1,4 @@
-"""The way back: how the project's tasks stand, written into the plan that they came from."""
+"""Writes the statuses of tasks back into the plans they came from (`sow plan update`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
 
-# A task's status in the words of a plan.
+# status of a task → status in a plan
 WORDS = {
     "pending": "pending",
     "in_progress": "in_progress",
@@ -34,18 +34,18 @@ WORDS = {
 
 
 def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, quiet: bool = False) -> int:
-    """Write the statuses into the given plans, or into all that were imported."""
+    """Writes the statuses into the given plans, or into all imported ones."""
     home = context.home()
     project = projects.load(home)
-    named = paths or [os.path.join(home.root, each["path"]) for each in project.get("plans", [])]
-    if not named:
+    plan_paths = paths or [os.path.join(home.root, plan["path"]) for plan in project.get("plans", [])]
+    if not plan_paths:
         raise SowError("no plan was imported into this project", "import one: sow plan import PLAN")
-    sources, findings = plan_files.load(named, context.cwd)
-    errors = [each for each in findings if each.error]
+    sources, findings = plan_files.load(plan_paths, context.cwd)
+    errors = [finding for finding in findings if finding.error]
     if not quiet:
         warn(reader.read(sources, agents=known_agents(context), findings=findings))
-    for each in errors:
-        complain(each)
+    for error in errors:
+        complain(error)
     if errors:
         return 2
     statuses = statuses_of(home, project)
@@ -65,7 +65,7 @@ def update(context: Context, paths: list[str], *, dry_run: bool, json: bool, qui
 
 
 def statuses_of(home: Home, project: ProjectState) -> dict[tuple[str, str], str]:
-    """How each imported task stands, by its plan and its number there."""
+    """Returns the status of each imported task, by its plan and its id there."""
     readable, _ = desks.load_all(home, project)
     return {(task["source"]["plan"], task["source"]["id"]): task["status"] for _, task in readable if "source" in task}
 
@@ -74,15 +74,17 @@ def _update_one(
     context: Context, home: Home, source: Source, statuses: dict[tuple[str, str], str], *, dry_run: bool
 ) -> list[tuple[str, str, str, str]]:
     path = path_of(context, source.name)
-    place = intake.place_of(home, path)
-    wanted = {number: WORDS[status] for (plan, number), status in statuses.items() if plan == place}
-    if not wanted:
+    plan_path = intake.place_of(home, path)
+    new_statuses = {number: WORDS[status] for (plan, number), status in statuses.items() if plan == plan_path}
+    if not new_statuses:
         raise SowError(
             f"no task of this project comes from {harmless_line(source.name)}",
             f"import it: sow plan import {source.name}",
         )
     before = {task.number: task.status for task in reader.read([source]).tasks}
-    changed = {number: word for number, word in wanted.items() if number in before and before[number] != word}
+    changed = {
+        number: status for number, status in new_statuses.items() if number in before and before[number] != status
+    }
     if changed and not dry_run:
         plan_files.replace(home, path, source.text, with_statuses(source.text, source.name, changed))
-    return [(source.name, number, before[number], word) for number, word in changed.items()]
+    return [(source.name, number, before[number], status) for number, status in changed.items()]

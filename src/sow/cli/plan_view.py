@@ -1,4 +1,4 @@
-"""A plan for eyes and for programs: its table, its waves, its JSON."""
+"""Shows a plan and its waves, as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from sow.domain.plan import Finding, Plan, PlanTask
 
 
-def finding(each: Finding) -> dict[str, Any]:
-    """A finding as JSON."""
-    place = {"file": each.file, "line": each.line, "kind": each.kind}
-    return {**place, "message": each.message, "hint": each.hint or None, "asks": each.doubtful}
+def finding(warning: Finding) -> dict[str, Any]:
+    """Returns a finding as JSON."""
+    location = {"file": warning.file, "line": warning.line, "kind": warning.kind}
+    return {**location, "message": warning.message, "hint": warning.hint or None, "asks": warning.doubtful}
 
 
 def show(reading: Reading, *, json: bool) -> int:
-    """The whole plan."""
+    """Prints the whole plan."""
     plan = reading.plan
     needs = plan.needs()
     expected = reading.expected()
-    minutes = {task: each.minutes for task, each in expected.items()}
+    minutes = {task: estimate.minutes for task, estimate in expected.items()}
     levels = graph.waves(needs)
     path = graph.critical_path(needs, minutes)
     longest = sum(minutes[task] for task in path)
@@ -51,7 +51,7 @@ def show(reading: Reading, *, json: bool) -> int:
     out(table(_rows(plan, levels)))
     out("")
     total = sum(minutes.values())
-    guessed = sum(each.origin == "guess" for each in expected.values())
+    guessed = sum(estimate.origin == "guess" for estimate in expected.values())
     sure = f" ({guessed} of them without an estimate)" if guessed and guessed < len(plan.tasks) else ""
     if guessed < len(plan.tasks):
         out(f"work: {duration(total)}{sure}; at least {duration(longest)}, however many work at once")
@@ -65,7 +65,7 @@ def show(reading: Reading, *, json: bool) -> int:
 
 
 def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
-    """What a plan is, without its tasks."""
+    """Returns a plan as JSON, without its tasks."""
     return {
         "name": plan.name,
         "files": plan.files,
@@ -76,7 +76,7 @@ def summary(plan: Plan, levels: list[list[str]]) -> dict[str, Any]:
         "tasks": [],
         "waves": levels,
         "critical_path": [],
-        "warnings": [finding(each) for each in plan.warnings],
+        "warnings": [finding(warning) for warning in plan.warnings],
     }
 
 
@@ -97,23 +97,23 @@ def _rows(plan: Plan, levels: list[list[str]]) -> list[tuple[str, ...]]:
 
 def _row(plan: Plan, task: PlanTask, wave: str) -> tuple[str, ...]:
     name = task.name if len(task.name) <= 60 else f"{task.name[:59]}…"
-    after = [*task.depends_on, *(f"({each})" for each in task.implied)]
+    after = [*task.depends_on, *(f"({ident})" for ident in task.implied)]
     time = duration(task.estimated_minutes) if task.estimated_minutes is not None else "-"
     agent = task.agent or plan.default_agent or DEFAULT_AGENT
     return wave, task.id, name, agent, ", ".join(after) or "-", time, task.status
 
 
 def waves(reading: Reading, *, json: bool) -> int:
-    """Which tasks can run side by side."""
+    """Prints the waves: the tasks that can run at the same time."""
     plan = reading.plan
     levels = graph.waves(plan.needs())
     if json:
-        most = plan.max_concurrency
+        limit = plan.max_concurrency
         emit(
             {
                 "name": plan.name,
                 "waves": [
-                    {"name": f"Wave {number}", "tasks": wave, "max_concurrency": most}
+                    {"name": f"Wave {number}", "tasks": wave, "max_concurrency": limit}
                     for number, wave in enumerate(levels, 1)
                 ],
             }

@@ -1,4 +1,4 @@
-"""sow project: the work on one branch."""
+"""Creates, shows, saves and deletes the project of a branch (`sow project`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def plan_project(
     context: Context, home: Home, *, name: str, description: str, phases: list[str]
 ) -> Callable[[], ProjectState]:
-    """How to make a project on the current branch; all that a person typed is checked before anything is made."""
+    """Checks all input for a new project and returns a function that creates it on the current branch."""
     now = clock.now()
     actor = context.judge("start a project")
     checked = text.line(name, "the project's name", 100)
@@ -49,7 +49,7 @@ def plan_project(
 def new(context: Context, *, name: str, description: str, phase: list[str]) -> int:
     home = context.home()
     project = plan_project(context, home, name=name, description=description, phases=phase)()
-    phases = ", ".join(each["name"] for each in project["phases"])
+    phases = ", ".join(phase["name"] for phase in project["phases"])
     out(harmless_line(f"project {project['name']} on branch {project['branch']}: {phases}"))
     return 0
 
@@ -60,9 +60,9 @@ def show(context: Context, *, json: bool) -> int:
     if json:
         emit({**project, "memories": memory.read(home)})
         return 0
-    shown = ("name", "description", "branch", "project_id", "created_at", "updated_at")
-    rows = [(key, str(project[key])) for key in shown]  # type: ignore[literal-required]
-    rows.append(("phases", ", ".join(f"{each['name']} ({each['status']})" for each in project["phases"])))
+    keys = ("name", "description", "branch", "project_id", "created_at", "updated_at")
+    rows = [(key, str(project[key])) for key in keys]  # type: ignore[literal-required]
+    rows.append(("phases", ", ".join(f"{phase['name']} ({phase['status']})" for phase in project["phases"])))
     out(table([row for row in rows if row[1]]))
     return 0
 
@@ -70,14 +70,14 @@ def show(context: Context, *, json: bool) -> int:
 def save(context: Context, *, message: str) -> int:
     home = context.home()
     context.judge("commit the project's state")
-    what, name = _saved(home)
-    commit = save_project(home, text.line(message, "--message", 200) if message else f"sow: save {what} {name}")
-    out(f"saved as {commit}" if commit else f"nothing to save: the {what} is committed as it is")
+    kind, name = _saved(home)
+    commit = save_project(home, text.line(message, "--message", 200) if message else f"sow: save {kind} {name}")
+    out(f"saved as {commit}" if commit else f"nothing to save: the {kind} is committed as it is")
     return 0
 
 
 def _saved(home: Home) -> tuple[str, str]:
-    """What there is to save, and its name: the project, or a workflow without one."""
+    """Returns the kind and the name of what is saved: the project, or a workflow without a project."""
     from sow.store.workflow import WorkflowFolder
 
     folder = WorkflowFolder(home)
@@ -89,8 +89,8 @@ def _saved(home: Home) -> tuple[str, str]:
 def remember(context: Context, *, memory_text: str) -> int:
     home = context.home()
     projects.load(home)
-    words = text.text(context.text(memory_text, "the memory"), "the memory", 20_000)
-    out(f"remembered in {memory.add(home, words, by=context.actor().name, now=clock.now())}")
+    body = text.text(context.text(memory_text, "the memory"), "the memory", 20_000)
+    out(f"remembered in {memory.add(home, body, by=context.actor().name, now=clock.now())}")
     return 0
 
 

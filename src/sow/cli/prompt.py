@@ -1,4 +1,4 @@
-"""sow prompt: the packaged prompts, which a worker loads itself."""
+"""Prints and lists the packaged prompts, which workers load themselves (`sow prompt`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
 
 
 def _for_caller(context: Context, text: str) -> str:
-    """A worker reads its own task and the full path of sow in the commands; a person reads what was written."""
+    """Fills in the task and the path of sow for a worker; a person gets the text as it is."""
     task = context.environment.get("SOW_TASK", "")
     if not task:
         return text
@@ -36,12 +36,12 @@ def _for_caller(context: Context, text: str) -> str:
     return prompts.render(text, sow=sow_word(), task=task if ids.is_member(task) else ids.task_id(task))
 
 
-def _list(below: str, *, json: bool) -> int:
-    """Every prompt, or those below a folder of them."""
-    found = [each for each in prompts.names() if not below or each == below or each.startswith(f"{below.rstrip('/')}/")]
-    if not found:
-        prompts.load(below)
-    rows = [(each, prompts.title(prompts.load(each))) for each in found]
+def _list(top: str, *, json: bool) -> int:
+    """Lists all prompts, or those below a folder."""
+    names = [name for name in prompts.names() if not top or name == top or name.startswith(f"{top.rstrip('/')}/")]
+    if not names:
+        prompts.load(top)
+    rows = [(name, prompts.title(prompts.load(name))) for name in names]
     if json:
         emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
         return 0

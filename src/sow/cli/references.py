@@ -1,4 +1,4 @@
-"""sow context: the documents that a worker on one task is pointed to, chosen, explained and written down."""
+"""Chooses the documents that a task's worker should read, and records them (`sow context`)."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bo
     home, actor = context.home(), context.actor()
     project = projects.load(home)
     desk = desks.find(home, project, context.task(task))
-    before = desk.task()
-    writes = not dry_run and not actor.is_worker  # a worker may look; what it is pointed to is not its own to say
+    state = desk.task()
+    writes = not dry_run and not actor.is_worker  # a worker may only look
     if writes:
-        refuse_ended(before)
+        refuse_ended(state)
     choice = compile_for(
         desk,
         project,
-        before,
-        folder=_folder(desk, before),
+        state,
+        folder=_folder(desk, state),
         budget=_budget(context, budget),
         environment=context.environment,
     )
     if writes:
-        done = task_acts.refer(home, desk.id, choice.chosen, actor=actor)
-        choice.remarks += done.remarks
-    choice.remarks += _unfinished(desk, before)
+        change = task_acts.refer(home, desk.id, choice.chosen, actor=actor)
+        choice.remarks += change.remarks
+    choice.remarks += _unfinished(desk, state)
     for remark in choice.remarks:
         err(f"warning: {harmless_line(remark)}")
     if json:
-        emit(_document(desk.id, before, choice, written=writes))
+        emit(_document(desk.id, state, choice, written=writes))
     else:
-        _show(before, choice, written=writes)
+        _show(state, choice, written=writes)
     return 0
 
 
-def _budget(context: Context, given: str) -> int:
-    if given:
-        return sizes.tokens(given, "--budget")
+def _budget(context: Context, budget: str) -> int:
+    if budget:
+        return sizes.tokens(budget, "--budget")
     return sizes.tokens(str(configs.load(context.environment).setting("context", "budget")), "context.budget")
 
 
 def _folder(desk: Desk, task: Task) -> str:
-    """Where the task is worked on: the folder of its session, or the home checkout."""
+    """Returns the folder in which the task is worked on: that of its session, or the home checkout."""
     record = sessions.current(desk, task["session_id"]) if "session_id" in task else None
     if record is not None and os.path.isdir(record.session["cwd"]):
         return record.session["cwd"]
@@ -69,10 +69,10 @@ def _folder(desk: Desk, task: Task) -> str:
 
 
 def _unfinished(desk: Desk, task: Task) -> list[str]:
-    """Which outputs cannot be there yet."""
+    """Returns a warning if the task depends on uncompleted tasks, whose outputs may change."""
     project = projects.load(desk.home)
-    known = task_acts.statuses(desk.home, project) if task["depends_on"] else {}
-    waiting = [each for each in task["depends_on"] if known.get(each) != "completed"]
+    statuses = task_acts.statuses(desk.home, project) if task["depends_on"] else {}
+    waiting = [dependency for dependency in task["depends_on"] if statuses.get(dependency) != "completed"]
     if not waiting:
         return []
     return [f"task {', '.join(waiting)} is not completed, so its outputs may change: run this again after that"]
@@ -86,28 +86,28 @@ def _document(ident: str, task: Task, choice: Choice, *, written: bool) -> dict[
     return {
         "task": ident,
         "budget": choice.budget,
-        "tokens": sum(sizes.estimate(each["size"]) for each in choice.chosen),
+        "tokens": sum(sizes.estimate(reference["size"]) for reference in choice.chosen),
         "considered": choice.considered,
         "given": by_hand(task),
-        "references": [_entry(each) for each in choice.chosen],
-        "left_out": [_entry(each) for each in choice.left_out],
+        "references": [_entry(reference) for reference in choice.chosen],
+        "left_out": [_entry(reference) for reference in choice.left_out],
         "warnings": choice.remarks,
         "written": written,
     }
 
 
 def _show(task: Task, choice: Choice, *, written: bool) -> None:
-    spent = sum(sizes.estimate(each["size"]) for each in choice.chosen)
+    spent = sum(sizes.estimate(reference["size"]) for reference in choice.chosen)
     out(f"{len(choice.chosen)} of {choice.considered} documents, about {spent} of {choice.budget} tokens")
     rows = [("KIND", "SIZE", "DOCUMENT", "REASON")]
-    rows += [("given", "", each, "given with the task") for each in by_hand(task)]
-    rows += [(each["kind"], sizes.shown(each["size"]), _place(each), each["reason"]) for each in choice.chosen]
+    rows += [("given", "", path, "given with the task") for path in by_hand(task)]
+    rows += [(r["kind"], sizes.shown(r["size"]), _place(r), r["reason"]) for r in choice.chosen]
     if len(rows) > 1:
         out(table(rows))
     if choice.considered and not choice.chosen and not choice.left_out:
         out("none fits: say more in the task's description, where a document's name is enough")
-    for each in choice.left_out:
-        out(harmless_line(f"left out, for want of room: {each['path']} ({sizes.shown(each['size'])})"))
+    for reference in choice.left_out:
+        out(harmless_line(f"left out, for want of room: {reference['path']} ({sizes.shown(reference['size'])})"))
     if written and choice.chosen:
         out(f"task {task['id']} refers to them now; see 'sow task show {task['id']}'")
 

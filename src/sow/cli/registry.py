@@ -1,4 +1,4 @@
-"""Which file has which commands. A new group is one entry here and one new file."""
+"""Finds the module and the command for given arguments; a new group is one entry here and one module."""
 
 from __future__ import annotations
 
@@ -54,36 +54,36 @@ GROUPS = {
 
 
 def commands(group: str) -> list[Command]:
-    """The commands whose first word is the group's name."""
+    """Returns the commands of a group."""
     table: tuple[Command, ...] = import_module(f"sow.cli.{GROUPS[group]}").COMMANDS
     return [command for command in table if command.name.split()[0] == group]
 
 
-def find(words: list[str]) -> tuple[Command, list[str]]:
-    """The command that the words begin with, and the words that are left."""
-    group = words[0]
+def find(arguments: list[str]) -> tuple[Command, list[str]]:
+    """Returns the command that the arguments name, and the remaining arguments."""
+    group = arguments[0]
     if group not in GROUPS:
         raise SowError(f"unknown command: {group}", nearest(group, list(GROUPS)) or "see 'sow --help' for the commands")
     table = commands(group)
-    second = f"{group} {words[1]}" if len(words) > 1 else ""
+    second = f"{group} {arguments[1]}" if len(arguments) > 1 else ""
     for command in table:
         if command.name == second:
-            return command, words[2:]
+            return command, arguments[2:]
     for command in table:
         if command.name == group:
-            return command, words[1:]
+            return command, arguments[1:]
     names = [command.name.split()[1] for command in table]
     if not second:
         raise SowError(f"sow {group}: which command?", "one of: " + ", ".join(names))
     raise SowError(
         f"unknown command: sow {second}",
-        nearest(words[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
+        nearest(arguments[1], names, f"{group} ") or f"sow {group} has: {', '.join(names)}",
     )
 
 
-def nearest(word: str, known: list[str], prefix: str = "") -> str:
-    """A suggestion for a mistyped word."""
+def nearest(word: str, candidates: list[str], prefix: str = "") -> str:
+    """Returns a suggestion for a mistyped word, or an empty text."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=1)
+    near = get_close_matches(word, candidates, n=1)
     return f"did you mean 'sow {prefix}{near[0]}'?" if near else ""

@@ -1,4 +1,4 @@
-"""sow repos: other repositories that workers may read, as a checkout of one commit or as a link."""
+"""Links other repositories for workers to read, as a checkout or as a link (`sow repos`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_FILES = 200_000
 
 
 def keeper(context: Context) -> Repos:
-    """The linked repositories of this checkout, with the user's limits."""
+    """Returns the linked repositories of this checkout, with the user's limits."""
     from sow import config as configs
     from sow.knowledge.fetching import Limits
     from sow.knowledge.repos import Repos
@@ -29,19 +29,19 @@ def keeper(context: Context) -> Repos:
 
 
 def _said(context: Context, purpose: str, hint: list[str], tag: list[str]) -> Words:
-    """What a person said, checked."""
+    """Checks the user's description of a repository."""
     from sow.domain import text
     from sow.knowledge.repos import Words
 
     return Words(
         purpose=text.text(context.text(purpose, "--purpose"), "--purpose", 4000).strip() if purpose else "",
-        hints=[_hint(each) for each in hint],
-        tags=list(dict.fromkeys(text.line(each, "--tag", 60) for each in tag)),
+        hints=[_hint(value) for value in hint],
+        tags=list(dict.fromkeys(text.line(value, "--tag", 60) for value in tag)),
     )
 
 
 def _hint(value: str) -> RepoHint:
-    """`docs/api.md: the REST interface` as a path and what is there."""
+    """Splits `docs/api.md: the REST interface` into a path and its description."""
     from sow.domain import text
 
     path, _, about = text.line(value, "--hint", 2000).partition(": ")
@@ -63,10 +63,10 @@ def add(
     from sow.cli import fetched
 
     context.judge("link a repository")
-    words = _said(context, purpose, hint, tag)
+    about = _said(context, purpose, hint, tag)
     fetched.begin(url)
     repos = keeper(context)
-    entry, remarks = repos.add(url, words, ref=ref, name=name, clone=clone, cwd=context.cwd)
+    entry, remarks = repos.add(url, about, ref=ref, name=name, clone=clone, cwd=context.cwd)
     fetched.say(remarks)
     fetched.keep_from_git(repos, entry["name"])
     if json:
@@ -74,16 +74,16 @@ def add(
 
         emit(entry)
         return 0
-    at = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
-    out(harmless_line(f"linked {entry['name']} ({fetched.size_of(entry)}){at}"))
+    location = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
+    out(harmless_line(f"linked {entry['name']} ({fetched.size_of(entry)}){location}"))
     _words(entry)
     return 0
 
 
 def _words(entry: Repo) -> None:
     out("  " + harmless_line(f"purpose: {entry['purpose'] or '(nothing is said)'}"))
-    for each in entry["hints"]:
-        out("  " + harmless_line(f"look at: {each['path']}" + (f" ({each['about']})" if each["about"] else "")))
+    for hint in entry["hints"]:
+        out("  " + harmless_line(f"look at: {hint['path']}" + (f" ({hint['about']})" if hint["about"] else "")))
     if entry["tags"]:
         out("  " + harmless_line(f"tags: {', '.join(entry['tags'])}"))
 
@@ -106,13 +106,13 @@ def listed(context: Context, *, json: bool) -> int:
     from sow.cli.output import emit, table
     from sow.store import repo_index
 
-    found = repo_index.load(context.home())
+    repos = repo_index.load(context.home())
     if json:
-        emit({"repos": found})
-    elif found:
+        emit({"repos": repos})
+    elif repos:
         from sow.cli import fetched
 
-        rows = [(e["name"], e["mode"], fetched.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in found]
+        rows = [(e["name"], e["mode"], fetched.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos]
         out(table(rows))
     else:
         out("no repository is linked here: sow repos add URL")
@@ -150,10 +150,10 @@ def remove(context: Context, *, name: str, force: bool) -> int:
 
 def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag: list[str], json: bool) -> int:
     context.judge("describe a repository")
-    words = _said(context, purpose, hint, tag)
-    if not words.fields:
+    about = _said(context, purpose, hint, tag)
+    if not about.fields:
         raise SowError("what is to be said about it?", "give --purpose, --hint or --tag")
-    entry = keeper(context).describe(name, words)
+    entry = keeper(context).describe(name, about)
     if json:
         from sow.cli.output import emit
 

@@ -1,4 +1,4 @@
-"""sow run: a plan, from its file to merged work."""
+"""Runs a plan, from its file to merged work (`sow run`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BAD_PLAN = 2
 
 
 class Wish:
-    """How a person wants the plan to be run, and by whom."""
+    """The user's options for a run."""
 
     __slots__ = ("agents", "asked", "json", "plan", "reviewers", "settings", "tasks", "update_plan", "yes")
 
@@ -66,7 +66,7 @@ class Wish:
         self.update_plan = "update_plan" in asked
 
     def again(self, context: Context, home: Home, **changes: str | None) -> str:
-        """The same call with other options, as a command that works where it is read; None leaves one out."""
+        """Returns the same call with changed options, as a command to paste; None removes an option."""
         from sow.engine.go_on import typed
 
         words = ["run", *self.plan, *(word for task in self.tasks for word in ("--task", task))]
@@ -124,14 +124,14 @@ def run(
         return BAD_PLAN
     settings = settings_of(config, reading.plan, call)
     agents = _agents(context, home, config)
-    reviewers, said = reviewers_of(config, reading.plan, agents)
+    reviewers, notes = reviewers_of(config, reading.plan, agents)
     asked = options_asked(call, update_plan=update_plan, yes=yes)
     wish = Wish(settings, agents, reviewers, plan=plan, tasks=task, asked=asked, json=json)
     _check_crew(context, config, reading, wish)
     wanted = _wanted(context, home, reading, wish)
     if settings["review"] == "on":
-        for each in said:
-            err(f"note: {harmless_line(each)}")
+        for note in notes:
+            err(f"note: {harmless_line(note)}")
     if dry_run:
         from sow.cli.run_forecast import foretell
 
@@ -144,12 +144,12 @@ def _agents(context: Context, home: Home, config: Config) -> AgentRegistry:
     from sow.agents.registry import AgentRegistry
 
     user_home = context.environment.get("HOME", "")
-    reviewers = [str(each) for each in config.setting("review", "agents")]
+    reviewers = [str(name) for name in config.setting("review", "agents")]
     return AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root), reviewers=reviewers)
 
 
 def _check_crew(context: Context, config: Config, reading: Reading, wish: Wish) -> None:
-    """Every program that the run may start is looked for before the first state is written."""
+    """Checks that every program of the run exists before any state is written."""
     from sow.domain.intake import agent_of
     from sow.executors.executor import find_binary, missing_binary
     from sow.executors.registry import adapter
@@ -174,17 +174,17 @@ def _check_crew(context: Context, config: Config, reading: Reading, wish: Wish) 
 def _run(context: Context, home: Home, config: Config, reading: Reading, wish: Wish, actor: Actor) -> int:
     with home.claim("run", purpose=f"sow run of {reading.plan.name[:60]}") as claim:
         _refuse_other_versions(home)
-        found, agreed = run_preflight.look_ahead(context, home, config, reading, wish)
+        diffs, agreed = run_preflight.look_ahead(context, home, config, reading, wish)
         accepted = run_setup.agree(context, home, config, reading, wish)
         agreed = agreed.with_more(consent.agreed_in(home, config, context.environment).remembered)
         feature_branch.leave_main(home, run_preflight.branch_of(reading))
         if lay_out(home):
             err(harmless_line(f"made {os.path.join(home.root, '.sow')}"))
-        for said in _put_in_order(context, home):
-            err(f"note: {harmless_line(said)}")
+        for remark in _put_in_order(context, home):
+            err(f"note: {harmless_line(remark)}")
         if wish.settings["isolation"] == "none" and projects.exists(home):
             run_preflight.refuse_work_apart(context, home, config, projects.load(home), reading, wish)
-        project, given = _import(context, home, reading, wish, actor, found)
+        project, given = _import(context, home, reading, wish, actor, diffs)
         chosen = [task["id"] for task in run_preflight.chosen(home, project, given.paths.values(), wish)]
         agreed = _agree_to_stored(context, home, project, chosen, wish, agreed)
         folder, goes_on = _open(claim, home, project, given, reading, wish, chosen)
@@ -193,28 +193,28 @@ def _run(context: Context, home: Home, config: Config, reading: Reading, wish: W
         if wish.update_plan:
             from sow.cli.plan_update import update
 
-            files = [os.path.join(context.cwd, each) for each in reading.plan.files]
+            files = [os.path.join(context.cwd, name) for name in reading.plan.files]
             update(context, files, dry_run=False, json=False, quiet=wish.json)
-    for each in remarks:
-        err(f"note: {harmless_line(each)}")
+    for note in remarks:
+        err(f"note: {harmless_line(note)}")
     git_changes.settle(home, yes=wish.yes or wish.json)
     if not wish.json:
         from sow.cli import runs_view
         from sow.engine import report
         from sow.engine.standpoint import Standpoint
 
-        with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
+        with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             runs_view.show(report.facts(home, folder, Standpoint(context.environment, context.cwd)))
     return folder.run["exit"]
 
 
 def _put_in_order(context: Context, home: Home) -> list[str]:
-    """What a crash or the user's git left is mended before the plan is compared with it; returns what was found."""
+    """Repairs state after a crash or a git command of the user; returns remarks about it."""
     from sow.engine import opening
 
-    back = restoring.bring_run_back(home)
-    said = [f"state was missing or older, and came back from its last copy: {', '.join(back)}"] if back else []
-    return said + (
+    files = restoring.bring_run_back(home)
+    notes = [f"state was missing or older, and came back from its last copy: {', '.join(files)}"] if files else []
+    return notes + (
         opening.put_in_order(home, projects.load(home), context.environment) if projects.exists(home) else []
     )
 
@@ -228,7 +228,7 @@ def _open(
     wish: Wish,
     chosen: list[str],
 ) -> tuple[RunFolder, bool]:
-    """The run's folder, and whether it goes on."""
+    """Returns the run's folder, and whether an earlier run continues."""
     from sow.engine import opening
 
     return opening.folder_for(
@@ -254,7 +254,7 @@ def _sail(
     *,
     goes_on: bool,
 ) -> list[str]:
-    """The run from its first entry in the journal to the last; returns what there is to say about its end."""
+    """Executes the run, from its first journal entry to its last; returns remarks about its end."""
     from sow.cli.live import Live
     from sow.engine import closing, expected, opening
     from sow.engine.notifying import Notifier, in_turn
@@ -308,7 +308,7 @@ def _facts(folder: RunFolder, project: ProjectState) -> dict[str, object]:
 
 
 def _refuse_other_versions(home: Home) -> None:
-    """A project of an older or newer sow is refused before anything is made; what is broken can come back later."""
+    """Refuses a project of another version of sow; a broken one may be restored later."""
     if projects.exists(home):
         with suppress(InvalidFile):
             projects.load_anywhere(home)
@@ -317,23 +317,23 @@ def _refuse_other_versions(home: Home) -> None:
 def _import(
     context: Context, home: Home, reading: Reading, wish: Wish, actor: Actor, agreed: list[Difference]
 ) -> tuple[ProjectState, Intake]:
-    """The plan's tasks as tasks of the project; changes are asked about if they are not those of the first look."""
+    """Imports the plan's tasks; asks again if the changes differ from those that the user saw."""
     given = plan_import.prepare(context, home, reading, "")
     if not projects.exists(home):
         stages = [phases.DEFAULT_PHASE]
         plan_project(context, home, name=reading.plan.name[:100] or "Plan", description="", phases=stages)()
     project = projects.load(home)
-    found = intake.propose(home, project, given)
-    if intake.summary(found) != intake.summary(agreed):
-        run_preflight.agree_to_changes(found, wish)
-    intake.carry_out(home, given, found, actor=actor)
+    diffs = intake.propose(home, project, given)
+    if intake.summary(diffs) != intake.summary(agreed):
+        run_preflight.agree_to_changes(diffs, wish)
+    intake.carry_out(home, given, diffs, actor=actor)
     return projects.load(home), given
 
 
 def _agree_to_stored(
     context: Context, home: Home, project: ProjectState, chosen: list[str], wish: Wish, agreed: Agreed
 ) -> Agreed:
-    """Ask again if the state now has commands that the first look did not see: it may have come back from a copy."""
+    """Asks again if restored state has commands that the first check did not see."""
     from sow.store import desk as desks
 
     tasks = [task for _, task in desks.load_all(home, project)[0]]
@@ -341,16 +341,16 @@ def _agree_to_stored(
 
 
 def _wanted(context: Context, home: Home, reading: Reading, wish: Wish) -> list[str]:
-    """The plan's ids of the tasks that are asked for, by their number there or their id here; all where none is."""
+    """Returns the plan's ids of the tasks given with --task, by plan id or project id; all if none is given."""
     if not wish.tasks:
         return [task.id for task in reading.plan.tasks]
-    found = run_preflight.changes(context, home, run_preflight.stored(home, reading), reading)
-    names = {name: each.number for each in found for name in (each.task, each.number)}
-    for each in wish.tasks:
-        if each not in names:
+    diffs = run_preflight.changes(context, home, run_preflight.stored(home, reading), reading)
+    names = {name: diff.number for diff in diffs for name in (diff.task, diff.number)}
+    for ident in wish.tasks:
+        if ident not in names:
             shown = ", ".join(task.id for task in reading.plan.tasks[:12])
-            raise SowError(f"the plan has no task {each!r:.40}", f"its tasks are: {shown}")
-    return [names[each] for each in wish.tasks]
+            raise SowError(f"the plan has no task {ident!r:.40}", f"its tasks are: {shown}")
+    return [names[ident] for ident in wish.tasks]
 
 
 COMMANDS = (

@@ -1,4 +1,4 @@
-"""`sow run --dry-run`: what would be started, by whom, how long it would take, and what it would cost."""
+"""Shows what a run would start, run and cost (`sow run --dry-run`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import RunSettings
     from sow.store.home import Home
 
-OVER = ("completed", "skipped")  # by the plan's own word
+OVER = ("completed", "skipped")  # as written in the plan
 
 
 def foretell(
@@ -40,18 +40,18 @@ def foretell(
     home: Home,
     reading: Reading,
     config: Config,
-    wish: Wish,
+    options: Wish,
     *,
     wanted: Sequence[str],
 ) -> int:
-    """Show the plan, its commands, the time of its rest with so many at once, and its cost; nothing is started."""
-    settings, tasks = wish.settings, reading.plan.tasks
+    """Prints the plan, its commands, its duration and its cost, and starts nothing."""
+    settings, tasks = options.settings, reading.plan.tasks
     setup = run_setup.forecast(context, home, config, reading, settings)
-    commands = Commands(context, home, config, reading, wish, setup)
+    commands = Commands(context, home, config, reading, options, setup)
     skipped = {task.id for task in tasks if task.status == "skipped"}
     _recall(context, home, reading)
     outlook = Outlook(tasks, set(wanted), skipped=skipped)
-    minutes = {task: each.minutes for task, each in reading.expected().items() if task in outlook.needs}
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in outlook.needs}
     play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
     slots = play(outlook.needs, minutes, workers=settings["max_concurrency"])
     length = max((end for _, _, end in slots), default=0.0)
@@ -61,36 +61,36 @@ def foretell(
         if task.id in outlook.needs
     }
     money = _money(reading, roles)
-    crew = _crew(config, settings, [*roles.values()], wish.reviewers)
-    if wish.json:
+    crew = _crew(config, settings, [*roles.values()], options.reviewers)
+    if options.json:
         starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
         facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
-        left = [{"id": task, "why": why} for task, why in outlook.left_alone.items()]
-        facts |= {"goes_on": outlook.goes_on, "left_alone": left, "crew": crew, **money}
+        left_alone = [{"id": task, "why": reason} for task, reason in outlook.left_alone.items()]
+        facts |= {"goes_on": outlook.goes_on, "left_alone": left_alone, "crew": crew, **money}
         facts |= {"setup": setup, "commands": commands.document()}
-        emit({**facts, "warnings": [finding(each) for each in reading.plan.warnings]})
+        emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
         return 0
     show(reading, json=False)
     out("")
-    for each in crew:
-        out(harmless_line(f"{each['role']}: {', '.join(each['executors'])} ({each['does']})"))
+    for member in crew:
+        out(harmless_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))
     _say(outlook)
     run_setup.say(setup)
     commands.say()
-    if run_preflight.doubts(reading, wish):
+    if run_preflight.doubts(reading, options):
         out("the run would ask about the plan's warnings first")
     if not roles:
         out("nothing of it would be started" if outlook.left_alone else "nothing of it is left to do")
         return 0
-    what = f"{len(roles)} task{'s' * (len(roles) != 1)}"
-    out(f"{what} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
+    count = f"{len(roles)} task{'s' * (len(roles) != 1)}"
+    out(f"{count} with {settings['max_concurrency']} at once: about {duration(length)} of work, waits not counted")
     out(_price(money, settings.get("max_cost")))
     out("nothing was started (dry run)")
     return 0
 
 
 class Commands:
-    """Every command that the run would run, with its tasks and whether the user agreed to it."""
+    """The commands that the run would run, with their tasks and the user's consent."""
 
     __slots__ = ("agreed", "changed", "commands")
 
@@ -100,22 +100,24 @@ class Commands:
         home: Home,
         config: Config,
         reading: Reading,
-        wish: Wish,
+        options: Wish,
         setup: dict[str, Any] | None,
     ) -> None:
         self.agreed = consent.agreed_in(home, config, context.environment)
         project = None
-        with suppress(InvalidFile):  # a run repairs it first, and asks then
+        with suppress(InvalidFile):  # a real run repairs the state first and asks then
             project = run_preflight.stored(home, reading)
-        found = run_preflight.changes(context, home, project, reading)
-        self.changed = [each for each in found if project is not None and each.kind in ("changed", "gone")]
-        used = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
-        self.commands = {each: ["setup"] for each in used}
-        for command, tasks in run_preflight.of_run(home, project, found, wish).items():
+        differences = run_preflight.changes(context, home, project, reading)
+        self.changed = [
+            difference for difference in differences if project is not None and difference.kind in ("changed", "gone")
+        ]
+        setup_commands = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
+        self.commands = {command: ["setup"] for command in setup_commands}
+        for command, tasks in run_preflight.of_run(home, project, differences, options).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
     def document(self) -> list[dict[str, Any]]:
-        """The commands as JSON."""
+        """Returns the commands as JSON."""
         return [
             {
                 "command": command,
@@ -127,9 +129,9 @@ class Commands:
         ]
 
     def say(self) -> None:
-        """Print the commands, grouped by program."""
-        for each in self.changed:
-            out(harmless_line(f"task {each.task}, {each.number} in the plan: {changes(each)}"))
+        """Prints the commands, grouped by program."""
+        for difference in self.changed:
+            out(harmless_line(f"task {difference.task}, {difference.number} in the plan: {changes(difference)}"))
         if self.commands:
             out("commands that would run:")
         for name, group in command_consent.by_program(self.commands).items():
@@ -137,34 +139,34 @@ class Commands:
             for command in group:
                 tasks = self.commands[command]
                 shown = ", ".join(tasks[:12]) + (f" and {len(tasks) - 12} more" if len(tasks) > 12 else "")
-                why = self.agreed.why(command) or "needs your consent"
-                out(f"{command_consent.shown(command, '    ')}  [{shown}: {why}]")
+                status = self.agreed.why(command) or "needs your consent"
+                out(f"{command_consent.shown(command, '    ')}  [{shown}: {status}]")
 
 
 def _say(outlook: Outlook) -> None:
-    """What the run would find begun, and what it would not touch."""
+    """Prints the tasks that the run would continue and those that it would leave alone."""
     if outlook.goes_on:
         out(harmless_line(f"begun already, and gone on with: {', '.join(outlook.goes_on)}"))
-    for task, why in outlook.left_alone.items():
-        out(harmless_line(f"left alone: {task} {why}"))
+    for task, reason in outlook.left_alone.items():
+        out(harmless_line(f"left alone: {task} {reason}"))
 
 
 def _recall(context: Context, home: Home, reading: Reading) -> None:
-    """Let the plan's tasks stand as those of the project do, which is where a run goes on; new ones begin."""
+    """Gives the plan's tasks the statuses of the stored ones, because a run continues from there."""
     for task in reading.plan.tasks:
         task.status = task.status if task.status in OVER else "pending"
-    with suppress(InvalidFile):  # a run repairs it first
+    with suppress(InvalidFile):  # a real run repairs the state first
         project = run_preflight.stored(home, reading)
-        known = statuses_of(home, project) if project is not None else {}
+        statuses = statuses_of(home, project) if project is not None else {}
         for task in reading.plan.tasks:
-            place = intake.place_of(home, path_of(context, task.file))
-            task.status = known.get((place, task.number), task.status)
+            plan_path = intake.place_of(home, path_of(context, task.file))
+            task.status = statuses.get((plan_path, task.number), task.status)
 
 
 def _crew(
     config: Config, settings: RunSettings, roles: Sequence[str], reviewers: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Who plays which role, with those that take over at a limit."""
+    """Returns the roles of the run with their executors and fallbacks."""
     judging = list(dict.fromkeys(reviewers)) if settings["review"] == "on" else []
     jobs = {role: f"works on {roles.count(role)}" for role in dict.fromkeys(roles)}
     for role in judging:
@@ -181,15 +183,15 @@ def _crew(
 
 
 def _money(reading: Reading, roles: dict[str, str]) -> dict[str, Any]:
-    """The usual cost of the tasks together, and of how many of them nobody knows it."""
+    """Returns the expected cost of all tasks, and the number of tasks whose cost is unknown."""
     forecast = reading.forecast()
-    known = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
-    return {"cost_usd": round(sum(known), 4) if known else None, "cost_unknown": len(roles) - len(known)}
+    costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
+    return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
 
 
-def _price(money: dict[str, Any], most: float | None) -> str:
-    """The cost in words; one above --max-cost is said before it is met."""
+def _price(money: dict[str, Any], limit: float | None) -> str:
+    """Returns the cost as text, with a warning if it is above --max-cost."""
     if money["cost_usd"] is None:
         return "cost: unknown, no finished task with a known cost is here"
-    above = f", which is above --max-cost {dollars(most)}" if most is not None and money["cost_usd"] > most else ""
-    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{above}"
+    warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money["cost_usd"] > limit else ""
+    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{warning}"

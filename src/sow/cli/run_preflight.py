@@ -1,4 +1,4 @@
-"""Everything that can refuse a run, or asks about it, before the first byte is written and the branch is left."""
+"""Checks and asks everything that can stop a run, before anything is written."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def branch_of(reading: Reading) -> str:
-    """The branch that a run makes where main or master is checked out."""
+    """Returns the branch that a run creates if main or master is checked out."""
     return f"sow/{slug_of(reading.plan.name) or 'plan'}"
 
 
 def doubts(reading: Reading, wish: Wish) -> list[Finding]:
-    """The warnings that could change order or scope; with --agent the plan's agents do not matter."""
-    found = [each for each in reading.plan.warnings if each.doubtful]
-    return [each for each in found if not (each.kind == "agent" and "agent" in wish.settings)]
+    """Returns the warnings that could change order or scope; with --agent, those about agents are left out."""
+    doubtful = [warning for warning in reading.plan.warnings if warning.doubtful]
+    return [warning for warning in doubtful if not (warning.kind == "agent" and "agent" in wish.settings)]
 
 
 def confirm_doubts(context: Context, home: Home, reading: Reading, wish: Wish) -> None:
-    """Ask before a run of a plan in which something was not understood that could change order or scope."""
+    """Asks before running a plan whose order or scope may have been misread."""
     count = len(doubts(reading, wish))
     if not count or wish.yes:
         return
@@ -54,7 +54,7 @@ def confirm_doubts(context: Context, home: Home, reading: Reading, wish: Wish) -
 def look_ahead(
     context: Context, home: Home, config: Config, reading: Reading, wish: Wish
 ) -> tuple[list[Difference], Agreed]:
-    """Check and ask everything; returns the changes of tasks and the commands that the user agreed to."""
+    """Checks and asks everything; returns the changes of tasks and the commands that the user agreed to."""
     branch = feature_branch.wanted(home, branch_of(reading))
     layout.check(home)
     text.line(reading.plan.name[:100] or "Plan", "the project's name", 100)
@@ -64,61 +64,61 @@ def look_ahead(
     except InvalidFile:
         if branch != home.checkout.branch():
             raise
-        return [], agreed  # an earlier run may have a copy of the state: everything is asked when that is back
+        return [], agreed  # the state may be restored from a copy; everything is asked then
     if wish.settings["isolation"] == "none" and project is not None:
         refuse_work_apart(context, home, config, project, reading, wish)
-    found = changes(context, home, project, reading)
-    agree_to_changes(found, wish)
-    commands = of_run(home, project, found, wish)
-    if wish.yes or not is_interactive():  # on a terminal the setup has a question of its own, which allows a no
-        commands |= {each: ["setup"] for each in run_setup.missing(context, home, config, wish)}
-    return found, ask(context, home, agreed, commands, wish)
+    diffs = changes(context, home, project, reading)
+    agree_to_changes(diffs, wish)
+    commands = of_run(home, project, diffs, wish)
+    if wish.yes or not is_interactive():  # on a terminal, run_setup asks about the setup
+        commands |= {command: ["setup"] for command in run_setup.missing(context, home, config, wish)}
+    return diffs, ask(context, home, agreed, commands, wish)
 
 
 def stored(home: Home, reading: Reading) -> ProjectState | None:
-    """The project that a run continues; None if there is none."""
+    """Returns the project that a run continues; None if there is none."""
     if not projects.exists(home):
         return None
     project, current = projects.load_anywhere(home), home.checkout.branch()
     branch = branch_of(reading) if current in FORBIDDEN_BRANCHES else current
     if project["branch"] != branch:
-        where = f"the run to {branch}" if branch else "HEAD is detached"
+        target = f"the run to {branch}" if branch else "HEAD is detached"
         raise SowError(
-            f"{home.relative(projects.path(home))} belongs to branch {project['branch']}, and {where}",
+            f"{home.relative(projects.path(home))} belongs to branch {project['branch']}, and {target}",
             f"git switch {project['branch']}, or remove the project of another branch: sow project delete",
         )
     return project
 
 
 def changes(context: Context, home: Home, project: ProjectState | None, reading: Reading) -> list[Difference]:
-    """The changes that the import of the plan would make."""
+    """Returns the changes that the import of the plan would make."""
     given = plan_import.prepare(context, home, reading, "")
     return intake.propose_fresh(given) if project is None else intake.propose(home, project, given)
 
 
-def agree_to_changes(found: Sequence[Difference], wish: Wish) -> None:
-    """Show what an import would change in tasks that are here, and ask for consent."""
-    for each in found:
-        if each.kind in ("changed", "gone"):
-            err(harmless_line(f"task {each.task}, {each.number} in the plan: {plan_import.changes(each)}"))
-    plan_import.agree(found, yes=wish.yes)
+def agree_to_changes(diffs: Sequence[Difference], wish: Wish) -> None:
+    """Shows how an import would change existing tasks, and asks for consent."""
+    for diff in diffs:
+        if diff.kind in ("changed", "gone"):
+            err(harmless_line(f"task {diff.task}, {diff.number} in the plan: {plan_import.changes(diff)}"))
+    plan_import.agree(diffs, yes=wish.yes)
 
 
-def of_run(home: Home, project: ProjectState | None, found: Sequence[Difference], wish: Wish) -> dict[str, list[str]]:
-    """The commands that a run would run, each with the ids of its tasks: of the plan, and of tasks that stay as is."""
+def of_run(home: Home, project: ProjectState | None, diffs: Sequence[Difference], wish: Wish) -> dict[str, list[str]]:
+    """Returns the commands of a run with the ids of their tasks: of the plan, and of unchanged tasks."""
     kept = [task for _, task in desks.load_all(home, project)[0]] if project is not None else []
-    coming = {each.task: each.wanted for each in found if each.kind in ("new", "changed")}
-    gone = {each.task for each in found if each.kind == "gone"}
+    coming = {diff.task: diff.wanted for diff in diffs if diff.kind in ("new", "changed")}
+    gone = {diff.task for diff in diffs if diff.kind == "gone"}
     wanted = set(wish.tasks)
     planned = [
-        (each.task, each.wanted.fields.get("checks", ()))
-        for each in found
-        if each.wanted is not None
-        and each.task in coming
-        and each.wanted.status != "skipped"
-        and (not wanted or wanted & {each.task, each.number} or each.wanted.status == "completed")
+        (diff.task, diff.wanted.fields.get("checks", ()))
+        for diff in diffs
+        if diff.wanted is not None
+        and diff.task in coming
+        and diff.wanted.status != "skipped"
+        and (not wanted or wanted & {diff.task, diff.number} or diff.wanted.status == "completed")
     ]
-    about = {each.task for each in found if not wanted or wanted & {each.task, each.number}}
+    about = {diff.task for diff in diffs if not wanted or wanted & {diff.task, diff.number}}
     staying = [task for task in kept if task["id"] not in coming and task["id"] not in gone]
     commands = command_consent.collect(planned)
     for command, tasks in command_consent.of_tasks(staying, about).items():
@@ -127,7 +127,7 @@ def of_run(home: Home, project: ProjectState | None, found: Sequence[Difference]
 
 
 def ask(context: Context, home: Home, agreed: Agreed, commands: dict[str, list[str]], wish: Wish) -> Agreed:
-    """Ask for consent to commands."""
+    """Asks for consent to commands."""
     hint = wish.again(context, home, yes="")
     return command_consent.agree(home, context.environment, agreed, commands, yes=wish.yes, again=hint)
 
@@ -135,7 +135,7 @@ def ask(context: Context, home: Home, agreed: Agreed, commands: dict[str, list[s
 def refuse_work_apart(
     context: Context, home: Home, config: Config, project: ProjectState, reading: Reading, wish: Wish
 ) -> None:
-    """Refuse a run in one folder if an earlier run left work in worktrees."""
+    """Refuses a run in one folder if an earlier run left work in worktrees."""
     from sow.engine import apart
 
     tasks = chosen(home, project, plan_import.prepare(context, home, reading, "").paths.values(), wish)
@@ -144,7 +144,7 @@ def refuse_work_apart(
 
 
 def chosen(home: Home, project: ProjectState, plans: Iterable[str], wish: Wish) -> list[Task]:
-    """The project's tasks of these plans that the run is about."""
+    """Returns the project's tasks that come from these plans and that the run includes."""
     paths, wanted = set(plans), set(wish.tasks)
     tasks = [task for _, task in desks.load_all(home, project)[0] if task.get("source", {}).get("plan") in paths]
     return [task for task in tasks if not wanted or wanted & {task["id"], task["source"]["id"]}]

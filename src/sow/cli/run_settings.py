@@ -1,4 +1,4 @@
-"""How a plan is run: the call over the plan's own settings, over the user's config."""
+"""Merges the settings of a run: options of the call, then the plan, then the user's config."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_DIGITS = 4
 
 
 def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettings:
-    """The settings of a run; `call` holds what the options say, empty where they say nothing."""
+    """Returns the settings of a run; `call` maps option names to values, empty if not given."""
     control = plan.quality_control
-    reviews = _truth(control.get("enabled"), otherwise=bool(config.setting("review", "enabled")))
-    at_once = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
-    if not at_once:
+    reviews = _truth(control.get("enabled"), default=bool(config.setting("review", "enabled")))
+    concurrency = _number(call, "max_concurrency", plan.max_concurrency or config.setting("run", "max_concurrency"))
+    if not concurrency:
         raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": at_once,
+        "max_concurrency": concurrency,
         "schedule": call["schedule"] or config.setting("run", "schedule"),
         "isolation": call["isolation"] or config.setting("run", "isolation"),
         "review": call["review"] or ("on" if reviews else "off"),
@@ -41,7 +41,7 @@ def settings_of(config: Config, plan: Any, call: Mapping[str, str]) -> RunSettin
 
 
 def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str]) -> RunSettings:
-    """The settings with what the call says about who works, how long, and for how much."""
+    """Adds the executor, the timeout and the cost limit of the call."""
     if call["executor"]:
         settings["executor"] = config.executor(call["executor"]).name
     if call["timeout"]:
@@ -54,17 +54,17 @@ def _with_limits(settings: RunSettings, config: Config, call: Mapping[str, str])
 
 
 def options_asked(call: Mapping[str, str], **flags: bool) -> dict[str, str]:
-    """The options that a call has, as they were typed; a flag has no value."""
+    """Returns the options of a call as they were typed; a flag has an empty value."""
     return {name: value for name, value in call.items() if value} | {name: "" for name, on in flags.items() if on}
 
 
 def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
-    """The settings of a workflow's run: its agents share one folder, and its plan says who verifies them."""
-    at_once = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
-    if not at_once:
+    """Returns the settings of a workflow's run; its agents share one folder, and its plan names the verifiers."""
+    concurrency = _number(call, "max_concurrency", config.setting("run", "max_concurrency"))
+    if not concurrency:
         raise SowError("--max-concurrency: nothing runs with 0 at once", "write: --max-concurrency 3")
     settings: RunSettings = {
-        "max_concurrency": at_once,
+        "max_concurrency": concurrency,
         "schedule": "ready",
         "isolation": "none",
         "review": "off",
@@ -75,45 +75,47 @@ def workflow_settings(config: Config, call: Mapping[str, str]) -> RunSettings:
 
 
 def reviewers_of(config: Config, plan: Any, agents: AgentRegistry) -> tuple[list[str], list[str]]:
-    """Who reviews, and what there is to say about it: the plan names judging roles only, others it may not appoint."""
-    usual = [str(each) for each in config.setting("review", "agents")]
-    instead, besides, blocked = _named(plan.quality_control)
-    strange = [name for name in (*instead, *besides) if name not in agents.agents or not agents.agents[name].judges]
-    wanted = [name for name in instead if name not in strange] or usual
-    wanted += [name for name in besides if name not in strange]
-    # A plan that blocks everybody would switch the user's reviews off by the back door.
-    chosen = list(dict.fromkeys(name for name in wanted if name not in blocked)) or usual
-    who = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
+    """Returns the reviewers, and a note for each name in the plan that is not a judging role."""
+    defaults = [str(name) for name in config.setting("review", "agents")]
+    replacements, additions, blocked = _named(plan.quality_control)
+    unfit = [
+        name for name in (*replacements, *additions) if name not in agents.agents or not agents.agents[name].judges
+    ]
+    candidates = [name for name in replacements if name not in unfit] or defaults
+    candidates += [name for name in additions if name not in unfit]
+    # If the plan blocks all reviewers, the user's own reviewers stay, so that a plan cannot disable reviews.
+    chosen = list(dict.fromkeys(name for name in candidates if name not in blocked)) or defaults
+    note = f"{', '.join(chosen)} review{'s' if len(chosen) == 1 else ''}"
     return chosen, [
-        f"quality_control of the plan names {name!r:.60}, which is no judging role: {who}" for name in strange
+        f"quality_control of the plan names {name!r:.60}, which is no judging role: {note}" for name in unfit
     ]
 
 
 def _named(control: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
-    """The reviewers that a plan names: instead of the usual ones, besides them, and those that it does not want."""
+    """Returns the reviewers that a plan names as replacements, as additions and as blocked."""
     agents = control.get("agents")
     lists = agents if isinstance(agents, dict) else {"explicit_list": agents if isinstance(agents, list) else []}
-    instead, besides, blocked = (
-        [str(each).strip() for each in lists.get(key) or []] for key in ("explicit_list", "additional", "blocked")
+    replacements, additions, blocked = (
+        [str(name).strip() for name in lists.get(key) or []] for key in ("explicit_list", "additional", "blocked")
     )
-    alone = control.get("review_agent")
-    return instead or ([str(alone).strip()] if alone else []), besides, blocked
+    single = control.get("review_agent")
+    return replacements or ([str(single).strip()] if single else []), additions, blocked
 
 
-def _truth(value: object, *, otherwise: bool) -> bool:
+def _truth(value: object, *, default: bool) -> bool:
     word = str(value).lower()
-    return word == "true" if word in ("true", "false") else otherwise
+    return word == "true" if word in ("true", "false") else default
 
 
-def _count(value: object, otherwise: int) -> int:
+def _count(value: object, default: int) -> int:
     text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else otherwise
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else default
 
 
-def _number(call: Mapping[str, str], name: str, otherwise: int) -> int:
+def _number(call: Mapping[str, str], name: str, default: int) -> int:
     text = call[name]
     if not text:
-        return otherwise
+        return default
     if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
         flag = "--" + name.replace("_", "-")
         raise SowError(f"{flag}: {text!r:.40} is not a whole number", f"write: {flag} 3")

@@ -1,4 +1,4 @@
-"""Questions before a run: how each checkout is set up, and whether checks may import code from the user's checkout."""
+"""Asks how checkouts are set up, and whether checks may import code from the user's checkout."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ STOPPED = "nothing was started"
 
 
 def agree(context: Context, home: Home, config: Config, reading: Reading, wish: Wish) -> list[str]:
-    """Ask how checkouts are set up, and about imports from outside; returns the doubts that the user accepted."""
+    """Asks about the setup and about outside imports; returns the doubts that the user accepted."""
     if wish.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
     read, commands = reader_at(home.root, "HEAD"), _commands(reading)
     call = Call(context, home, wish)
     _require_tools(setups, read, commands)
-    for each in [read, *_reads_of_open_work(home)]:
-        _ask_about_setup(setups, each, call)
+    for source in [read, *_reads_of_open_work(home)]:
+        _ask_about_setup(setups, source, call)
     _ask_about_copies(setups)
-    found = outside_imports.find(setups, setups.of(read), commands)
-    if not found:
+    imports = outside_imports.find(setups, setups.of(read), commands)
+    if not imports:
         return []
     if "accept" in wish.asked or ACCEPTED in _accepted_before(home):
         return [ACCEPTED]
-    return _ask_about_imports(setups, read, commands, found, call)
+    return _ask_about_imports(setups, read, commands, imports, call)
 
 
 def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[str]:
-    """The setup commands that the user has neither agreed to nor refused."""
+    """Returns the setup commands that the user has neither agreed to nor refused."""
     if wish.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
-    found: dict[str, None] = {}
+    commands: dict[str, None] = {}
     for read in [reader_at(home.root, "HEAD"), *_reads_of_open_work(home)]:
         setup = setups.proposed(read)
         if not setups.is_refused(setup):
-            found |= dict.fromkeys(setups.missing(setup))
-    return list(found)
+            commands |= dict.fromkeys(setups.missing(setup))
+    return list(commands)
 
 
 def _reads_of_open_work(home: Home) -> list[Read]:
-    """Readers of the work that open tasks have: it may need another setup than HEAD does."""
+    """Returns readers of the work of open tasks, which may need a different setup than HEAD."""
     try:
         if not projects.exists(home):
             return []
         tasks = [task for _, task in desks.load_all(home, projects.load_anywhere(home))[0]]
-    except InvalidFile:  # the engine brings such state back, and asks later
+    except InvalidFile:  # the state is restored later, and the question comes then
         return []
     reads = []
     for task in tasks:
@@ -88,7 +88,7 @@ def _reads_of_open_work(home: Home) -> list[Read]:
 
 
 class Call:
-    """The present call of `sow run`, which hints repeat with other options."""
+    """The current call of `sow run`, which hints repeat with other options."""
 
     __slots__ = ("context", "home", "wish")
 
@@ -98,12 +98,12 @@ class Call:
         self.wish = wish
 
     def again(self, **options: str) -> str:
-        """The same call with more options, as a command that works where it is read."""
+        """Returns the same call with more options, as a command to paste."""
         return self.wish.again(self.context, self.home, **options)
 
 
 def record(folder: RunFolder, accepted: list[str]) -> None:
-    """Write down what the user accepted for this run."""
+    """Records what the user accepted for this run."""
     if folder.run.get("accepted", []) != accepted:
         folder.run["accepted"] = accepted
         folder.save()
@@ -112,12 +112,12 @@ def record(folder: RunFolder, accepted: list[str]) -> None:
 def forecast(
     context: Context, home: Home, config: Config, reading: Reading, settings: RunSettings
 ) -> dict[str, Any] | None:
-    """The setup of a run for `--dry-run`: commands, consent, files to copy, and imports from outside."""
+    """Returns the setup of a run for `--dry-run`: commands, consent, files to copy and outside imports."""
     if settings["isolation"] == "none":
         return None
     setups = Setups(home, config, context.environment)
     read = reader_at(home.root, "HEAD")
-    setup, found = look(setups, read, _commands(reading))
+    setup, imports = look(setups, read, _commands(reading))
     missing = setups.missing(setup)
     consent = "refused" if setups.is_refused(setup) else "needed" if missing else "given"
     return {
@@ -127,19 +127,19 @@ def forecast(
         "copies": setup.copies,
         "copies_proposed": setups.copies(agreed=False),
         "missing_tools": list({} if setups.is_declared else setups.proposal(read).missing),
-        "outside_imports": [str(each) for each in found],
+        "outside_imports": [str(outside) for outside in imports],
     }
 
 
 def look(setups: Setups, read: Read, commands: list[str]) -> tuple[Setup, list[Outside]]:
-    """The setup that is used or would be proposed, and the outside imports that are left with it."""
+    """Returns the setup that is used or proposed, and the outside imports that remain with it."""
     setup = setups.proposed(read)
     used = setups.of(read) if setups.is_refused(setup) else setup
     return setup, outside_imports.find(setups, used, commands)
 
 
 def say(facts: dict[str, Any] | None) -> None:
-    """Print the setup for `--dry-run`."""
+    """Prints the setup for `--dry-run`."""
     if facts is None:
         return
     states = {"given": "you agreed", "needed": "needs your consent", "refused": "you refused it, so it is not used"}
@@ -147,16 +147,16 @@ def say(facts: dict[str, Any] | None) -> None:
         out(f"each checkout would be set up with ({states[facts['consent']]}):")
         for text in facts["commands"]:
             out(f"  {harmless_line(text)}")
-    for name, what in (
+    for name, label in (
         ("links", "linked into each checkout"),
         ("copies", "copied into each checkout"),
         ("copies_proposed", "the run would ask to copy into each checkout"),
         ("missing_tools", "a setup would need a program that is not on PATH"),
     ):
         if facts[name]:
-            out(harmless_line(f"{what}: {', '.join(facts[name])}"))
-    for each in facts["outside_imports"]:
-        out(harmless_line(f"warning: {each}"))
+            out(harmless_line(f"{label}: {', '.join(facts[name])}"))
+    for outside in facts["outside_imports"]:
+        out(harmless_line(f"warning: {outside}"))
 
 
 def _commands(reading: Reading) -> list[str]:
@@ -164,10 +164,10 @@ def _commands(reading: Reading) -> list[str]:
 
 
 def _require_tools(setups: Setups, read: Read, commands: list[str]) -> None:
-    """Stop if a setup needs a program that is not on PATH, and the checkout or a check uses it."""
+    """Stops if a setup needs a program that is not on PATH, and the checkout or a check uses it."""
     if setups.is_declared:
         return
-    named = {os.path.basename((words(each) or [""])[0]) for each in commands}
+    named = {os.path.basename((words(command) or [""])[0]) for command in commands}
     for tool, file in setups.proposal(read).missing.items():
         is_used = tool in named or (file != "uv.lock" and os.path.isdir(f"{setups.home.root}/node_modules"))
         if is_used:
@@ -199,7 +199,7 @@ def _show_setup(setup: Setup) -> None:
 
 
 def _ask_about_copies(setups: Setups) -> None:
-    """Ask about files with local settings; they may hold secrets, so that --yes does not cover them."""
+    """Asks about files with local settings; they may hold secrets, so --yes does not cover them."""
     files = setups.copies(agreed=False)
     if not files:
         return
@@ -208,7 +208,7 @@ def _ask_about_copies(setups: Setups) -> None:
         err(f"note: not copied (no interactive terminal): {shown}")
         return
     err(f"Your checkout has local files that git ignores: {shown}")
-    texts = [copy_text(each) for each in files]
+    texts = [copy_text(file) for file in files]
     if confirm("Copy them into each checkout, where agents and checks can read them?"):
         setups.agree(texts)
     else:
@@ -218,15 +218,17 @@ def _ask_about_copies(setups: Setups) -> None:
 def _accepted_before(home: Home) -> list[str]:
     """Returns the doubts that the user accepted for the run that this call continues."""
     try:
-        known = runs.unfinished(home, projects.load_anywhere(home)["project_id"]) if projects.exists(home) else None
+        folder = runs.unfinished(home, projects.load_anywhere(home)["project_id"]) if projects.exists(home) else None
     except InvalidFile:
         return []
-    return known.run.get("accepted", []) if known is not None else []
+    return folder.run.get("accepted", []) if folder is not None else []
 
 
-def _ask_about_imports(setups: Setups, read: Read, commands: list[str], found: list[Outside], call: Call) -> list[str]:
+def _ask_about_imports(
+    setups: Setups, read: Read, commands: list[str], imports: list[Outside], call: Call
+) -> list[str]:
     err("Checks would import this repository's code from your checkout, not from the checkout of the task:")
-    for line in outside_imports.shown(found):
+    for line in outside_imports.shown(imports):
         err(f"  {harmless_line(line)}")
     err(WHY)
     setup = setups.proposed(read)

@@ -1,4 +1,4 @@
-"""sow runs: which runs there were, what came of each, and a polite word to the one that goes on."""
+"""Lists, shows, verifies and stops runs (`sow runs`)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def list_runs(context: Context, *, json: bool) -> int:
     from sow.engine import report
 
     home = context.home()
-    known = [report.glance(each) for each in runs.listed(home)]
+    summaries = [report.glance(folder) for folder in runs.listed(home)]
     if json:
         from sow.cli.output import emit
 
-        emit({"runs": known})
+        emit({"runs": summaries})
     else:
-        runs_view.listing(known)
+        runs_view.listing(summaries)
     return 0
 
 
@@ -46,19 +46,19 @@ def _facts(context: Context, run: str) -> dict[str, Any]:
 def show(context: Context, *, run: str, format: str, json: bool) -> int:
     if json and format not in ("", "json"):
         raise SowError(f"--json and --format {format} are two forms of one report", "leave one of them out")
-    known = _facts(context, run)
+    facts = _facts(context, run)
     if json or format == "json":
         from sow.cli.output import emit
 
-        emit(known)
+        emit(facts)
     elif format == "md":
         from sow.engine import report
 
-        terminal.out(report.render_markdown(known).rstrip("\n"))
+        terminal.out(report.render_markdown(facts).rstrip("\n"))
     else:
         from sow.cli import runs_view
 
-        runs_view.show(known)
+        runs_view.show(facts)
     return 0
 
 
@@ -68,19 +68,19 @@ def report_run(context: Context, *, run: str, format: str, out: str) -> int:
     if out:
         context.judge("write a report into a file")
     home = context.home()
-    made = report.written(home, runs.find(home, run), format, Standpoint(context.environment, context.cwd))
+    text = report.written(home, runs.find(home, run), format, Standpoint(context.environment, context.cwd))
     if out:
-        _write(os.path.join(context.cwd, out), made)
+        _write(os.path.join(context.cwd, out), text)
         terminal.out(harmless_line(f"the report is in {out}"))
         return 0
     from sow.cli.output import ESCAPED
 
-    terminal.out((made.translate(ESCAPED) if format == "json" else made).rstrip("\n"))
+    terminal.out((text.translate(ESCAPED) if format == "json" else text).rstrip("\n"))
     return 0
 
 
 def _write(path: str, text: str) -> None:
-    """Replace the user's file, or make it, in a folder that is there."""
+    """Writes the user's file in an existing folder."""
     from sow.store.disk import Disk, replace_file
 
     if os.path.lexists(path) and not os.path.isfile(path):
@@ -102,52 +102,52 @@ def stop(context: Context, *, run: str, wait: str) -> int:
 
     context.judge("stop a run")
     home = context.home()
-    patience = configs.seconds(wait)
-    named = run not in ("", "last")
-    if not named and not runs.listed(home) and _told_left(context, home):  # turns can be left where nothing ever ran
+    seconds = configs.seconds(wait)
+    is_named = run not in ("", "last")
+    if not is_named and not runs.listed(home) and _told_left(context, home):  # turns can be left over without any run
         return 0
-    chosen = (None if named else runs.live(home)) or runs.find(home, run)
-    if named and not runs.is_live(chosen):
+    chosen = (None if is_named else runs.live(home)) or runs.find(home, run)
+    if is_named and not runs.is_live(chosen):
         return _end_left(context, chosen, f"run {chosen.id} does not run: it is {_status(chosen)}")
-    asked, ended = stopping.stop(home, patience)
-    if asked is None:
+    process, ended = stopping.stop(home, seconds)
+    if process is None:
         return _end_left(context, chosen, f"nothing runs here; the last run, {chosen.id}, is {_status(chosen)}")
     if not ended:
         raise Waiting(
-            f"process {asked.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
+            f"process {process.pid} was asked to stop and still ends its turns", "look again in a while: sow runs show"
         )
-    left = runs.find(home, chosen.id)
-    terminal.out(harmless_line(f"process {asked.pid} has ended; run {left.id} is {_status(left)}"))
-    _tell_way_on(context, left)
+    folder = runs.find(home, chosen.id)
+    terminal.out(harmless_line(f"process {process.pid} has ended; run {folder.id} is {_status(folder)}"))
+    _tell_way_on(context, folder)
     return 0
 
 
-def _end_left(context: Context, folder: runs.RunFolder, otherwise: str) -> int:
-    """End what runs that are dead left running, which no process of ours would stop."""
-    said = _told_left(context, folder.home)
-    terminal.out(otherwise)
-    if said:
+def _end_left(context: Context, folder: runs.RunFolder, message: str) -> int:
+    """Ends turns that dead runs left running, then prints the message."""
+    stopped = _told_left(context, folder.home)
+    terminal.out(message)
+    if stopped:
         _tell_way_on(context, folder)
     return 0
 
 
 def _told_left(context: Context, home: Home) -> bool:
-    """End what was left running, and say so; whether there was any."""
+    """Ends turns that were left running, prints each, and returns whether there were any."""
     from sow.engine import stopping
 
-    said = stopping.end_left(home, context.environment)
-    for each in said:
-        terminal.out(harmless_line(each))
-    return bool(said)
+    messages = stopping.end_left(home, context.environment)
+    for message in messages:
+        terminal.out(harmless_line(message))
+    return bool(messages)
 
 
 def _tell_way_on(context: Context, folder: runs.RunFolder) -> None:
-    """How a run that has not ended goes on."""
+    """Prints the command that continues a run that has not ended."""
     if folder.run["status"] != "ended":
         from sow.engine import go_on
 
-        way = go_on.command(folder, Standpoint(context.environment, context.cwd))
-        terminal.out(harmless_line(f"go on with: {way}"))
+        command = go_on.command(folder, Standpoint(context.environment, context.cwd))
+        terminal.out(harmless_line(f"go on with: {command}"))
 
 
 def _status(folder: runs.RunFolder) -> str:

@@ -1,4 +1,4 @@
-"""sow runs verify: the evidence of a run, repeated."""
+"""Repeats the checks of a run and compares the results (`sow runs verify`)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         entries = verifying.recorded(ship, _chosen(ship, task))
         if not entries:
             raise Failed(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
-        repeatable = [each for each in entries if not verifying.unrepeatable(integration, each)]
+        repeatable = [entry for entry in entries if not verifying.unrepeatable(integration, entry)]
         ship.agreed = _agree(context, ship, repeatable, task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
         final = drive(final_checks.repeat(ship, _chosen(ship, task)))
-    verdicts = [each.verdict for each in entries]
-    failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
+    verdicts = [entry.verdict for entry in entries]
+    failed = [(owners, evidence) for owners, done in final for evidence in done.evidence if not evidence["passed"]]
     holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts and not failed
     if json:
         from sow.cli.output import emit
@@ -44,17 +44,17 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             {
                 "tasks": owners,
                 "passed": done.passed,
-                "failed": [each["command"] for each in done.evidence if not each["passed"]],
+                "failed": [evidence["command"] for evidence in done.evidence if not evidence["passed"]],
             }
             for owners, done in final
         ]
-        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
+        emit({"run": folder.id, "holds": holds, "evidence": [_document(entry) for entry in entries], "final": lists})
     else:
-        counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in COLOURS if each in verdicts)
+        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in COLOURS if verdict in verdicts)
         out(f"evidence of run {folder.id}: {counts}")
-        for owners, each in failed:
-            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']})"
-            out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(said)}")
+        for owners, evidence in failed:
+            line = f"final tree, task {', '.join(owners)}: {evidence['command']} (exit {evidence['exit']})"
+            out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(line)}")
         if final and not failed:
             count = sum(len(owners) for owners, _ in final)
             out(
@@ -65,37 +65,37 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
     return 0 if holds else 1
 
 
-def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
-    """The project's ids of the tasks that are meant, each by that or by its number in the plan."""
+def _chosen(ship: Ship, names: list[str]) -> list[str]:
+    """Returns the project's ids of the named tasks, which may be named by their id in the plan."""
     from sow.store import desk as desks
     from sow.store import project as projects
 
     mine = desks.load_some(ship.home, projects.load(ship.home), ship.folder.run["tasks"])
-    known = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
-    known |= {task["id"]: task["id"] for task in mine}
-    for each in wanted:
-        if each not in known:
+    task_ids = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
+    task_ids |= {task["id"]: task["id"] for task in mine}
+    for ident in names:
+        if ident not in task_ids:
             shown = ", ".join(ship.folder.run["tasks"][:12])
-            raise SowError(f"run {ship.folder.id} has no task {each!r:.40}", f"its tasks are: {shown}")
-    return [known[each] for each in wanted]
+            raise SowError(f"run {ship.folder.id} has no task {ident!r:.40}", f"its tasks are: {shown}")
+    return [task_ids[ident] for ident in names]
 
 
 def _agree(context: Context, ship: Ship, entries: list[Repeated], tasks: list[str], *, yes: bool) -> Agreed:
-    """Ask for consent to the commands that are repeated, and to those for the final tree: they are stored state."""
+    """Asks for consent to all commands, because they come from stored state."""
     from sow.domain import check_list
     from sow.engine.final_checks import merged_tasks
 
-    words = ["runs", "verify", ship.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
-    commands = [each.evidence["command"] for each in entries]
+    arguments = ["runs", "verify", ship.folder.id, *(word for ident in tasks for word in ("--task", ident)), "--yes"]
+    commands = [entry.evidence["command"] for entry in entries]
     chosen = _chosen(ship, tasks)
-    merged = [each for each in merged_tasks(ship) if not chosen or each["id"] in chosen]
-    commands += [check["command"] for each in merged for check in check_list.of_task(each)]
-    again = same_call(context, ship.home, words)
+    merged = [task for task in merged_tasks(ship) if not chosen or task["id"] in chosen]
+    commands += [check["command"] for task in merged for check in check_list.of_task(task)]
+    again = same_call(context, ship.home, arguments)
     return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
 
 
 def _quiet(repeated: Repeated) -> None:
-    """A program reads the document at the end."""
+    """Prints nothing, because JSON output comes at the end."""
 
 
 def _tell(repeated: Repeated) -> None:

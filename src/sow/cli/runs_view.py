@@ -1,4 +1,4 @@
-"""A run on a terminal: the list of runs, and what came of one."""
+"""Prints the list of runs and the report of one run."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ LONGEST = 48
 LONGEST_TEXT = 200
 
 
-def listing(known: Sequence[Facts]) -> None:
-    """One line for each run."""
-    if not known:
+def listing(summaries: Sequence[Facts]) -> None:
+    """Prints one line for each run."""
+    if not summaries:
         out("no runs yet; start one: sow run PLAN")
         return
     rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
     rows += [
-        (each["id"], each["status"], each["started_at"], f"{each['completed']}/{each['tasks']}", each["name"])
-        for each in known
+        (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
+        for run in summaries
     ]
     out(table(rows))
 
 
 def show(document: Facts) -> None:
-    """The whole of one run."""
+    """Prints the report of one run."""
     run = document["run"]
     state = "running" if run["live"] else run["status"]
     out(paint(harmless_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
@@ -45,7 +45,7 @@ def show(document: Facts) -> None:
         _tasks(document["tasks"])
     for title, noun in (("By agent", "agent"), ("By executor", "executor")):
         _groups(title, document[f"by_{noun}"])
-    _section("Limits", [f"{each['executor']}: {each['reason']}" for each in document["limits"]] + document["stops"])
+    _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
     _section("Remarks", document["remarks"])
     if document["next"]:
         out(f"\n{paint('Next', 'bold')}")
@@ -55,15 +55,15 @@ def show(document: Facts) -> None:
 
 
 def _tasks(rows: Sequence[Facts]) -> None:
-    """The table, with the outcome in its colour and what holds a task up below it."""
+    """Prints the table of tasks; what holds a task up is printed below its row."""
     lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
-    place = lines[0].index("OUTCOME")
+    column = lines[0].index("OUTCOME")
     out(lines[0])
     for row, line in zip(rows, lines[1:], strict=True):
         word, colour = row["outcome"], COLOURS.get(row["outcome"])
-        out(f"{line[:place]}{paint(word, colour)}{line[place + len(word) :]}" if colour else line)
-        for about in _about(row):
-            out(f"      {short(about, LONGEST_TEXT)}")
+        out(f"{line[:column]}{paint(word, colour)}{line[column + len(word) :]}" if colour else line)
+        for remark in _about(row):
+            out(f"      {short(remark, LONGEST_TEXT)}")
 
 
 def _row(row: Facts) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def _row(row: Facts) -> tuple[str, ...]:
 
 
 def _about(row: Facts) -> list[str]:
-    """What a person should know of a task: what holds it up, and what its result leaves in doubt."""
+    """Returns what holds a task up, and the concerns about its result."""
     noted = words.noted(row)
     if row["outcome"] in ("completed", "abandoned"):
         return noted
@@ -114,6 +114,6 @@ def _section(title: str, lines: Sequence[str]) -> None:
 
 
 def short(text: str, limit: int) -> str:
-    """One harmless line, cut where it is too long."""
+    """Returns one line without control characters, cut to the limit."""
     line = harmless_line(text)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

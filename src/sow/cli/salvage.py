@@ -1,4 +1,4 @@
-"""sow salvage: everything that runs ever produced, to look at, to bring back as a branch, and at last to let go."""
+"""Lists, restores and deletes the work that runs kept (`sow salvage`)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ HEADER = ("KIND", "NAME", "COMMIT", "TIME", "CONTAINED IN", "SUBJECT")
 def list_kept(context: Context, *, json: bool) -> int:
     from sow.engine.salvage import listed
 
-    found = listed(context.home())
+    entries = listed(context.home())
     if json:
         from sow.cli.output import emit
 
-        emit({"kept": [_document(each) for each in found]})
-    elif not found:
+        emit({"kept": [_document(entry) for entry in entries]})
+    elif not entries:
         out("no run has left anything here")
     else:
-        _table(found)
+        _table(entries)
         out("\nbring one back: sow salvage restore NAME [--branch BRANCH]")
     return 0
 
@@ -47,11 +47,13 @@ def _time(kept: Kept) -> str:
     return clock.written(kept.date)
 
 
-def _table(found: list[Kept]) -> None:
+def _table(entries: list[Kept]) -> None:
     rows = [HEADER]
-    for each in found:
-        merged = each.merged[0] + (f" +{len(each.merged) - 1}" if len(each.merged) > 1 else "") if each.merged else "-"
-        rows.append((each.kind, each.short, each.commit[:SHORT], _time(each), merged, each.subject[:60]))
+    for entry in entries:
+        merged = (
+            entry.merged[0] + (f" +{len(entry.merged) - 1}" if len(entry.merged) > 1 else "") if entry.merged else "-"
+        )
+        rows.append((entry.kind, entry.short, entry.commit[:SHORT], _time(entry), merged, entry.subject[:60]))
     shown = [[harmless_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in shown) for column in range(len(HEADER) - 1)]
     for number, row in enumerate(shown):
@@ -74,10 +76,10 @@ def restore_kept(context: Context, *, what: str, branch: str) -> int:
     return 0
 
 
-def _last_part(what: str) -> str:
-    """A name for the branch, from the name of what it holds; nothing that a branch must not have."""
-    kept = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_/") else "-" for letter in what)
-    return kept.removeprefix("refs/").removeprefix("sow/keep/").removeprefix("heads/").strip("/-") or "work"
+def _last_part(name: str) -> str:
+    """Derives a valid branch name from the name of kept work."""
+    cleaned = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_/") else "-" for letter in name)
+    return cleaned.removeprefix("refs/").removeprefix("sow/keep/").removeprefix("heads/").strip("/-") or "work"
 
 
 def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, json: bool) -> int:
@@ -89,26 +91,26 @@ def prune_kept(context: Context, *, older_than: str, unmerged: bool, yes: bool, 
     age = configs.seconds(older_than)
     with home.claim("run", purpose="sow salvage prune"):
         ended = _ended(home)
-        look = prune(home, age, ended=ended, unmerged=unmerged, dry_run=True)
-        if look.dropped and not yes:
-            _agree(look, unmerged=unmerged)
-        done = prune(home, age, ended=ended, unmerged=unmerged) if look.dropped else look
+        preview = prune(home, age, ended=ended, unmerged=unmerged, dry_run=True)
+        if preview.dropped and not yes:
+            _agree(preview, unmerged=unmerged)
+        result = prune(home, age, ended=ended, unmerged=unmerged) if preview.dropped else preview
     if json:
         from sow.cli.output import emit
 
-        emit({"dropped": done.dropped, "kept": done.kept})
+        emit({"dropped": result.dropped, "kept": result.kept})
         return 0
-    for name in done.dropped:
+    for name in result.dropped:
         out(harmless_line(f"let go: {name}"))
-    for name, why in done.kept.items():
-        out(harmless_line(f"kept: {name} ({why})"))
-    if not done.dropped:
+    for name, reason in result.kept.items():
+        out(harmless_line(f"kept: {name} ({reason})"))
+    if not result.dropped:
         out("nothing was let go")
     return 0
 
 
 def _ended(home: Home) -> set[str]:
-    """The tasks whose worktrees and branches nobody needs any more."""
+    """Returns the tasks whose worktrees and branches may be deleted."""
     from sow.domain.task import ENDED_STATUSES
     from sow.store import desk as desks
     from sow.store import project as projects
@@ -120,18 +122,20 @@ def _ended(home: Home) -> set[str]:
 
 
 def _ended_with_their_project(home: Home) -> set[str]:
-    """The tasks of projects that were removed; those of one that is on another branch may be open."""
+    """Returns the tasks of removed projects only; tasks of a project on another branch may be open."""
     from sow.store import runs
     from sow.store.removal import removed
 
-    gone, known = removed(home), runs.listed(home)
-    others = {task for each in known if each.run["project_id"] not in gone for task in each.run["tasks"]}
-    return {task for each in known for task in each.run["tasks"]} - others
+    removed_ids, folders = removed(home), runs.listed(home)
+    open_tasks = {
+        task for folder in folders if folder.run["project_id"] not in removed_ids for task in folder.run["tasks"]
+    }
+    return {task for folder in folders for task in folder.run["tasks"]} - open_tasks
 
 
-def _agree(look: Pruned, *, unmerged: bool) -> None:
+def _agree(preview: Pruned, *, unmerged: bool) -> None:
     err("These would be let go, for ever:" if unmerged else "These would be let go:")
-    for name in look.dropped:
+    for name in preview.dropped:
         err(f"  {harmless_line(name)}")
     if not is_interactive():
         raise Waiting("letting go needs your word", "look at the list, then add --yes")

@@ -1,4 +1,4 @@
-"""sow schema and sow validate: the rules of our files, and whether a file follows them."""
+"""Shows the schemas of state files and validates files (`sow schema`, `sow validate`)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NAMES = tuple(schema.names())
 
 
 def listed(context: Context, *, json: bool) -> int:
-    known = [
+    rows = [
         {"version": version, "current": version == schema.VERSION, "schemas": schema.names(version)}
         for version in schema.versions()
     ]
     if json:
-        emit({"versions": known})
+        emit({"versions": rows})
         return 0
-    for each in known:
-        out(f"{each['version']}{' (current)' if each['current'] else ''}: {', '.join(map(str, each['schemas']))}")  # type: ignore[call-overload]
+    for row in rows:
+        out(f"{row['version']}{' (current)' if row['current'] else ''}: {', '.join(map(str, row['schemas']))}")  # type: ignore[call-overload]
     return 0
 
 
@@ -42,31 +42,31 @@ def show(context: Context, *, name: str, format: str, version: str, json: bool) 
 
 
 def diff(context: Context, *, older: str, newer: str, json: bool) -> int:
-    found = changes(schema.check_version(older), schema.check_version(newer))
+    differences = changes(schema.check_version(older), schema.check_version(newer))
     if json:
         emit(
             {
                 "changes": [
                     {
-                        "kind": each.kind,
-                        "schema": each.schema,
-                        "path": each.path,
-                        "old": each.old or None,
-                        "default": each.default,
+                        "kind": change.kind,
+                        "schema": change.schema,
+                        "path": change.path,
+                        "old": change.old or None,
+                        "default": change.default,
                     }
-                    for each in found
+                    for change in differences
                 ]
             }
         )
         return 0
-    if not found:
+    if not differences:
         out("No changes.")
         return 0
     out("Changes detected:")
-    for number, change in enumerate(found, 1):
+    for number, change in enumerate(differences, 1):
         out(f"{number}. {_sentence(change)}")
     out("\nSuggested migration:")
-    out("\n".join(f"  - {_advice(change)}" for change in found))
+    out("\n".join(f"  - {_advice(change)}" for change in differences))
     return 0
 
 
@@ -102,24 +102,24 @@ def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int
             findings.append({"file": name, "kind": validate_file(path, name, kind), "error": None, "hint": None})
         except SowError as problem:
             findings.append({"file": name, "kind": kind or None, "error": problem.message, "hint": problem.hint})
-    return report(findings, lambda each: f"{each['file']}: valid {each['kind']}", json=json)
+    return report(findings, lambda finding: f"{finding['file']}: valid {finding['kind']}", json=json)
 
 
 def _resolve(context: Context, name: str) -> str:
-    """A path from here, from the repository's root, or from .sow/project; `implement` is `implementation` there too."""
-    places = [context.cwd]
+    """Finds a file from the current folder, the root or .sow/project; `implement` means `implementation`."""
+    folders = [context.cwd]
     try:
         home = context.home()
-        places += [home.root, home.project]
-    except SowError:  # a file outside of any project can be validated too
+        folders += [home.root, home.project]
+    except SowError:  # outside of a project, only the current folder is searched
         pass
-    spelled = "/".join(ALIASES.get(part, part) for part in name.split("/"))
-    for place in places:
-        for each in (name, spelled):
-            path = os.path.join(place, each)
+    expanded = "/".join(ALIASES.get(part, part) for part in name.split("/"))
+    for folder in folders:
+        for candidate in (name, expanded):
+            path = os.path.join(folder, candidate)
             if os.path.isfile(path):
                 return path
-    return os.path.join(places[0], name)
+    return os.path.join(folders[0], name)
 
 
 COMMANDS = (

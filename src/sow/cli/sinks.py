@@ -1,4 +1,4 @@
-"""sow sinks: knowledge of others, installed folder by folder."""
+"""Installs, updates, describes and removes sinks (`sow sinks`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FILES = 5000
 
 
 def keeper(context: Context) -> Sinks:
-    """The sinks of this checkout, with the user's limits."""
+    """Returns the sinks of this checkout, with the user's limits."""
     from sow import config as configs
     from sow.knowledge.fetching import Limits
     from sow.knowledge.sinks import Sinks
@@ -80,13 +80,13 @@ def listed(context: Context, *, known: bool, json: bool) -> int:
     from sow.cli.output import emit, table
     from sow.store.sink_index import CATALOG
 
-    found: list[Sink] = CATALOG.load_user(context.environment) if known else CATALOG.load(context.home())
+    sinks: list[Sink] = CATALOG.load_user(context.environment) if known else CATALOG.load(context.home())
     if json:
-        emit({"sinks": found})
-    elif found:
+        emit({"sinks": sinks})
+    elif sinks:
         from sow.cli import fetched
 
-        rows = [(each["name"], fetched.pin_of(each), fetched.size_of(each), each["summary"][:100]) for each in found]
+        rows = [(sink["name"], fetched.pin_of(sink), fetched.size_of(sink), sink["summary"][:100]) for sink in sinks]
         out(table(rows))
     else:
         out("you know no sink yet" if known else "no sink is installed here: sow sinks install URL FOLDER")
@@ -147,12 +147,12 @@ def _by_hand(context: Context, sinks: Sinks, name: str, summary: str, when: str,
     from sow.domain import text
     from sow.knowledge.describing import BY_USER, Description
 
-    words = Description(
+    description = Description(
         summary=text.text(context.text(summary, "--summary"), "--summary", 4000).strip() if summary else "",
         when_to_use=text.text(context.text(when, "--when"), "--when", 4000).strip() if when else "",
-        tags=tuple(dict.fromkeys(text.line(each, "--tag", 60) for each in tag)),
+        tags=tuple(dict.fromkeys(text.line(value, "--tag", 60) for value in tag)),
     )
-    return sinks.describe(name, words, BY_USER)
+    return sinks.describe(name, description, BY_USER)
 
 
 def _describer(context: Context, sinks: Sinks, executor: str) -> Describer:

@@ -1,4 +1,4 @@
-"""What a command looks like: the one table that parsing, help, completion and the reference are made from."""
+"""Defines commands, arguments and options; parsing, help, completion and the reference use these tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """`--name VALUE`, or a bare `--flag` when it has no metavar."""
+    """An option `--name VALUE`, or a flag if it has no metavar."""
 
     __slots__ = ("choices", "completes", "default", "flag", "help", "metavar", "name", "repeat", "required")
 
@@ -36,7 +36,7 @@ class Option:
 
 
 class Argument:
-    """A value by its place."""
+    """A positional argument."""
 
     __slots__ = ("choices", "completes", "help", "metavar", "name", "optional", "repeat")
 
@@ -60,7 +60,7 @@ class Argument:
 
 
 class Command:
-    """One command: its words, its arguments, and the function that runs it."""
+    """A command: its name, its arguments and the function that runs it."""
 
     __slots__ = ("arguments", "details", "name", "options", "run", "summary")
 

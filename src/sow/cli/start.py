@@ -1,4 +1,4 @@
-"""sow start and continue: the orchestrator, opened for a person in the agent CLI that is bound to that role."""
+"""Opens the orchestrator in an agent CLI (`sow start`, `sow continue`)."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ LONGEST_NAME = 100
 
 
 class Goal:
-    """What a person wants to begin, checked before anything is made of it."""
+    """The user's goal for a new project, checked before anything is created."""
 
     __slots__ = ("branch", "name", "phases", "words")
 
     def __init__(self, context: Context, goal: str, branch: str, phases: str) -> None:
-        given = text.text(context.text(goal, "the goal"), "the goal", 20_000)
-        self.words = text.text(harmless(given), "the goal", 20_000).strip()
+        raw = text.text(context.text(goal, "the goal"), "the goal", 20_000)
+        self.words = text.text(harmless(raw), "the goal", 20_000).strip()
         first = next(line for line in self.words.split("\n") if line.strip())
         self.name = text.line(" ".join(first.split())[:LONGEST_NAME], "the goal")
-        self.phases = [each.strip() for each in phases.split(",")] if phases else []
+        self.phases = [phase.strip() for phase in phases.split(",")] if phases else []
         self.branch = feature_branch.check_name(branch) if branch else ""
         new_phases(self.phases, now=clock.now())
 
     def branch_from(self, current: str) -> str:
-        """The branch that the project will live on."""
-        made = f"sow/{slug_of(self.name) or 'project'}"
-        return self.branch or (made if current in (*FORBIDDEN_BRANCHES, "") else current)
+        """Returns the branch of the new project."""
+        default = f"sow/{slug_of(self.name) or 'project'}"
+        return self.branch or (default if current in (*FORBIDDEN_BRANCHES, "") else current)
 
     @property
     def about(self) -> str:
-        """The words as an argument: one that begins with @ would name a file."""
+        """Returns the goal as an argument of sow; a leading @ is doubled because @ names a file."""
         return self.words.replace("@", "@@", 1) if self.words.startswith("@") else self.words
 
 
 def start(context: Context, *, goal: str, branch: str, phases: str, executor: str, print: bool) -> int:
     home = context.place()
-    wanted = Goal(context, goal, branch, phases)
+    new_goal = Goal(context, goal, branch, phases)
     _refuse_second(home)
     if print:
-        return _show(context, home, _new(home, wanted))
+        return _show(context, home, _new(home, new_goal))
     context.person("open the orchestrator")
     instead = "take its prompt elsewhere: sow start --print …"
     need_terminal("the orchestrator", instead)
     opening = _opening(context, executor, instead)
-    _begin(context, home, wanted)
+    _begin(context, home, new_goal)
     return _open(context, home, opening)
 
 
@@ -82,12 +82,12 @@ def go_on(context: Context, *, executor: str, print: bool) -> int:
 
 def _refuse_second(home: Home) -> None:
     if projects.exists(home):
-        where = home.relative(projects.path(home))
-        raise SowError(f"{where} exists: one project per branch", "go on with it: sow continue")
+        path = home.relative(projects.path(home))
+        raise SowError(f"{path} exists: one project per branch", "go on with it: sow continue")
 
 
 def _begin(context: Context, home: Home, goal: Goal) -> None:
-    """The branch, the .sow folder and the project; what was typed is checked already."""
+    """Creates the branch, the .sow folder and the project."""
     if goal.branch:
         feature_branch.go_to(home, goal.branch)
         _refuse_second(home)
@@ -99,31 +99,31 @@ def _begin(context: Context, home: Home, goal: Goal) -> None:
 
 
 def _new(home: Home, goal: Goal) -> Situation:
-    """The prompt's part for a goal that has no project yet."""
+    """Returns the prompt's section for a goal without a project."""
     import shlex
 
     sow, current = sow_word(), home.checkout.branch()
     branch = goal.branch_from(current)
     begin = [] if branch == current else [f"git switch -c {shlex.quote(branch)}"]
-    words = [sow, "init", "--project", shlex.quote(goal.name)]
-    words += [f"--phase {each}" for each in goal.phases]
+    command = [sow, "init", "--project", shlex.quote(goal.name)]
+    command += [f"--phase {phase}" for phase in goal.phases]
     if goal.words != goal.name:
-        words.append("--description=" + shlex.quote(" ".join(goal.about.split())))
-    begin.append(" ".join(words))
+        command.append("--description=" + shlex.quote(" ".join(goal.about.split())))
+    begin.append(" ".join(command))
     situation = Situation(root=home.root, branch=current, sow=sow, goal=goal.words)
     return orchestrator_prompt.new_project(situation, begin=begin)
 
 
 def _situation(home: Home, standpoint: Standpoint) -> Situation:
-    """The prompt's part for what is under way."""
+    """Returns the prompt's section for the current project or workflow."""
     from sow.cli.status import document
     from sow.store.workflow_glance import glance
 
     situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_word())
     if projects.exists(home):
-        known = document(home, standpoint)
-        project, step = known["project"], known["next"]
-        phases = " → ".join(f"{each['name']} ({each['status']})" for each in known["phases"])
+        status = document(home, standpoint)
+        project, step = status["project"], status["next"]
+        phases = " → ".join(f"{phase['name']} ({phase['status']})" for phase in status["phases"])
         return orchestrator_prompt.known_project(
             situation,
             name=harmless_line(project["name"]),
@@ -149,7 +149,7 @@ def _opening(context: Context, executor: str, instead: str) -> Opening:
 
 
 def _open(context: Context, home: Home, opening: Opening) -> int:
-    """Open it; what it asks of sow is the orchestrator's word, not the person's."""
+    """Opens the CLI; its calls of sow count as the orchestrator's, not as the person's."""
     marks = {"SOW_AGENT": ROLE, "SOW_ROOT": home.root}
     return 1 if opening.run(cwd=home.root, environment={**context.environment, **marks}) else 0
 

@@ -1,4 +1,4 @@
-"""sow status: what exists, what is done, what waits, and what to do next."""
+"""Shows the project: its tasks, what waits for the user and what to do next (`sow status`)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def status(context: Context, *, json: bool) -> int:
     home = context.home()
     if not projects.exists(home):
         return _no_project(home, json=json)
-    known = document(home, Standpoint(context.environment, context.cwd))
+    facts = document(home, Standpoint(context.environment, context.cwd))
     if json:
-        emit(known)
+        emit(facts)
     else:
-        _show(known)
+        _show(facts)
     return 0
 
 
@@ -59,15 +59,15 @@ def _show_workflow(workflow: dict[str, Any] | None) -> None:
 
 
 def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
-    """The whole project at a glance."""
+    """Returns the state of the project as JSON."""
     from sow.store import log, memory
 
     project = projects.load(home)
     readable, broken = desks.load_all(home, project)
     tasks = [task for _, task in readable]
     waiting = everything(home, project, tasks, broken)
-    left, idle = look(readable, standpoint)
-    where = {task["id"]: desk.phase for desk, task in readable}
+    unsupervised, idle = look(readable, standpoint)
+    phase_of = {task["id"]: desk.phase for desk, task in readable}
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["status"]] = counts.get(task["status"], 0) + 1
@@ -84,25 +84,25 @@ def document(home: Home, standpoint: Standpoint) -> dict[str, Any]:
         "inbox": waiting,
         "memories": memory.read(home),
         "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
-        "left": [{"task": ident, "do": END_LEFT} for ident in left],
+        "left": [{"task": ident, "do": END_LEFT} for ident in unsupervised],
         "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
-        "next": next_step(tasks, where, project["phases"], waiting, idle, left),
+        "next": next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised),
     }
 
 
-def _show(known: dict[str, Any]) -> None:
-    project = known["project"]
+def _show(facts: dict[str, Any]) -> None:
+    project = facts["project"]
     out(paint(harmless_line(project["name"]), "bold") + " " + harmless_line(f"on branch {project['branch']}"))
     if project["description"]:
         out(harmless(project["description"]).strip())
-    out("phases: " + " → ".join(_phase(each) for each in known["phases"]))
-    _show_workflow(known["workflow"])
-    out("tasks: " + (", ".join(f"{count} {name}" for name, count in known["counts"].items()) or "none"))
+    out("phases: " + " → ".join(_phase(phase) for phase in facts["phases"]))
+    _show_workflow(facts["workflow"])
+    out("tasks: " + (", ".join(f"{count} {name}" for name, count in facts["counts"].items()) or "none"))
     rows = [
         (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), titled(t))
-        for t in known["tasks"]
+        for t in facts["tasks"]
     ]
-    rows += [(ident, "broken", "", "", problem) for ident, problem in known["broken"].items()]
+    rows += [(ident, "broken", "", "", problem) for ident, problem in facts["broken"].items()]
     if len(rows) > MOST_ROWS:
         rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
     if rows:
@@ -110,19 +110,19 @@ def _show(known: dict[str, Any]) -> None:
     for title, lines in (
         (
             "Waits for you",
-            [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in known["inbox"]],
+            [f"{item['kind']}: {harmless_line(item['text'])}  →  {item['do']}" for item in facts["inbox"]],
         ),
         (
             "Nobody supervises",
-            [f"the turn that still runs on task {each['task']}  →  {each['do']}" for each in known["left"]],
+            [f"the turn that still runs on task {item['task']}  →  {item['do']}" for item in facts["left"]],
         ),
-        ("Nobody works on", [f"task {each['task']}  →  {each['do']}" for each in known["idle"]]),
-        ("Remember", [harmless(each) for each in known["memories"]]),
-        ("Lately", [harmless_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in known["log"]]),
+        ("Nobody works on", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
+        ("Remember", [harmless(memory) for memory in facts["memories"]]),
+        ("Lately", [harmless_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]]),
     ):
         if lines:
             out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
-    step = known["next"]
+    step = facts["next"]
     out(f"\n{paint('Next', 'bold')}\n  {harmless_line(step['text'])}\n  {paint(step['command'], 'cyan')}")
 
 

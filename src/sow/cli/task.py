@@ -1,4 +1,4 @@
-"""sow task: units of work, their states and their moves."""
+"""Creates, lists, shows and changes tasks (`sow task`)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def create(
     json: bool,
 ) -> int:
     home = context.home()
-    done = task_acts.create(
+    change = task_acts.create(
         home,
         name=text.line(name, "--name"),
         agent=text.role(agent, "--agent"),
         phase_name=phase,
         description=text.text(context.text(description, "--description"), "--description") if description else "",
-        criteria=[text.line(each, "--criterion", 4000) for each in criterion],
-        references=[text.path(each, "--reference") for each in reference],
+        criteria=[text.line(value, "--criterion", 4000) for value in criterion],
+        references=[text.path(value, "--reference") for value in reference],
         depends_on=list(
-            dict.fromkeys(ids.task_id(each) for value in depends_on for each in value.replace(",", " ").split())
+            dict.fromkeys(ids.task_id(ident) for value in depends_on for ident in value.replace(",", " ").split())
         ),
         after=ids.task_id(after) if after else "",
         priority=priority,
@@ -49,9 +49,9 @@ def create(
     if json:
         from sow.cli.output import emit
 
-        emit({**done.task, "phase": done.desk.phase, "path": home.relative(done.desk.folder)})
+        emit({**change.task, "phase": change.desk.phase, "path": home.relative(change.desk.folder)})
         return 0
-    out(f"task {done.task['id']} in {done.desk.phase}: {home.relative(done.desk.folder)}")
+    out(f"task {change.task['id']} in {change.desk.phase}: {home.relative(change.desk.folder)}")
     return 0
 
 
@@ -63,40 +63,42 @@ def set_value(context: Context, *, field: str, value: str, id: str, reason: str)
     home = context.home()
     if field == "status":
         actor = context.judge("complete a task") if value == "completed" else context.actor()
-        why = text.line(reason, "--reason", 2000) if reason else ""
+        reason_text = text.line(reason, "--reason", 2000) if reason else ""
         if value in ENDED_STATUSES and not actor.is_worker:
             context.put_in_order(home, task)
-        done = task_acts.set_status(home, task, value, actor=actor, reason=why)
+        change = task_acts.set_status(home, task, value, actor=actor, reason=reason_text)
     else:
         checked = {"name": lambda: text.line(value, "the name"), "assigned_agent": lambda: text.role(value)}.get(
             field, lambda: value
         )()
         if field == "priority" and value not in PRIORITIES:
             raise SowError(f"unknown priority {value!r}", "a priority is one of: " + ", ".join(PRIORITIES))
-        done = task_acts.set_field(home, task, field, checked, actor=context.actor())
-    tell(done, field)
+        change = task_acts.set_field(home, task, field, checked, actor=context.actor())
+    tell(change, field)
     return 0
 
 
-def tell(done: task_acts.Changed, field: str = "status") -> None:
-    """Say what the task is now, and what had to be repaired on the way."""
-    for remark in done.remarks:
+def tell(change: task_acts.Changed, field: str = "status") -> None:
+    """Prints the new value of a task's field, and what had to be repaired."""
+    for remark in change.remarks:
         err(f"warning: {harmless_line(remark)}")
-    if field == "status" and done.task["status"] == "needs_review" and is_approved(done.task):
-        out(f"task {done.task['id']} is approved; 'sow run' merges it from its worktree and completes it")
+    if field == "status" and change.task["status"] == "needs_review" and is_approved(change.task):
+        out(f"task {change.task['id']} is approved; 'sow run' merges it from its worktree and completes it")
         return
-    value = done.task[field]  # type: ignore[literal-required]
+    value = change.task[field]  # type: ignore[literal-required]
     shown = ", ".join(value) or "nothing" if isinstance(value, list) else value
-    number = f" (question {done.task['question']['number']})" if field == "status" and "question" in done.task else ""
-    out(f"task {done.task['id']}: {field} is {harmless_line(shown)}{number}")
+    number = (
+        f" (question {change.task['question']['number']})" if field == "status" and "question" in change.task else ""
+    )
+    out(f"task {change.task['id']}: {field} is {harmless_line(shown)}{number}")
 
 
 def abandon(context: Context, *, task: str, reason: str) -> int:
     actor = context.judge("abandon a task")
-    home, ident, why = context.home(), ids.task_id(task), text.line(reason, "--reason", 2000)
+    home, ident, reason_text = context.home(), ids.task_id(task), text.line(reason, "--reason", 2000)
     context.put_in_order(home, ident)
-    done = task_acts.set_status(home, ident, "abandoned", actor=actor, reason=why)
-    tell(done)
+    change = task_acts.set_status(home, ident, "abandoned", actor=actor, reason=reason_text)
+    tell(change)
     return 0
 
 

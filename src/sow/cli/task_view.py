@@ -1,4 +1,4 @@
-"""How tasks are shown: the list, and the one page that a worker with no history goes on from."""
+"""Lists tasks and shows one task with everything that a new worker needs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ RECENT = 20
 def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
     home = context.home()
     project = projects.load(home)
-    only = phases.match(phase, project["phases"]) if phase else ""
+    phase_name = phases.match(phase, project["phases"]) if phase else ""
     readable, broken = desks.load_all(home, project)
-    shown = [(d, t) for d, t in readable if (not only or d.phase == only) and (not status or t["status"] == status)]
+    selected = [
+        (d, t)
+        for d, t in readable
+        if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
+    ]
     if json:
-        emit({"tasks": [{**task, "phase": desk.phase} for desk, task in shown], "broken": broken})
+        emit({"tasks": [{**task, "phase": desk.phase} for desk, task in selected], "broken": broken})
         return 0
-    if not shown and not broken:
+    if not selected and not broken:
         out("no tasks")
         return 0
     rows = [
@@ -43,15 +47,15 @@ def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
             ", ".join(t["depends_on"]),
             titled(t),
         )
-        for d, t in shown
+        for d, t in selected
     ]
-    rows += [(each, "broken", "", "", "", problem) for each, problem in broken.items()]
+    rows += [(ident, "broken", "", "", "", problem) for ident, problem in broken.items()]
     out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
     return 0
 
 
 def titled(task: Task) -> str:
-    """A task's name, and its id in the plan that it comes from."""
+    """Returns a task's name, with its id in its plan."""
     return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
 
 
@@ -59,95 +63,98 @@ def show_task(context: Context, ident: str, *, json: bool) -> int:
     home = context.home()
     project = projects.load(home)
     desk = desks.find(home, project, ident)
-    known = document(desk, project, desk.task())
+    task = document(desk, project, desk.task())
     if json:
-        emit(known)
+        emit(task)
         return 0
-    out(paint(f"Task {ident}: {harmless_line(known['name'])}", "bold"))
-    out(table(_facts(known)))
-    _section("Description", known["description"])
-    _section("References", "\n".join(_references(known, home.root)))
+    out(paint(f"Task {ident}: {harmless_line(task['name'])}", "bold"))
+    out(table(_facts(task)))
+    _section("Description", task["description"])
+    _section("References", "\n".join(_references(task, home.root)))
     _section(
         "Feedback",
         "\n\n".join(
-            f"[{each['number']}, by {each['by'] or 'hand'}, on iteration {each['iteration'] or '?'}]\n{each['text']}"
-            for each in known["feedback"]
+            f"[{f['number']}, by {f['by'] or 'hand'}, on iteration {f['iteration'] or '?'}]\n{f['text']}"
+            for f in task["feedback"]
         ),
     )
-    _section("Checks", "\n".join(_checks(known)))
-    _section("Notes", "\n".join(_note(each) for each in known["notes"]))
+    _section("Checks", "\n".join(_checks(task)))
+    _section("Notes", "\n".join(_note(note) for note in task["notes"]))
     _section(
         "Questions answered",
-        "\n".join(f"{each['number']}. {each['text']}\n   → {each['answer']}" for each in known["questions"]),
+        "\n".join(
+            f"{question['number']}. {question['text']}\n   → {question['answer']}" for question in task["questions"]
+        ),
     )
-    if "question" in known:
-        _section("Question", f"{known['question']['number']}. {known['question']['text']}")
-    _section("Refused", "\n".join(_refused(known)))
-    _section("Look at this", "\n".join(_concerns(known)))
-    recent = known["log"][-RECENT:]
-    title = "Log" if len(recent) == len(known["log"]) else f"Log (the last {RECENT} of {len(known['log'])})"
-    _section(title, "\n".join(_entry(each) for each in recent))
-    _section("Next", known["next"])
+    if "question" in task:
+        _section("Question", f"{task['question']['number']}. {task['question']['text']}")
+    _section("Refused", "\n".join(_refused(task)))
+    _section("Look at this", "\n".join(_concerns(task)))
+    recent = task["log"][-RECENT:]
+    title = "Log" if len(recent) == len(task["log"]) else f"Log (the last {RECENT} of {len(task['log'])})"
+    _section(title, "\n".join(_entry(entry) for entry in recent))
+    _section("Next", task["next"])
     return 0
 
 
-def _facts(known: dict[str, Any]) -> list[tuple[str, ...]]:
-    source = known.get("source")
+def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
+    source = task.get("source")
     facts = [
-        ("status", f"{known['status']}, iteration {known['iteration']}"),
-        ("agent", known["agent_id"]),
-        ("phase", known["phase"]),
-        ("priority", known["priority"]),
-        ("after", ", ".join(known["depends_on"])),
-        ("result", known.get("result", "")),
-        ("protected", ", ".join(known.get("protected", ()))),
+        ("status", f"{task['status']}, iteration {task['iteration']}"),
+        ("agent", task["agent_id"]),
+        ("phase", task["phase"]),
+        ("priority", task["priority"]),
+        ("after", ", ".join(task["depends_on"])),
+        ("result", task.get("result", "")),
+        ("protected", ", ".join(task.get("protected", ()))),
         ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
-        ("session", known.get("session_id", "")),
-        ("abandoned", known.get("abandoned_reason", "")),
-        ("folder", known["path"]),
+        ("session", task.get("session_id", "")),
+        ("abandoned", task.get("abandoned_reason", "")),
+        ("folder", task["path"]),
     ]
-    if "approval" in known:
-        approval = known["approval"]
+    if "approval" in task:
+        approval = task["approval"]
         facts.append(("approved", f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}"))
     return [row for row in facts if row[1]]
 
 
-def _references(known: dict[str, Any], root: str) -> list[str]:
-    """What the worker should read; of what was chosen for it, why. Paths of ours are given in full, for worktrees."""
-    chosen = {each["path"]: each for each in known.get("context", ())}
-    found = []
-    for path in known["references"]:
-        each = chosen.get(path)
-        part = f", lines {each['lines']}" if each and "lines" in each else ""
-        place = f"{root}/{path}" if path.startswith(".sow/") else path
-        found.append(f"{place}{part} ({each['kind']}: {each['reason']})" if each else place)
-    return found
+def _references(task: dict[str, Any], root: str) -> list[str]:
+    """Returns the references of a task with their reasons; .sow paths are absolute, because worktrees lack them."""
+    chosen = {entry["path"]: entry for entry in task.get("context", ())}
+    lines = []
+    for path in task["references"]:
+        entry = chosen.get(path)
+        part = f", lines {entry['lines']}" if entry and "lines" in entry else ""
+        shown_path = f"{root}/{path}" if path.startswith(".sow/") else path
+        lines.append(f"{shown_path}{part} ({entry['kind']}: {entry['reason']})" if entry else shown_path)
+    return lines
 
 
-def _refused(known: dict[str, Any]) -> list[str]:
-    """The commands that the agent CLI refused, and the setting that allows them."""
-    found = known.get("refusals", [])
-    lines = [_refusal(each) for each in found]
-    return [*lines, refusals.advice(found)] if lines else []
+def _refused(task: dict[str, Any]) -> list[str]:
+    """Returns the commands that the agent CLI refused, and the setting that allows them."""
+    refused = task.get("refusals", [])
+    lines = [_refusal(refusal) for refusal in refused]
+    return [*lines, refusals.advice(refused)] if lines else []
 
 
-def _refusal(each: dict[str, Any]) -> str:
-    times = f", {each['count']} times" if each["count"] > 1 else ""
-    why = f": {harmless_line(each['reason'])}" if each["reason"] else ""
-    return f"{refusals.called(each['tool'], each.get('command', ''))} (iteration {each['iteration']}{times}){why}"
+def _refusal(refusal: dict[str, Any]) -> str:
+    times = f", {refusal['count']} times" if refusal["count"] > 1 else ""
+    reason = f": {harmless_line(refusal['reason'])}" if refusal["reason"] else ""
+    call = refusals.called(refusal["tool"], refusal.get("command", ""))
+    return f"{call} (iteration {refusal['iteration']}{times}){reason}"
 
 
-def _concerns(known: dict[str, Any]) -> list[str]:
-    """What keeps the present iteration from being GREEN without a review; refused commands have their own section."""
-    return [each["text"] for each in concerns(known) if each["kind"] != refusals.KIND]  # type: ignore[arg-type]
+def _concerns(task: dict[str, Any]) -> list[str]:
+    """Returns the concerns about the current iteration; refused commands have their own section."""
+    return [concern["text"] for concern in concerns(task) if concern["kind"] != refusals.KIND]  # type: ignore[arg-type]
 
 
-def _checks(known: dict[str, Any]) -> list[str]:
-    """The results of the present iteration, and what each belongs to."""
+def _checks(task: dict[str, Any]) -> list[str]:
+    """Returns the check results of the current iteration."""
     return [
-        f"{'passed' if each['passed'] else 'FAILED'}: {each['command']} (exit {each['exit']}{_scope(each)})"
-        for each in known.get("evidence", ())
-        if each["iteration"] == known["iteration"]
+        f"{'passed' if result['passed'] else 'FAILED'}: {result['command']} (exit {result['exit']}{_scope(result)})"
+        for result in task.get("evidence", ())
+        if result["iteration"] == task["iteration"]
     ]
 
 
@@ -169,6 +176,6 @@ def _entry(entry: dict[str, Any]) -> str:
 
 
 def _section(title: str, body: str) -> None:
-    """A heading and its text; an empty one is left out."""
+    """Prints a heading and its text, unless the text is empty."""
     if body.strip():
         out(f"\n{paint(title, 'bold')}\n{harmless(body).strip()}")

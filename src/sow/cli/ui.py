@@ -1,4 +1,4 @@
-"""sow ui: the dashboard in a browser."""
+"""Starts the dashboard and opens it in a browser (`sow ui`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAUSE = 0.05
 
 
 def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) -> int:
-    wanted = _port(port)
+    port_number = _port(port)
     home, actor = context.home(), context.actor()
     if actor.is_worker and not read_only:
         err("note: a worker may look and not act: this dashboard is read-only")
@@ -34,17 +34,17 @@ def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) 
             return _join(context, home, read_only=read_only, open=open, json=json)
         from sow.dashboard.server import Server
 
-        server = Server(home, context.environment, person=actor.name, read_only=read_only, port=wanted)
+        server = Server(home, context.environment, person=actor.name, read_only=read_only, port=port_number)
         return _serve(server, open=open, json=json)
 
 
 def _claim(*, read_only: bool) -> str:
-    """One that acts and one that only shows can be there side by side."""
+    """Returns the name of the claim; a read-only dashboard can run beside a normal one."""
     return "ui-read-only" if read_only else "ui"
 
 
 def _port(text: str) -> int | None:
-    """The port that was asked for; 0 lets the system choose."""
+    """Returns the port of --port; 0 lets the system choose."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
@@ -53,7 +53,7 @@ def _port(text: str) -> int | None:
 
 
 def _serve(server: Server, *, open: bool, json: bool) -> int:
-    """Answer requests until Ctrl-C or SIGTERM: that is how a dashboard ends, and no failure."""
+    """Serves requests until Ctrl-C or SIGTERM, which are not failures."""
     import signal
     import threading
 
@@ -62,7 +62,7 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
         if server.moved_from:
             err(f"note: port {server.moved_from} is in use: this is {server.port}")
         _tell(server.address, server.port, os.getpid(), read_only=server.read_only, new=True, json=json)
-        if open:  # beside the server: a browser in the terminal stays in front until it is left
+        if open:  # in a thread, because a terminal browser blocks until it is closed
             threading.Thread(target=_open, args=(server.address,), daemon=True).start()
         server.serve()
     except KeyboardInterrupt:
@@ -73,7 +73,7 @@ def _serve(server: Server, *, open: bool, json: bool) -> int:
 
 
 def _join(context: Context, home: Home, *, read_only: bool, open: bool, json: bool) -> int:
-    """Show the address of the dashboard that is there already."""
+    """Prints the address of the dashboard that already runs."""
     import time
 
     from sow.dashboard import access
@@ -81,15 +81,15 @@ def _join(context: Context, home: Home, *, read_only: bool, open: bool, json: bo
     path = access.path(context.environment, home.root, read_only=read_only)
     name = _claim(read_only=read_only)
     give_up = time.monotonic() + PATIENCE
-    while not (holder := home.claimant(name)) or (found := access.stored(path)).get("pid") != holder.pid:
+    while not (holder := home.claimant(name)) or (details := access.stored(path)).get("pid") != holder.pid:
         if time.monotonic() > give_up:
             raise Waiting(
                 f"a dashboard of {home.root} is there, but its address is not in {path}",
                 "end that process, then run 'sow ui' again",
             )
         time.sleep(PAUSE)
-    url = access.address(found["port"], found["token"])
-    _tell(url, found["port"], found["pid"], read_only=read_only, new=False, json=json)
+    url = access.address(details["port"], details["token"])
+    _tell(url, details["port"], details["pid"], read_only=read_only, new=False, json=json)
     if open:
         _open(url)
     return 0
@@ -107,16 +107,16 @@ def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bo
 
 
 def _open(url: str) -> None:
-    """Show the page in the person's browser; where there is none, the address is on the screen."""
+    """Opens the page in the user's browser, or prints a note if there is none."""
     import webbrowser
 
-    shown = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    has_display = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     try:
-        done = shown and webbrowser.open(url)
+        opened = has_display and webbrowser.open(url)
     except (webbrowser.Error, OSError) as error:
         err(f"note: {harmless_line(str(error))}")
-        done = False
-    if not done:
+        opened = False
+    if not opened:
         err("note: no browser could be opened here: open the address above")
 
 

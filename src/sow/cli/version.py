@@ -1,4 +1,4 @@
-"""sow version."""
+"""Prints the versions of sow and of its schemas (`sow version`)."""
 
 from __future__ import annotations
 

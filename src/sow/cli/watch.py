@@ -1,4 +1,4 @@
-"""sow watch: a run that goes on elsewhere, live in this terminal."""
+"""Shows a run of another process live in this terminal (`sow watch`)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from sow.store.home import Home
     from sow.store.runs import RunFolder
 
-PAUSE = 0.1  # seconds between two looks at the journal
-LOOK_EVERY = 1.0  # seconds between two looks at who runs it
+PAUSE = 0.1  # seconds between reads of the journal
+LOOK_EVERY = 1.0  # seconds between checks whether the run's process is alive
 
 
 class Watch:
-    """One run, followed until it ends."""
+    """Follows one run until it ends."""
 
     __slots__ = ("bell", "ended", "folder", "live", "looked", "tail")
 
@@ -45,10 +45,10 @@ class Watch:
         self.ended = False
 
     def follow(self) -> None:
-        """Show what happens until the run is over, or nobody looks any more."""
+        """Prints events until the run ends or the output is closed."""
         with Interrupts() as interrupts:
             self.live.catch_up(self._past())
-            self.ended = self.ended and not self._is_live()  # it may be the last word of an earlier call
+            self.ended = self.ended and not self._is_live()  # the entry may belong to an earlier call
             while not (self.ended or self.live.unseen):
                 if interrupts.take():
                     raise Interrupted("the watch is over, and the run goes on", "look again: sow watch")
@@ -60,7 +60,7 @@ class Watch:
                 interrupts.sleep(0 if self.tail.more else PAUSE)
 
     def _past(self) -> Iterator[tuple[dict[str, Any], float]]:
-        """All that is in the journal by now."""
+        """Yields the entries that are in the journal now, with their times."""
         times = EntryTimes()
         while True:
             for entry in self.tail.take() or ():
@@ -78,17 +78,17 @@ class Watch:
             self.live.ring()
 
     def _note(self, entry: dict[str, Any]) -> None:
-        """The last word of a call ends the watch, unless another call has begun already."""
+        """Marks the watch as ended at the last entry of a call, unless another call has started since."""
         if entry.get("event") in ("run_started", runs.LAST):
             self.ended = entry["event"] == runs.LAST
 
     def _is_live(self) -> bool:
-        """Whether the run goes on by its state of this moment."""
+        """Returns whether the run is live now."""
         current = runs.live(self.folder.home)
         return current is not None and current.id == self.folder.id
 
     def _goes_on(self) -> bool:
-        """Whether a process works on the run; looked for once a second, and before the last entries are read."""
+        """Returns whether a process still works on the run; checks once a second, before the entries are read."""
         if time.monotonic() < self.looked + LOOK_EVERY:
             return True
         self.looked = time.monotonic()
@@ -112,7 +112,7 @@ def watch(context: Context, *, run: str, json: bool) -> int:
 
 
 def _has_bell(context: Context) -> bool:
-    """Whether the user wants to hear what waits for them; settings that cannot be read keep nobody from watching."""
+    """Returns whether the user wants the terminal bell; False if the settings cannot be read."""
     try:
         return bool(configs.load(context.environment).setting("notify", "bell"))
     except SowError:
@@ -120,7 +120,7 @@ def _has_bell(context: Context) -> bool:
 
 
 def _say_how(home: Home, ident: str, standpoint: Standpoint, *, json: bool) -> None:
-    """What came of the run, or that it ended without a word."""
+    """Prints the run's report, or that its process died."""
     try:
         folder = runs.find(home, ident)
     except SowError:
@@ -131,8 +131,8 @@ def _say_how(home: Home, ident: str, standpoint: Standpoint, *, json: bool) -> N
 
         runs_view.show(report.facts(home, folder, standpoint))
     if dead:
-        command, say = go_on.command(folder, standpoint), err if json else out
-        say(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
+        command, write = go_on.command(folder, standpoint), err if json else out
+        write(harmless_line(f"run {ident} does not run any more, and its process left no word; go on with: {command}"))
 
 
 COMMANDS = (

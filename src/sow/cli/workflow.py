@@ -1,4 +1,4 @@
-"""sow workflow: a crew of agents with notes, verifiers and gates, from the summary of what is wanted to its archive."""
+"""Creates, designs, verifies, runs and archives workflows (`sow workflow`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def design(
 ) -> int:
     from sow.cli import workflow_design
 
-    wish = workflow_design.Wish(delegate=delegate, executor=executor, timeout=timeout, yes=yes)
+    options = workflow_design.Wish(delegate=delegate, executor=executor, timeout=timeout, yes=yes)
     if print:
-        return workflow_design.show(context, wish)
-    return workflow_design.headless(context, wish) if headless else workflow_design.with_person(context, wish)
+        return workflow_design.show(context, options)
+    return workflow_design.headless(context, options) if headless else workflow_design.with_person(context, options)
 
 
 def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:

@@ -1,4 +1,4 @@
-"""sow workflow design: the architect with a person at the terminal, or by itself."""
+"""Runs the workflow architect, with the user or alone (`sow workflow design`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Wish:
-    """How the design is to be made."""
+    """The user's options for a design."""
 
     __slots__ = ("delegate", "executor", "timeout", "yes")
 
@@ -39,7 +39,7 @@ class Wish:
 
 
 class Studio:
-    """Where a design is made: the checkout, the settings, the roles, and the workflow that waits for it."""
+    """The checkout, the settings, the roles and the workflow of one design."""
 
     __slots__ = ("agents", "config", "home", "name", "workflow_id")
 
@@ -51,33 +51,33 @@ class Studio:
         self.name = workflow["name"]
         self.workflow_id = workflow["id"]
 
-    def prompt(self, wish: Wish, *, alone: bool) -> str:
-        return design.prompt(self.home, self.agents, name=self.name, delegate=wish.delegate, alone=alone)
+    def prompt(self, options: Wish, *, alone: bool) -> str:
+        return design.prompt(self.home, self.agents, name=self.name, delegate=options.delegate, alone=alone)
 
 
-def show(context: Context, wish: Wish) -> int:
-    """Print what the architect is told, and start nothing."""
-    out(Studio(context).prompt(wish, alone=False))
+def show(context: Context, options: Wish) -> int:
+    """Prints the architect's prompt and starts nothing."""
+    out(Studio(context).prompt(options, alone=False))
     return 0
 
 
-def headless(context: Context, wish: Wish) -> int:
-    """The architect by itself; what it wrote is checked, and sent back where it has errors."""
+def headless(context: Context, options: Wish) -> int:
+    """Runs the architect alone; a design with errors is sent back to it."""
     context.judge("design a workflow")
     studio = Studio(context)
     home = studio.home
-    _refuse_running(home, wish)
+    _refuse_running(home, options)
     _say_unfilled(studio)
-    crew = Crew(home, studio.config, context.environment, tell=Screen(quiet=False).show, timeout=wish.timeout)
-    counsel = Counsel(crew, studio.agents, studio.workflow_id, executor=wish.executor)
+    crew = Crew(home, studio.config, context.environment, tell=Screen(quiet=False).show, timeout=options.timeout)
+    counsel = Counsel(crew, studio.agents, studio.workflow_id, executor=options.executor)
     with home.claim("run", purpose="sow workflow design"):
-        made = drive(design.headless(counsel, name=studio.name, delegate=wish.delegate, tell=_say))
-        checking.adopt(home, made, studio.agents)
-    return _done(studio, made)
+        draft = drive(design.headless(counsel, name=studio.name, delegate=options.delegate, tell=_say))
+        checking.adopt(home, draft, studio.agents)
+    return _done(studio, draft)
 
 
 def _say_unfilled(studio: Studio) -> None:
-    """An architect that works by itself knows only the summary."""
+    """Prints a note if the summary is empty, because the architect knows nothing else."""
     path = WorkflowFolder(studio.home).summary_path(studio.name)
     if os.path.isfile(path) and studio.home.read(path).strip() == form(studio.name).strip():
         err(f"note: {studio.home.relative(path)} is the empty form still: the architect has nothing to go by")
@@ -87,41 +87,41 @@ def _say(text: str) -> None:
     err(f"# {harmless_line(text)}")
 
 
-def with_person(context: Context, wish: Wish) -> int:
-    """The architect's CLI, opened in this terminal; what it left is checked when it ends."""
+def with_person(context: Context, options: Wish) -> int:
+    """Opens the architect's CLI in this terminal and checks the design when it ends."""
     context.person("design a workflow at the terminal")
     studio = Studio(context)
-    _refuse_running(studio.home, wish)
+    _refuse_running(studio.home, options)
     need_terminal(
         "the architect",
         "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
     )
-    opening = _opening(context, studio, wish)
+    opening = _opening(context, studio, options)
     with studio.home.claim("run", purpose="sow workflow design"):
         opening.run(cwd=studio.home.root, environment=_marked(context, studio.home))
-        made = _look(studio)
-        checking.put_contracts(studio.home, made)
-        if not made.errors:
-            checking.adopt(studio.home, made, studio.agents)
-    return _done(studio, made)
+        draft = _look(studio)
+        checking.put_contracts(studio.home, draft)
+        if not draft.errors:
+            checking.adopt(studio.home, draft, studio.agents)
+    return _done(studio, draft)
 
 
 def _marked(context: Context, home: Home) -> dict[str, str]:
-    """The person's surroundings, and who the agent is in them: what it asks of sow is the architect's, not theirs."""
+    """Returns the environment of the architect's CLI; its calls of sow count as the architect's."""
     name = design.ARCHITECT.replace("-", "_")
     desk = WorkflowFolder(home).desk(name).folder
     marks = {"SOW_TASK": name, "SOW_AGENT": design.ARCHITECT, "SOW_ROOT": home.root, "SOW_DESK": desk}
     return {**context.environment, **marks}
 
 
-def _opening(context: Context, studio: Studio, wish: Wish) -> Opening:
-    """The architect's CLI, with a first word that sends it to its prompt."""
+def _opening(context: Context, studio: Studio, options: Wish) -> Opening:
+    """Returns the command that opens the architect's CLI with its prompt."""
     return Opening(
         studio.config,
         context.environment,
         role=design.ARCHITECT,
-        executor=wish.executor,
-        call="workflow design --print" + (" --delegate" if wish.delegate else ""),
+        executor=options.executor,
+        call="workflow design --print" + (" --delegate" if options.delegate else ""),
         instead="take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
     )
 
@@ -130,28 +130,28 @@ def _look(studio: Studio) -> Design:
     try:
         return checking.read(studio.home, studio.agents.names())
     except FileNotFoundError:
-        where = studio.home.relative(WorkflowFolder(studio.home).plan_path)
-        raise SowError(f"the architect left no {where}", "go on with it: sow workflow design") from None
+        path = studio.home.relative(WorkflowFolder(studio.home).plan_path)
+        raise SowError(f"the architect left no {path}", "go on with it: sow workflow design") from None
 
 
-def _refuse_running(home: Home, wish: Wish) -> None:
-    """A plan that was approved is not designed anew by accident."""
+def _refuse_running(home: Home, options: Wish) -> None:
+    """Refuses to redesign a completed workflow, and an approved one without --yes."""
     workflow = WorkflowFolder(home).workflow()
     if workflow["status"] == "completed":
         raise SowError(f"workflow {workflow['name']} is complete", "put it away: sow workflow archive")
-    if "approval" in workflow and not wish.yes:
+    if "approval" in workflow and not options.yes:
         raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
 
 
-def _done(studio: Studio, made: Design) -> int:
+def _done(studio: Studio, draft: Design) -> int:
     from sow.cli.workflow_verify import tell_missing
 
-    for each in made.complaints:
-        err(f"{'error' if each.error else 'warning'}: {harmless_line(design.line(each))}")
-    tell_missing(made, studio.agents)
-    plan = made.plan
+    for complaint in draft.complaints:
+        err(f"{'error' if complaint.error else 'warning'}: {harmless_line(design.line(complaint))}")
+    tell_missing(draft, studio.agents)
+    plan = draft.plan
     out(f"designed {harmless_line(studio.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
     for group in plan.order:
         out(f"  {' + '.join(group)}")
     out("Next: sow workflow verify")
-    return 2 if made.errors else 0
+    return 2 if draft.errors else 0

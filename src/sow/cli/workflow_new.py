@@ -1,4 +1,4 @@
-"""sow workflow new and archive: the beginning and the end of a workflow's folder."""
+"""Creates and archives the folder of a workflow (`sow workflow new`, `sow workflow archive`)."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ def new(context: Context, name: str, summary: str, *, json: bool) -> int:
             "use lower case, digits, _ and -, and begin with a letter: sow workflow new user_management",
         )
     home = context.place()
-    words = _summary(context, name, summary)
+    summary_text = _summary(context, name, summary)
     if lay_out(home):
         err(harmless_line(f"made {home.sow}"))
-    folder = workflow_design.new(home, name, words)
+    folder = workflow_design.new(home, name, summary_text)
     path = home.relative(folder.summary_path(name))
     if json:
         emit({"workflow": name, "id": folder.workflow()["id"], "summary": path})
         return 0
     out(f"made workflow {name} in {home.relative(folder.path)}/")
-    filled = "look at" if summary else "fill in"
-    out(f"{filled} {path}, then: sow workflow design")
+    verb = "look at" if summary else "fill in"
+    out(f"{verb} {path}, then: sow workflow design")
     return 0
 
 
 def form(name: str) -> str:
-    """The summary of a workflow before anybody has filled it in."""
+    """Returns the empty summary form of a workflow."""
     return prompts.load(FORM).replace("[Task Name]", name)
 
 
 def _summary(context: Context, name: str, given: str) -> str:
-    """The summary that is given, or the form to fill in."""
+    """Returns the given summary, or the empty form."""
     if not given:
         return form(name)
     path = os.path.join(context.cwd, given)
     if given != "-" and not os.path.exists(path):
         raise SowError(f"--summary: there is no file {given!r:.200}", "give the path of one, or - for stdin")
-    named = given if given == "-" else f"@{path}"
-    return f"{text.text(context.text(named, '--summary'), '--summary', MOST).strip()}\n"
+    source = given if given == "-" else f"@{path}"
+    return f"{text.text(context.text(source, '--summary'), '--summary', MOST).strip()}\n"
 
 
 def archive(context: Context, name: str, *, yes: bool) -> int:
@@ -64,12 +64,14 @@ def archive(context: Context, name: str, *, yes: bool) -> int:
     home = context.home()
     folder = WorkflowFolder(home)
     with home.claim("run", purpose="sow workflow archive"):
-        where = workflow_archive.take_up(home)
-        known = os.path.basename(where)
-        if not where or folder.exists():
-            known = folder.workflow()["name"]
-            if name and name != known:
-                raise SowError(f"the workflow here is {known}, not {name!r:.80}", f"sow workflow archive {known}")
-            where = workflow_archive.put_away(home, force=yes)
-    out(f"workflow {known} is in {where}/")
+        archive_path = workflow_archive.take_up(home)
+        workflow_name = os.path.basename(archive_path)
+        if not archive_path or folder.exists():
+            workflow_name = folder.workflow()["name"]
+            if name and name != workflow_name:
+                raise SowError(
+                    f"the workflow here is {workflow_name}, not {name!r:.80}", f"sow workflow archive {workflow_name}"
+                )
+            archive_path = workflow_archive.put_away(home, force=yes)
+    out(f"workflow {workflow_name} is in {archive_path}/")
     return 0

@@ -1,4 +1,4 @@
-"""sow workflow run: the crew at work, with the live view of every run."""
+"""Runs a workflow's crew with the live view (`sow workflow run`)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
     settings = workflow_settings(config, call)
     agents = registry_of(context, home, config)
     with home.claim("run", purpose="sow workflow run") as claim:
-        for said in opening.put_in_order(home, context.environment):
-            err(f"note: {harmless_line(said)}")
+        for remark in opening.put_in_order(home, context.environment):
+            err(f"note: {harmless_line(remark)}")
         workflow = WorkflowFolder(home).workflow()
         if workflow["status"] == "completed":
             return _say_complete(workflow["name"], json=json)
@@ -49,7 +49,7 @@ def run(context: Context, call: Mapping[str, str], *, yes: bool, json: bool) -> 
     if not json:
         from sow.cli import workflow_view
 
-        with suppress(BrokenPipeError):  # the run has ended so, whoever reads of it
+        with suppress(BrokenPipeError):  # a closed pipe does not change the result of the run
             out("")
             workflow_view.status(context, json=False)
     return code
@@ -62,13 +62,13 @@ def _say_complete(name: str, *, json: bool) -> int:
 
 
 def _check_crew(context: Context, config: Config, agents: AgentRegistry, settings: RunSettings, home: Home) -> None:
-    """Every program that the run may start is looked for before the first state is written."""
+    """Checks that every program of the run exists before any state is written."""
     from sow.executors.executor import find_binary, missing_binary
     from sow.executors.registry import adapter
     from sow.executors.settings import program
 
     members = WorkflowFolder(home).workflow()["members"]
-    roles = sorted({*ROLES, *(each["agent"] for each in members.values() if each["agent"] in agents.agents)})
+    roles = sorted({*ROLES, *(member["agent"] for member in members.values() if member["agent"] in agents.agents)})
     for role in roles:
         bound = [config.binding(role)[0], *config.fallbacks.get(role, [])]
         for name in [settings["executor"]] if "executor" in settings else bound:
@@ -90,7 +90,7 @@ def _sail(
     yes: bool,
     json: bool,
 ) -> int:
-    """The run from its first entry in the journal to the last."""
+    """Executes the run, from its first journal entry to its last."""
     with git_watch.guarded(home), Live(json=json) as live:
         deck, goes_on = opening.open_deck(
             home,
@@ -113,7 +113,7 @@ def _sail(
             run = ship.folder.run
             ship.tell("run_ended", status=run["status"], exit=run["exit"], seconds=seconds, **loop.counts())
             remarks += notifier.close()
-    for each in remarks:
-        err(f"note: {harmless_line(each)}")
+    for note in remarks:
+        err(f"note: {harmless_line(note)}")
     git_changes.settle(home, yes=yes or json)
     return run["exit"]

@@ -1,4 +1,4 @@
-"""sow workflow set: an agent's own word on where it stands, and a person's on a failed one."""
+"""Sets the status of a workflow's agent (`sow workflow set`)."""
 
 from __future__ import annotations
 

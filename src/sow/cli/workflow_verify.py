@@ -1,4 +1,4 @@
-"""sow workflow verify and approve: what is wrong with a design, who looked at it, and a person's word on it."""
+"""Verifies and approves the design of a workflow (`sow workflow verify`, `sow workflow approve`)."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes
     screen = Screen(quiet=json)
     limit = configs.seconds(timeout) if timeout else 0
     crew = Crew(home, config, context.environment, tell=screen.show, timeout=limit)
-    found: Verdict | None = None
+    verdict: Verdict | None = None
     with home.claim("run", purpose="sow workflow verify"):
         checking.put_contracts(home, design)  # before the agent looks at the files
         if not no_agent and not design.errors:
             counsel = Counsel(crew, agents, WorkflowFolder(home).workflow()["id"], executor=executor)
-            found = drive(checking.ask_verifier(counsel, design))
-        passed = checking.passes(design, found)
-        checking.record(home, design, found, agents)
-        shown = found is not None and screen.has_shown(found.feedback)
-        code = _tell(home, design, found, agents, json=json, shown=shown)
+            verdict = drive(checking.ask_verifier(counsel, design))
+        passed = checking.passes(design, verdict)
+        checking.record(home, design, verdict, agents)
+        shown = verdict is not None and screen.has_shown(verdict.feedback)
+        code = _tell(home, design, verdict, agents, json=json, shown=shown)
         if passed and (yes or (not json and _agrees())):
             _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
             err(f"approved: {design.plan.digest[:12]}")
@@ -60,60 +60,60 @@ def _agrees() -> bool:
 
 
 def _tell(
-    home: Home, design: Design, found: Verdict | None, agents: AgentRegistry, *, json: bool, shown: bool = False
+    home: Home, design: Design, verdict: Verdict | None, agents: AgentRegistry, *, json: bool, shown: bool = False
 ) -> int:
-    passed = checking.passes(design, found)
+    passed = checking.passes(design, verdict)
     code = ERRORS if design.errors else PASSED if passed else GAPS
     if json:
-        emit(_document(home, design, found, agents, passed=passed))
+        emit(_document(home, design, verdict, agents, passed=passed))
         return code
-    for each in design.complaints:
-        kind = "error" if each.error else "warning"
-        err(f"{kind}: {harmless_line(f'{each.file}:{each.line}: {each.text}')}\nhint: {harmless_line(each.hint)}")
-    if found is not None:
-        _tell_verdict(found, shown=shown)
+    for item in design.complaints:
+        kind = "error" if item.error else "warning"
+        err(f"{kind}: {harmless_line(f'{item.file}:{item.line}: {item.text}')}\nhint: {harmless_line(item.hint)}")
+    if verdict is not None:
+        _tell_verdict(verdict, shown=shown)
     tell_missing(design, agents)
     plan = design.plan
     numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
-    counts = ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in numbers.items())
-    word = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
-    out(f"{word}: {harmless_line(plan.name or 'a plan without a name')}, {counts}")
+    counts = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items())
+    result = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
+    out(f"{result}: {harmless_line(plan.name or 'a plan without a name')}, {counts}")
     return code
 
 
-def _tell_verdict(found: Verdict, *, shown: bool) -> None:
-    out(f"Design Verifier: {harmless_line(checking.said(found))}")
-    for each in found.findings:
-        place = f"{each.get('file', '')} {each.get('symbol', '')}".strip()
-        out(f"  {each['severity']}: {harmless_line(f'{place}: ' if place else '')}{harmless_line(each['text'])}")
-    if found.feedback.strip() and not shown:
-        out(harmless(found.feedback.strip()))
+def _tell_verdict(verdict: Verdict, *, shown: bool) -> None:
+    out(f"Design Verifier: {harmless_line(checking.said(verdict))}")
+    for finding in verdict.findings:
+        scope = f"{finding.get('file', '')} {finding.get('symbol', '')}".strip()
+        out(f"  {finding['severity']}: {harmless_line(f'{scope}: ' if scope else '')}{harmless_line(finding['text'])}")
+    if verdict.feedback.strip() and not shown:
+        out(harmless(verdict.feedback.strip()))
 
 
 def tell_missing(design: Design, agents: AgentRegistry) -> None:
-    """The agent types that the plan needs and nobody has written yet, each with its specification."""
-    found = missing(design, agents.names())
-    for each in found:
-        err(f"missing agent type {harmless_line(f'{each.name}: {each.description}')}")
-        if each.capabilities:
-            err(f"  capabilities: {harmless_line(each.capabilities)}")
-    if found:
-        err(f"  write {'it' if len(found) == 1 else 'them'}: sow agent new --from-workflow")
+    """Prints the agent types that the plan needs and that do not exist yet."""
+    missing_agents = missing(design, agents.names())
+    for agent in missing_agents:
+        err(f"missing agent type {harmless_line(f'{agent.name}: {agent.description}')}")
+        if agent.capabilities:
+            err(f"  capabilities: {harmless_line(agent.capabilities)}")
+    if missing_agents:
+        err(f"  write {'it' if len(missing_agents) == 1 else 'them'}: sow agent new --from-workflow")
 
 
 def _document(
-    home: Home, design: Design, found: Verdict | None, agents: AgentRegistry, *, passed: bool
+    home: Home, design: Design, verdict: Verdict | None, agents: AgentRegistry, *, passed: bool
 ) -> dict[str, Any]:
     return {
         "valid": passed,
         "digest": design.plan.digest,
-        "findings": [each.document() for each in design.complaints],
+        "findings": [complaint.document() for complaint in design.complaints],
         "verifier": None
-        if found is None
-        else {"verdict": found.flag or "RED", "feedback": found.feedback, "findings": found.findings},
+        if verdict is None
+        else {"verdict": verdict.flag or "RED", "feedback": verdict.feedback, "findings": verdict.findings},
         "missing_agents": [
-            {"name": each.name, "description": each.description, "capabilities": each.capabilities}
-            for each in missing(design, agents.names())
+            {"name": agent.name, "description": agent.description, "capabilities": agent.capabilities}
+            for agent in missing(design, agents.names())
         ],
         "report": home.relative(WorkflowFolder(home).report_path),
     }
@@ -131,7 +131,7 @@ def approve(context: Context) -> int:
 
 
 def _approve(home: Home, design: Design, agents: AgentRegistry, actor: Actor, *, how: str) -> None:
-    """Approve the plan that was verified, and no other."""
+    """Approves the plan if exactly this version was verified."""
     verified = WorkflowFolder(home).workflow().get("verified")
     if not verified or verified["digest"] != design.plan.digest:
         raise SowError("the design as it stands has not been verified", "run: sow workflow verify")

@@ -1,4 +1,4 @@
-"""How a workflow is shown: where every agent stands, what waits for a person, and which workflows there are."""
+"""Shows the status of a workflow and lists all workflows."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ def status(context: Context, *, json: bool) -> int:
     folder = WorkflowFolder(context.home())
     loaded = folder.load()
     workflow = loaded["workflow"]
-    shown = status_document.document(folder, loaded)
+    facts = status_document.document(folder, loaded)
     if json:
-        emit(shown)
+        emit(facts)
         return 0
     name = f"Workflow {workflow['name']} ({workflow['task_id']})"
-    out(f"{paint(harmless_line(name), 'bold')}: {workflow['status']}, gate {shown['overall_completion_drive_gate']}")
-    _members(workflow, shown["agents"])
-    for each in shown["questions"]:
-        first, *rest = harmless(each["text"]).split("\n")
-        out(f"\n{paint(each['number'], 'bold')} {each['agent']} asks ({each['kind']}): {first}")
+    out(f"{paint(harmless_line(name), 'bold')}: {workflow['status']}, gate {facts['overall_completion_drive_gate']}")
+    _members(workflow, facts["agents"])
+    for question in facts["questions"]:
+        first, *rest = harmless(question["text"]).split("\n")
+        out(f"\n{paint(question['number'], 'bold')} {question['agent']} asks ({question['kind']}): {first}")
         for line in rest:
             out(f"   {line}")
-        out(f"   {paint(each['do'], 'cyan')}")
-    if shown["changed"]:
-        out(f"\nthe design has changed since its approval for {harmless_line(', '.join(shown['changed']))}: they wait")
-    out(f"\nNext: {paint(shown['next'], 'cyan')}")
+        out(f"   {paint(question['do'], 'cyan')}")
+    if facts["changed"]:
+        out(f"\nthe design has changed since its approval for {harmless_line(', '.join(facts['changed']))}: they wait")
+    out(f"\nNext: {paint(facts['next'], 'cyan')}")
     return 0
 
 
 def _members(workflow: Workflow, entries: dict[str, Any]) -> None:
-    """The table of agents, with each status in its colour."""
+    """Prints the table of agents, with coloured statuses."""
     members = workflow["members"]
     if not members:
         return
     rows = [_row(name, member, entries[name], members) for name, member in members.items()]
     lines = table([HEAD, *rows], indent="  ").split("\n")
-    place = lines[0].index("STATUS")
+    column = lines[0].index("STATUS")
     out(lines[0])
     for row, line in zip(rows, lines[1:], strict=True):
         colour = COLOURS.get(row[1])
-        out(f"{line[:place]}{paint(row[1], colour)}{line[place + len(row[1]) :]}" if colour else line)
+        out(f"{line[:column]}{paint(row[1], colour)}{line[column + len(row[1]) :]}" if colour else line)
 
 
 def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberState]) -> tuple[str, ...]:
-    waits = [each for each in member["dependencies"] if members[each]["status"] not in DONE]
+    waits = [dependency for dependency in member["dependencies"] if members[dependency]["status"] not in DONE]
     count = entry["completion_drive_notes_count"]
     notes = f"{count}, {entry['unresolved_notes']} unresolved" if entry.get("unresolved_notes") else str(count)
     return (
@@ -79,7 +79,7 @@ def _row(name: str, member: MemberState, entry: Any, members: dict[str, MemberSt
 
 
 def _workflows(home: Home) -> list[dict[str, Any]]:
-    """The workflow that is here, then those that were put away; one that cannot be read is shown as such."""
+    """Returns the current workflow, then the archived ones; an unreadable one is marked."""
     folder = WorkflowFolder(home)
     paths = [folder.state_path] if folder.exists() else []
     paths += [f"{folder.archive_folder}/{name}/{workflow_archive.STATE}" for name in workflow_archive.archived(home)]
@@ -87,29 +87,29 @@ def _workflows(home: Home) -> list[dict[str, Any]]:
 
 
 def _facts(home: Home, path: str) -> dict[str, Any]:
-    where = os.path.dirname(path)
+    folder = os.path.dirname(path)
     try:
         workflow: Any = state.read(home, path, validate)["workflow"]
     except SowError:
         unknown = {"status": "unreadable", "agents": 0, "created_at": ""}
-        return {"name": os.path.basename(where), **unknown, "path": home.relative(where)}
+        return {"name": os.path.basename(folder), **unknown, "path": home.relative(folder)}
     return {
         "name": workflow["name"],
         "status": workflow["status"],
         "agents": len(workflow["members"]),
         "created_at": workflow["created_at"],
-        "path": home.relative(where),
+        "path": home.relative(folder),
     }
 
 
 def listed(context: Context, *, json: bool) -> int:
-    found = _workflows(context.home())
+    workflows = _workflows(context.home())
     if json:
-        emit({"workflows": found})
+        emit({"workflows": workflows})
         return 0
-    if not found:
+    if not workflows:
         out("no workflows yet; begin one: sow workflow new NAME")
         return 0
-    rows = [(each["name"], each["status"], str(each["agents"]), each["created_at"], each["path"]) for each in found]
+    rows = [(w["name"], w["status"], str(w["agents"]), w["created_at"], w["path"]) for w in workflows]
     out(table([("WORKFLOW", "STATUS", "AGENTS", "CREATED", "WHERE"), *rows]))
     return 0
