@@ -95,9 +95,7 @@ def add_review(desk: Desk, project: ProjectState, review: Review, review_text: s
 
     def change(task: Task) -> Task:
         reviews = [*task.get("reviews", []), review]
-        verdicts = [
-            entry["verdict"] for entry in reviews if entry["iteration"] == task["iteration"]
-        ]
+        verdicts = [entry["verdict"] for entry in reviews if entry["iteration"] == task["iteration"]]
         result = "RED" if _fails(task) else next(flag for flag in ("RED", "YELLOW", "GREEN") if flag in verdicts)
         changed: Task = {**task, "reviews": reviews, "result": result, "updated_at": clock.now()}
         if review_text.strip():
