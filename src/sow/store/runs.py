@@ -138,10 +138,7 @@ def listed(home: Home) -> list[RunFolder]:
     for name in names(home):
         try:
             run_folders.append(load(home, name))
-        except (
-            FileNotFoundError,
-            SowError,
-        ):  # left incomplete by a crash, or broken by hand: the other runs are listed
+        except (FileNotFoundError, SowError):  # incomplete after a crash, or broken by hand: list the others
             continue
     return run_folders
 
@@ -158,14 +155,10 @@ def find(home: Home, name: str) -> RunFolder:
     all_runs = listed(home)
     if not all_runs:
         raise SowError("there is no run here", "start one: sow run PLAN")
-    matches = (
-        all_runs[-1:]
-        if name in ("", "last")
-        else [run_folder for run_folder in all_runs if run_folder.id.startswith(name)]
-    )
+    matches = all_runs[-1:] if name in ("", "last") else [folder for folder in all_runs if folder.id.startswith(name)]
     if len(matches) == 1:
         return matches[0]
-    ids = ", ".join(run_folder.id for run_folder in (matches or all_runs)[-8:])
+    ids = ", ".join(folder.id for folder in (matches or all_runs)[-8:])
     if matches:
         raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
@@ -197,9 +190,7 @@ def live(home: Home) -> RunFolder | None:
 def unfinished(home: Home, project_id: str) -> RunFolder | None:
     """Returns the project's run that has not ended; the next `sow run` resumes it."""
     open_runs = [
-        run_folder
-        for run_folder in listed(home)
-        if run_folder.run["project_id"] == project_id and run_folder.run["status"] != "ended"
+        folder for folder in listed(home) if folder.run["project_id"] == project_id and folder.run["status"] != "ended"
     ]
     return open_runs[-1] if open_runs else None
 

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 PROJECT = ".sow/project"
 OURS = (PROJECT, ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
-WORKFLOWS = (
-    "orchestration/state.yaml",
-    "orchestration/archive",
-)  # one of these shows that the folder is sow's
+WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # one of these shows that the folder is sow's
 UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
@@ -68,23 +65,16 @@ def _head(home: Home) -> str:
 
 def _parent_of_state(home: Home, branch: str) -> str:
     """Returns the parent of the branch's last commit, if that commit only has project state and is nowhere else."""
-    commits = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
-    if len(commits) != 2:
+    revs = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
+    if len(revs) != 2:
         return ""
-    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", commits[0]], cwd=home.root)
+    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", revs[0]], cwd=home.root)
     paths = [path for path in listed.split("\0") if path]
     if not paths or not all(path.startswith(f"{PROJECT}/") for path in paths):
         return ""
-    command = [
-        "for-each-ref",
-        "--format=%(refname)",
-        f"--contains={commits[0]}",
-        "refs/heads",
-        "refs/remotes",
-        "refs/tags",
-    ]
-    others = set(git.run(command, cwd=home.root).split()) - {f"refs/heads/{branch}"}
-    return "" if others else commits[1]
+    query = ["for-each-ref", "--format=%(refname)", f"--contains={revs[0]}", "refs/heads", "refs/remotes", "refs/tags"]
+    others = set(git.run(query, cwd=home.root).split()) - {f"refs/heads/{branch}"}
+    return "" if others else revs[1]
 
 
 def _paths(home: Home) -> list[str]:

@@ -86,14 +86,10 @@ def create(
         project = projects.load(home)
         current = phase.active(project["phases"])
         requested = phase_name or (current["name"] if current else project["phases"][-1]["name"])
-        phase_id = phase.match(requested, project["phases"])
-        phase.may_plan_in(project["phases"], phase_id)
+        matched_phase = phase.match(requested, project["phases"])
+        phase.may_plan_in(project["phases"], matched_phase)
         folders = desks.desks(home, project)
-        ident = (
-            ids.id_after(after, [folder.id for folder in folders])
-            if after
-            else ids.next_id(folder.id for folder in folders)
-        )
+        ident = ids.id_after(after, [f.id for f in folders]) if after else ids.next_id(f.id for f in folders)
         for dependency in depends_on:
             desks.find(home, project, dependency)
         task: Task = {
@@ -112,8 +108,8 @@ def create(
         }
         if allow_empty:
             task["allow_empty"] = True
-        desk = Desk(home, phase_id, ident)
-        record(home, actor, action="task_create", text=f"task {ident} in {phase_id}: {name}", now=now)
+        desk = Desk(home, matched_phase, ident)
+        record(home, actor, action="task_create", text=f"task {ident} in {matched_phase}: {name}", now=now)
         lay_out(desk, task, describe(name, description, criteria), project["project_id"])
     return Changed(desk, task, [])
 
@@ -292,9 +288,7 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
         if field == "depends_on":
             dependencies = [ids.task_id(word) for word in value.replace(",", " ").split()]
             tasks, _ = desks.load_all(home, opened.project)
-            rules.check_dependencies(
-                task, dependencies, {other_task["id"]: other_task["depends_on"] for _, other_task in tasks}
-            )
+            rules.check_dependencies(task, dependencies, {entry["id"]: entry["depends_on"] for _, entry in tasks})
             changed["depends_on"] = list(dict.fromkeys(dependencies))
         elif field == "name":
             changed["name"] = home.struck(value)
@@ -336,18 +330,14 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task, actor)
-        escalated = [
-            escalated_note for escalated_note in notes.listed(opened.desk) if escalated_note["status"] == "escalated"
-        ]
+        escalated = [entry for entry in notes.listed(opened.desk) if entry["status"] == "escalated"]
         if opened.task["status"] != "paused" and not escalated and "question" not in opened.task:
             raise SowError(f"task {task} asks nothing: it is {opened.task['status']}", "see 'sow inbox' for what waits")
         changed: Task = {**opened.task, "updated_at": now}
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
-        resolved = [
-            note.resolve(escalated_note, text, actor=actor, epoch=clock.epoch()) for escalated_note in escalated
-        ]
+        resolved = [note.resolve(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
         notes.replace(opened.desk, resolved, opened.project["project_id"])
         changed = rules.settle(changed, text, actor=actor, now=now)
         record(home, actor, action="answer", text=f"task {task}: {text}", now=now)

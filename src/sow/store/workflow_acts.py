@@ -129,18 +129,13 @@ def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> Changed
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
-        outputs_by_path = {output["path"]: output for output in member["outputs"]}
+        latest = {output["path"]: output for output in member["outputs"]}
         now = clock.now()
-        for path, digest in {**dict.fromkeys(outputs_by_path, rules.GONE), **digests}.items():
-            old = outputs_by_path.get(path)
+        for path, digest in {**dict.fromkeys(latest, rules.GONE), **digests}.items():
+            old = latest.get(path)
             if old is None or old["digest"] != digest:
-                outputs_by_path[path] = {
-                    "path": path,
-                    "version": old["version"] + 1 if old else 1,
-                    "digest": digest,
-                    "at": now,
-                }
-        outputs = [outputs_by_path[path] for path in sorted(outputs_by_path)]
+                latest[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
+        outputs = [latest[path] for path in sorted(latest)]
         if outputs == member["outputs"]:
             return Changed(opened.desk(name), member, opened.remarks)
         return opened.save(name, {**member, "outputs": outputs})
@@ -152,9 +147,9 @@ def verified(home: Home, name: str, result: VerificationResults) -> Changed:
         opened = Opened(home)
         changed = rules.judged(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
         _keep_round(opened.desk(name), result)
-        result_change = opened.save(name, changed)
+        change = opened.save(name, changed)
         _drop_results(opened.desk(name))
-        return result_change
+        return change
 
 
 def failed_round(home: Home, name: str, result: VerificationResults, *, feedback: str, limit: int = ROUNDS) -> Changed:

@@ -127,12 +127,9 @@ def _release(opened: Opened, name: str) -> None:
     )
     if any(entry.get("route") == escalation.ARCHITECT for entry in unresolved):
         return
-    for architect, member in members.items():
+    for agent, member in members.items():
         if name in member.get("requested_by", []):
-            members[architect] = {
-                **member,
-                "requested_by": [requester for requester in member["requested_by"] if requester != name],
-            }
+            members[agent] = {**member, "requested_by": [asker for asker in member["requested_by"] if asker != name]}
 
 
 def answer(home: Home, number: int, text: str, *, actor: Actor) -> Changed:
@@ -165,7 +162,7 @@ def _asking(opened: Opened, number: int) -> str:
     }
     if number in waiting:
         return waiting[number]
-    open_questions = ", ".join(f"w{open_number}" for open_number in sorted(waiting)) or "none"
+    open_questions = ", ".join(f"w{n}" for n in sorted(waiting)) or "none"
     reason = why_closed(workflow, number) or f"there is no open question w{number}"
     raise SowError(reason, f"the open questions are: {open_questions}; see 'sow inbox'")
 

@@ -307,7 +307,7 @@ class Child:
                 continue
 
     def _sweep(self) -> None:
-        """Kills the rest of its family; a look that was taken for others alone kills nobody."""
+        """Kills the rest of its family; a shared process table only shows whether a sweep is needed."""
         if self._has_ended() and tree.NURSERY.strangers(self.census) == set():
             self.gone = time.monotonic()
             return
