@@ -45,9 +45,9 @@ def load_for(desk: Desk, project_id: str, actor: Actor) -> tuple[TaskState, list
     text = last_good(desk.home, project_id, desk.id, validate) if actor.is_worker else None
     if text is None:
         return loaded, remarks
-    good: TaskState = state.parse(text, f"the last good copy of {desk.id}", validate)  # type: ignore[assignment]
-    task: dict[str, object] = {**good["task"]}
-    if loaded["revision"] > good["revision"]:
+    copy: TaskState = state.parse(text, f"the last good copy of {desk.id}", validate)  # type: ignore[assignment]
+    task: dict[str, object] = {**copy["task"]}
+    if loaded["revision"] > copy["revision"]:
         task = {key: value for key, value in task.items() if key not in OWN_FIELDS}
         task |= {key: value for key, value in loaded["task"].items() if key in OWN_FIELDS}
     if task == loaded["task"]:
@@ -65,13 +65,13 @@ def keep_newer(desk: Desk, project_id: str) -> None:
     Call it only if nobody works on the task: else a worker's next call would take the older state for the good one.
     """
     try:
-        current = desk.home.read(desk.state_path)
-        if kept.recall(desk.home, project_id, desk.id) == current:
+        current_text = desk.home.read(desk.state_path)
+        if kept.recall(desk.home, project_id, desk.id) == current_text:
             return
         text = last_good(desk.home, project_id, desk.id, validate)
-        good = state.parse(text, f"the last good copy of {desk.id}", validate) if text is not None else None
-        if desk.load()["revision"] > (good["revision"] if good else 0):
-            kept.keep(desk.home, project_id, desk.id, current)
+        copy = state.parse(text, f"the last good copy of {desk.id}", validate) if text is not None else None
+        if desk.load()["revision"] > (copy["revision"] if copy else 0):
+            kept.keep(desk.home, project_id, desk.id, current_text)
     except (FileNotFoundError, SowError):  # nothing to compare; the next reader reports and repairs it
         return
 

@@ -237,9 +237,9 @@ def ask(
     return number
 
 
-def _details(desk: Desk, task: Task, found: str, more: str, outcome: str) -> str:
+def _details(desk: Desk, task: Task, findings: str, more: str, outcome: str) -> str:
     """Returns the details for a person who is asked about work: the first findings, the folder, the next step."""
-    lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
+    lines = [line.strip()[:LONGEST_LINE] for line in findings.split("\n")[1:] if line.strip()]
     shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
     record = sessions.current(desk, task.get("session_id", ""))
     folder_line = [f"The work is in {record.session['cwd']}"] if record is not None else []

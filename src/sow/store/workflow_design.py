@@ -108,7 +108,7 @@ def replan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only:
                 crew[planned.name] = current
             else:
                 crew[planned.name] = _planned(planned, role_of(planned, known_agents), current)
-        approved = workflow.get("approval", {}).get("sections", {})  # without an approval nobody is dropped
+        approved = workflow.get("approval", {}).get("sections", {})  # without an approval no agent is dropped
         left = {
             name: state for name, state in before.items() if name not in crew and (name in approved or _stays(state))
         }

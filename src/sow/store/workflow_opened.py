@@ -122,10 +122,10 @@ class Opened:
         if current == expected:
             self.folder.keep_view(self.loaded, expected)  # a crash may have left only one of the two
             return
-        good = kept.recall(self.home, self.workflow["id"], VIEW_COPY)
-        if current is None and good is not None:
+        copy = kept.recall(self.home, self.workflow["id"], VIEW_COPY)
+        if current is None and copy is not None:
             self.remarks.append("orchestration/shared_status.json was taken away; it is made anew")
-        if current is not None and current != good:
+        if current is not None and current != copy:
             self._take_edit(current)
         self.folder.write_view(self.loaded)
 

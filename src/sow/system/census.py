@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Census(Protocol):
-        """The process queries that find a child's family; `inherits`: whether we become the parent of its orphans."""
+        """The process queries that find a child's process tree; `inherits`: whether its orphans become our children."""
 
         inherits: bool
         slack: int  # how far two start times of the same process may differ

@@ -1,4 +1,4 @@
-"""Starts agent processes, each in its own session and marked, follows their output files, and kills their families."""
+"""Starts agent processes, marked and in their own sessions, follows their output files, and kills their trees."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Child:
         self.kill_at = self.told_end = 0.0
         self.known: dict[int, int] = {}
         self.silent_size = 0
-        self.ended = self.gone = float("inf")  # when it had ended, and when its whole family had
+        self.ended = self.gone = float("inf")  # when it had ended, and when its whole process tree had
         self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
         self.lines, self.errors = (Lines(descriptor) for descriptor in self.outputs)
         if sealed is None:
@@ -276,12 +276,12 @@ class Child:
         self.kill_at = min(self.kill_at, time.monotonic())
 
     def _kill(self) -> None:
-        """Kills it with its group and its family."""
+        """Kills it with its group and its process tree."""
         tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
         tree.end(tree.family(self.process.pid, self.mark, self.known, self.census, since=self.born))
 
     def close(self) -> int:
-        """Ends it if it still runs, kills its family, truncates its output; returns the exit code."""
+        """Ends it if it still runs, kills its process tree, truncates its output; returns the exit code."""
         self._end()
         self._sweep()
         tree.NURSERY.close(self.process.pid)
@@ -307,15 +307,15 @@ class Child:
                 continue
 
     def _sweep(self) -> None:
-        """Kills the rest of its family; a shared process table only shows whether a sweep is needed."""
+        """Kills the rest of its process tree; a shared process table only shows whether a sweep is needed."""
         if self._has_ended() and tree.NURSERY.strangers(self.census) == set():
             self.gone = time.monotonic()
             return
-        family = (self.process.pid, self.mark, self.known, self.census)
+        tree_arguments = (self.process.pid, self.mark, self.known, self.census)
         table = tree.NURSERY.look(self.census, self.ended)
         self.gone = tree.NURSERY.looked
-        if tree.family(*family, since=self.born, table=table):
-            tree.sweep(*family, since=self.born)
+        if tree.family(*tree_arguments, since=self.born, table=table):
+            tree.sweep(*tree_arguments, since=self.born)
             self.gone = time.monotonic()
 
     def _end(self) -> None:

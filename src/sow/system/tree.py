@@ -1,8 +1,8 @@
-"""Finds and kills the families of our child processes: their descendants and all processes with their mark.
+"""Finds and kills the process trees of our children: their descendants and all processes with their mark.
 
-Agent CLIs start their tools in new sessions, so killing a group leaves the tools alive. A family is found by descent
-(including orphans, if the system lets us inherit them), by the child's group, by the processes seen below it before,
-and by the mark in the environment, which remains after a crash of ours.
+Agent CLIs start their tools in new sessions, so killing a group leaves the tools alive. A process tree is found by
+descent (including orphans, if the system lets us inherit them), by the child's group, by the processes seen below it
+before, and by the mark in the environment, which remains after a crash of ours.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def end(pids: Collection[int]) -> None:
 
 
 def sweep(root: int, mark: str, seen_before: dict[int, int], census: Census | None = None, *, since: int = 0) -> int:
-    """Kills the rest of a family until nothing is left; returns how many there were."""
+    """Kills the rest of a process tree until nothing is left; returns how many there were."""
     census = census or censuses.here()
     swept: set[int] = set()
     give_up = time.monotonic() + PATIENCE
@@ -238,7 +238,7 @@ def living(marks: Iterable[str], census: Census | None = None) -> set[str]:
 
 
 def sweep_mark(mark: str) -> int:
-    """Kills a family whose parent is gone: after a crash of ours only the mark is left."""
+    """Kills a process tree whose root is gone: after a crash of ours only the mark is left."""
     return sweep(-1, mark, {}) if mark else 0
 
 
