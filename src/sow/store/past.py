@@ -1,4 +1,4 @@
-"""What the finished tasks of this checkout took and cost: the history that forecasts are made from."""
+"""Reads the time and cost of this checkout's finished tasks, from which forecasts are made."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 
 def finished(home: Home) -> list[Past]:
-    """One entry for each completed task whose sessions are on this machine; none where there is no project."""
+    """Returns an entry for each completed task whose sessions are on this machine; none if there is no project."""
     if not os.path.isdir(f"{home.sow}/local/sessions"):
         return []
     try:
         readable, _ = desks.load_all(home, projects.load(home))
     except SowError:
         return []
-    found = []
+    entries = []
     for desk, task in readable:
         turns = _turns(desk) if task["status"] == "completed" else []
         minutes = sum(turn.get("seconds") or 0 for turn in turns) / 60
         if minutes:
             costs = [turn.get("cost_usd") for turn in turns]
-            known = [cost for cost in costs if cost is not None]
-            cost = sum(known) if len(known) == len(costs) else None  # a part of it would look like the whole
-            found.append(Past(task["assigned_agent"], minutes, task.get("estimated_minutes"), cost=cost))
-    return found
+            reported = [cost for cost in costs if cost is not None]
+            cost = sum(reported) if len(reported) == len(costs) else None  # a partial sum would look like the whole
+            entries.append(Past(task["assigned_agent"], minutes, task.get("estimated_minutes"), cost=cost))
+    return entries
 
 
 def _turns(desk: Desk) -> list[SessionTurn]:
-    """All turns on a task, those of its reviewers too."""
+    """Returns all turns on a task, including those of its reviewers."""
     try:
         return [turn for record in sessions.records(desk) for turn in record.session["turns"]]
     except SowError:

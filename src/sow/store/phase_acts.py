@@ -1,4 +1,4 @@
-"""What is done to the phases of a project."""
+"""Changes the phases of a project."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 def _save(home: Home, project: ProjectState, phases: list[Phase], actor: Actor, action: str, text: str) -> list[Phase]:
     now = clock.now()
-    for each in phases:
-        if each["status"] != "proposed":
-            projects.add_phase_folder(home, each["name"])
+    for entry in phases:
+        if entry["status"] != "proposed":
+            projects.add_phase_folder(home, entry["name"])
     record(home, actor, action=action, text=text, now=now)
     projects.save(home, {**project, "phases": phases, "updated_at": now})
     return phases
 
 
 def add(home: Home, name: str, *, reason: str, before: str, after: str, approved: bool, actor: Actor) -> Phase:
-    """Propose a phase, or take it in at once where a person said yes."""
+    """Proposes a phase, or adds it at once if a person approved."""
     now = clock.now()
     with home.lock():
         project = projects.load(home)
@@ -42,31 +42,31 @@ def add(home: Home, name: str, *, reason: str, before: str, after: str, approved
             phases = phase.approve(phases, name)
         verb = "added" if approved else "proposed"
         _save(home, project, phases, actor, "phase_add", f"{verb} phase {name}: {reason}")
-    return next(each for each in phases if each["name"] == name)
+    return next(entry for entry in phases if entry["name"] == name)
 
 
 def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
-    """A person's word on a proposed phase; returns the phase's name."""
+    """Approves or rejects a proposed phase for a person; returns the phase's name."""
     with home.lock():
         project = projects.load(home)
-        found = phase.match(name, project["phases"])
-        status = next(each["status"] for each in project["phases"] if each["name"] == found)
+        phase_name = phase.match(name, project["phases"])
+        status = next(entry["status"] for entry in project["phases"] if entry["name"] == phase_name)
         if status != "proposed":
-            raise SowError(f"phase {found} is {status}: it needs no approval", "see 'sow phase list'")
-        phases = phase.approve(project["phases"], found) if yes else phase.reject(project["phases"], found)
+            raise SowError(f"phase {phase_name} is {status}: it needs no approval", "see 'sow phase list'")
+        phases = phase.approve(project["phases"], phase_name) if yes else phase.reject(project["phases"], phase_name)
         _save(
             home,
             project,
             phases,
             actor,
             "phase_approve" if yes else "phase_reject",
-            f"{'approved' if yes else 'rejected'} phase {found}",
+            f"{'approved' if yes else 'rejected'} phase {phase_name}",
         )
-    return found
+    return phase_name
 
 
 def advance(home: Home, *, actor: Actor) -> list[Phase]:
-    """On to the next phase, when no task up to here is open."""
+    """Advances to the next phase, if no task up to here is open."""
     with home.lock():
         project = projects.load(home)
         readable, broken = desks.load_all(home, project)
@@ -91,7 +91,7 @@ def advance(home: Home, *, actor: Actor) -> list[Phase]:
 
 
 def back(home: Home, name: str, *, actor: Actor) -> list[Phase]:
-    """Back to an earlier phase."""
+    """Goes back to an earlier phase."""
     with home.lock():
         project = projects.load(home)
         phases = phase.back(project["phases"], name)

@@ -1,4 +1,4 @@
-"""The user's plan files: read whole and bounded, and replaced only where nobody has changed them meanwhile."""
+"""Reads the user's plan files up to a size limit, and replaces them only if nobody changed them meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GIVE = "give a plan file, or a folder with plan files"
 
 
 def load(paths: Sequence[str], cwd: str) -> tuple[list[Source], list[Finding]]:
-    """The texts of these files, and of the plan files in these folders, with all that is wrong about any of them."""
+    """Returns the texts of these files and of the plan files in these folders, and all findings about them."""
     reading = _Reading(cwd)
     for path in paths:
         reading.add(path)
@@ -34,7 +34,7 @@ def load(paths: Sequence[str], cwd: str) -> tuple[list[Source], list[Finding]]:
 
 
 class _Reading:
-    """What was read so far."""
+    """The files read so far."""
 
     __slots__ = ("count", "cwd", "findings", "known", "size", "sources")
 
@@ -42,12 +42,12 @@ class _Reading:
         self.cwd = cwd
         self.sources: list[Source] = []
         self.findings: list[Finding] = []
-        self.known: dict[tuple[int, int], str] = {}  # a file on the disk → the name under which it came first
+        self.known: dict[tuple[int, int], str] = {}  # device and inode → the first name of the file
         self.count = 0
         self.size = 0
 
     def add(self, path: str) -> None:
-        """One path as the user gave it: a file, or a folder."""
+        """Adds a path given by the user: a file or a folder."""
         full = os.path.join(self.cwd, path)
         if not path or not os.path.isdir(full):
             self._add_file(path, in_folder=False)
@@ -71,29 +71,29 @@ class _Reading:
                     _error(name, f"there are more than {MAX_FILES:,} plan files", "give fewer of them")
                 )
             return
-        # No file has such a name, and the system would not even look for it.
+        # An empty name or one with a NUL byte is never a file.
         full = os.path.join(self.cwd, name) if name and "\0" not in name else ""
         try:
             data, facts = _contents(full, max(MAX_BYTES - self.size, 0) + 1)
         except (OSError, InvalidFile) as error:
             self.findings.append(_problem(name, full, error))
             return
-        place = (facts.st_dev, facts.st_ino)
-        if place in self.known:
-            what = f"this is the same file as {self.known[place]}"
-            self.findings.append(Finding(name, 0, what, hint="it is read once"))
+        identity = (facts.st_dev, facts.st_ino)
+        if identity in self.known:
+            message = f"this is the same file as {self.known[identity]}"
+            self.findings.append(Finding(name, 0, message, hint="it is read once"))
             return
-        self.known[place] = name
+        self.known[identity] = name
         if self._fits(name, data):
             self._take(name, data, in_folder=in_folder)
 
     def _fits(self, name: str, data: bytes) -> bool:
-        """Whether there is room for it; the first file for which there is none is named, and none is read after it."""
+        """Returns whether the file fits; the first that does not is reported, and no file after it is read."""
         had_room = self.size <= MAX_BYTES
         self.size += len(data)
         if had_room and self.size > MAX_BYTES:
-            what = f"with this file the plan is larger than {MAX_BYTES >> 20} MiB"
-            self.findings.append(_error(name, what, "make it smaller, or split it into several plans"))
+            message = f"with this file the plan is larger than {MAX_BYTES >> 20} MiB"
+            self.findings.append(_error(name, message, "make it smaller, or split it into several plans"))
         return self.size <= MAX_BYTES
 
     def _take(self, name: str, data: bytes, *, in_folder: bool) -> None:
@@ -113,7 +113,7 @@ def _error(name: str, message: str, hint: str, *, line: int = 0) -> Finding:
 
 
 def _problem(name: str, path: str, error: OSError | InvalidFile) -> Finding:
-    """What the system said about a file, and what to do."""
+    """Describes why a file could not be read, and what to do."""
     if isinstance(error, InvalidFile):
         return _error(name, error.message, error.hint)
     if error.errno == errno.ENOENT:
@@ -125,15 +125,15 @@ def _problem(name: str, path: str, error: OSError | InvalidFile) -> Finding:
 
 
 def _contents(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """The bytes of a regular file up to a limit, and the facts about it; nothing else is even opened."""
+    """Returns the bytes of a regular file up to a limit and its stat result; other kinds are not opened."""
     _refuse_special(os.stat(path))
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         facts = os.fstat(descriptor)
         _refuse_special(facts)
         data = b""
-        while len(data) < limit and (more := os.read(descriptor, limit - len(data))):
-            data += more
+        while len(data) < limit and (chunk := os.read(descriptor, limit - len(data))):
+            data += chunk
     finally:
         os.close(descriptor)
     return data, facts
@@ -145,7 +145,7 @@ def _refuse_special(facts: os.stat_result) -> None:
 
 
 def _text(name: str, data: bytes) -> str | Finding:
-    """The text without its mark, or why it is none."""
+    """Returns the text without its byte order mark, or the finding that it is not text."""
     if data.startswith(UTF16):
         return _error(name, "this is UTF-16", "save it as UTF-8", line=1)
     if b"\0" in data:
@@ -161,22 +161,22 @@ def _text(name: str, data: bytes) -> str | Finding:
 
 
 def _line(data: bytes, index: int) -> int:
-    """The number of the line, however lines end."""
+    """Returns the line number, with any kind of line end."""
     return data[:index].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n") + 1
 
 
 def replace(home: Home, path: str, before: str, after: str) -> None:
-    """Put a text in the place of the one that was read, unless that is gone; a link stays, and its target changes."""
+    """Replaces the text that was read, unless the file changed; for a link, its target is replaced."""
     real = os.path.realpath(path)
     with home.lock():
-        mark, mode = _still(real, path, before)
+        bom, mode = _still(real, path, before)
         if after != before:
             _refuse_protected(home.disk, real, path)
-            replace_file(home.disk, real, mark + after, mode=mode)
+            replace_file(home.disk, real, bom + after, mode=mode)
 
 
 def _still(real: str, path: str, before: str) -> tuple[str, int]:
-    """The mark that was taken off this text when it was read, and the mode, where the file has the text still."""
+    """Returns the byte order mark and the mode of the file, if it still has this text."""
     changed = SowError(f"{path} was changed meanwhile: nothing is written", "run the command again")
     try:
         data, facts = _contents(real, MAX_BYTES + 1)
@@ -184,14 +184,14 @@ def _still(real: str, path: str, before: str) -> tuple[str, int]:
         raise changed from None
     except OSError as error:
         raise failure("read", path, error) from None
-    for mark in ("", BOM):
-        if data == (mark + before).encode():
-            return mark, stat.S_IMODE(facts.st_mode)
+    for bom in ("", BOM):
+        if data == (bom + before).encode():
+            return bom, stat.S_IMODE(facts.st_mode)
     raise changed
 
 
 def _refuse_protected(disk: Disk, real: str, path: str) -> None:
-    """A rename asks the folder and not the file: what its owner made read-only would be replaced all the same."""
+    """Raises for a read-only file: a rename needs no permission on the file and would replace it."""
     try:
         disk.close(disk.open(real, os.O_WRONLY | os.O_NONBLOCK))
     except OSError as error:

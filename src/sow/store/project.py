@@ -1,4 +1,4 @@
-"""The project of a branch: .sow/project/state.yaml and its folders."""
+"""Reads and writes the project of a branch: .sow/project/state.yaml and its folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def path(home: Home) -> str:
 
 
 def branch_for_project(home: Home) -> str:
-    """The current branch, if a project may live on it."""
+    """Returns the current branch, if it may have a project."""
     branch = home.checkout.branch()
     if not branch:
         raise SowError(f"HEAD is detached in {home.root}: a project lives on a branch", "git switch -c feature/NAME")
@@ -33,9 +33,9 @@ def branch_for_project(home: Home) -> str:
 
 
 def exists(home: Home) -> bool:
-    """Whether there is a project, or a task that is left of one.
+    """Returns whether there is a project, or a task of a removed one.
 
-    Empty folders and left-overs of interrupted writes are what git leaves when it switches away.
+    Empty folders and temporary files do not count: git leaves them when it switches to another branch.
     """
     tasks = os.walk(f"{home.project}/phases")
     return os.path.lexists(path(home)) or any(
@@ -44,14 +44,14 @@ def exists(home: Home) -> bool:
 
 
 def load(home: Home) -> ProjectState:
-    """The project, if it belongs to the branch that is checked out."""
+    """Loads the project, if it belongs to the branch that is checked out."""
     project = load_anywhere(home)
     check_branch(home, project["branch"])
     return project
 
 
 def check_branch(home: Home, branch: str) -> None:
-    """Refuse the project of another branch than the one that is checked out."""
+    """Raises unless this branch is checked out."""
     current = home.checkout.branch()
     if current != branch:
         here = current or "a detached HEAD"
@@ -62,7 +62,7 @@ def check_branch(home: Home, branch: str) -> None:
 
 
 def load_anywhere(home: Home) -> ProjectState:
-    """The project, whatever branch is checked out."""
+    """Loads the project, whatever branch is checked out."""
     try:
         project: ProjectState = state.read(home, path(home), validate)  # type: ignore[assignment]
     except FileNotFoundError:
@@ -75,14 +75,14 @@ def load_anywhere(home: Home) -> ProjectState:
 
 
 def _way_back(home: Home) -> str:
-    """How to get a project's state back: from git, or from the last good copy."""
+    """Returns a hint that says how to restore a project's state: from git, or from the backup copy."""
     copy = kept.project_copy(home, home.checkout.branch())
     from_git = f"restore it from git: git checkout -- {home.relative(path(home))}"
     return f"{from_git}\nor from the last good copy: cp {copy} {path(home)}" if copy else from_git
 
 
 def may_begin(home: Home) -> str:
-    """The branch of a new project; refused where none may live, or where there is one."""
+    """Returns the branch of a new project; raises if it may not have one or has one already."""
     branch = branch_for_project(home)
     if exists(home):
         raise SowError(
@@ -93,7 +93,7 @@ def may_begin(home: Home) -> str:
 
 
 def create(home: Home, *, project_id: str, name: str, description: str, phases: list[Phase], now: str) -> ProjectState:
-    """A new project on the current branch; refused where there is one."""
+    """Creates a project on the current branch; raises if there is one."""
     branch = may_begin(home)
     project: ProjectState = {
         "schema_version": VERSION,
@@ -116,13 +116,13 @@ def create(home: Home, *, project_id: str, name: str, description: str, phases: 
 
 
 def save(home: Home, project: ProjectState) -> None:
-    """Write the project and keep a copy."""
+    """Writes the project and a backup copy."""
     written = state.write(home, path(home), project, validate)  # type: ignore[arg-type]
     kept.keep(home, project["project_id"], "project", written)
 
 
 def next_question(home: Home, project: ProjectState, now: str) -> int:
-    """A number for the inbox that was never given before."""
+    """Returns a question number that was never used before."""
     project["questions"] += 1
     project["updated_at"] = now
     save(home, project)
@@ -130,5 +130,5 @@ def next_question(home: Home, project: ProjectState, now: str) -> int:
 
 
 def add_phase_folder(home: Home, name: str) -> None:
-    """The folder of a phase's tasks."""
+    """Creates the folder of a phase's tasks."""
     make_folders(home.disk, home.project, ("phases", name, "tasks"))

@@ -1,4 +1,4 @@
-"""Taking a project out of the branch: never while somebody runs it, and never without a copy."""
+"""Removes a project from the branch: never during a run, and never without a copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELD = "project_id: "
 
 
 def remove(home: Home, *, force: bool, any_branch: bool) -> str:
-    """Move .sow/project away, and say where the copy is; refused while tasks are open, unless forced."""
+    """Moves .sow/project away and returns the path of the copy; raises if tasks are open, unless forced."""
     if not os.path.lexists(home.project):
         raise SowError(f"{home.root} has no project", "there is nothing to remove")
     home.refuse_while_run()
@@ -44,16 +44,16 @@ def remove(home: Home, *, force: bool, any_branch: bool) -> str:
 
 
 def removed(home: Home) -> set[str]:
-    """The ids of all projects that were taken out of this checkout, as far as their copies tell.
+    """Returns the ids of all projects that were removed from this checkout, as far as their copies show.
 
-    They are read as lines: what was removed because it was broken, or by another sow, is removed all the same.
+    The copies are read as lines, because a removed project may be broken or of another version.
     """
-    folder, found = f"{home.sow}/local/removed", set()
+    folder, project_ids = f"{home.sow}/local/removed", set()
     for name in list_folder(folder):
-        with suppress(FileNotFoundError, SowError):  # a copy is the user's now: they may have changed or removed it
+        with suppress(FileNotFoundError, SowError):  # the copy belongs to the user, who may have changed or removed it
             lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
-            found |= {line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD)}
-    return found
+            project_ids |= {line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD)}
+    return project_ids
 
 
 def _refuse_open(home: Home) -> None:

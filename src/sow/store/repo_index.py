@@ -1,4 +1,4 @@
-"""The index of linked repositories: .sow/repos/index.json of a checkout, and the same among the user's settings."""
+"""Reads the index of linked repositories: .sow/repos/index.json of a checkout, and the same in the user's settings."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ CATALOG = Catalog("repos", "repository", validate)
 
 
 def load(home: Home) -> list[Repo]:
-    """The repositories that are linked in this checkout, by name."""
+    """Returns the repositories that are linked in this checkout, by name."""
     return CATALOG.load(home)
 
 
 def folder(home: Home, name: str) -> str:
-    """Where the files of a repository are; for a link, the link itself."""
+    """Returns the folder of a repository; for a link, the link itself."""
     return f"{home.sow}/repos/{name}"
 
 
 def targets(environment: Mapping[str, str]) -> frozenset[str]:
-    """Where the user's own links lead to: one that somebody else put into a checkout is followed nowhere."""
+    """Returns the targets of the user's own links; a link from anybody else is not followed."""
     try:
-        known: list[Repo] = CATALOG.load_user(environment)
-    except SowError:  # `sow repos list` says what is wrong with it
+        repos: list[Repo] = CATALOG.load_user(environment)
+    except SowError:  # `sow repos list` reports the problem
         return frozenset()
-    return frozenset(os.path.realpath(each["source"]["url"]) for each in known if each["mode"] == "symlink")
+    return frozenset(os.path.realpath(repo["source"]["url"]) for repo in repos if repo["mode"] == "symlink")

@@ -1,4 +1,4 @@
-"""Bringing state back during a run: what a stash or a clean took away, or set back, comes from its last copy."""
+"""Restores state files from backup copies during a run, if a stash or a clean removed or reset them."""
 
 from __future__ import annotations
 
@@ -20,141 +20,146 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 FIELD = "\nrevision: "
-UNREADABLE = f"{FIELD}{1 << 60}\n"  # stands for what is there and no text: newer than any other
-ANY = 1 << 70  # more than any revision has
+UNREADABLE = f"{FIELD}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
+ANY = 1 << 70  # more than any revision
 LONGEST = 19  # digits of a revision
 
 
 class Elsewhere(Waiting):
-    """The home checkout is not on the project's branch: its state must not be written there."""
+    """Raised if the user's checkout is not on the project's branch: its state must not be written there."""
 
 
 def refuse_elsewhere(home: Home, branch: str) -> None:
-    """Nothing of a project is written while another branch is checked out."""
+    """Raises while another branch than the project's is checked out."""
     current = home.checkout.branch()
     if current != branch:
-        where = f"on {current}" if current else "on no branch"
+        location = f"on {current}" if current else "on no branch"
         raise Elsewhere(
-            f"{home.root} is {where}, and the run belongs to {branch}",
+            f"{home.root} is {location}, and the run belongs to {branch}",
             f"git switch {branch}, then run the same command again",
         )
 
 
 def mend(desk: Desk, project_id: str) -> tuple[str, bool]:
-    """Set a task of a run right, under the lock: what sow itself writes leaves an equal copy, and nothing else counts.
+    """Restores a task of a run under the lock: only what sow wrote has an equal copy, and only that counts.
 
-    Returns where its state is now if that was edited by hand, and whether something was missing or set back. On a desk
-    where another process works, an edit is left to the end of that turn.
+    Returns the path of an edit by hand that was set aside, if any, and whether something was missing or reset. If
+    another process works on the task, an edit is left to the end of that turn.
     """
-    memory, where = desk.home.memory, ""
-    good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
-    if memory is not None and now not in (None, memory.texts.get(desk.id)) and not desk.home.holder(desk.id):
-        where = memory.put_back(desk.id, desk.state_path)
-        good, now = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
-    newest = not kept.is_behind(desk.home, project_id, desk.id)
-    if good and now is not None and _is_edited(now, good, newest=newest) and not desk.home.holder(desk.id):
-        where = _set_aside(desk, now)
-        desk.home.replace(desk.state_path, good)
-        now = good
-    back = _bring_back(desk.home, desk.state_path, good, now)
-    return where, _bring_rest_back(desk, project_id) or back
+    memory, aside_path = desk.home.memory, ""
+    copy, current = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
+    if memory is not None and current not in (None, memory.texts.get(desk.id)) and not desk.home.holder(desk.id):
+        aside_path = memory.put_back(desk.id, desk.state_path)
+        copy, current = kept.recall(desk.home, project_id, desk.id), _read(desk.home, desk.state_path)
+    is_newest = not kept.is_behind(desk.home, project_id, desk.id)
+    if (
+        copy
+        and current is not None
+        and _is_edited(current, copy, is_newest=is_newest)
+        and not desk.home.holder(desk.id)
+    ):
+        aside_path = _set_aside(desk, current)
+        desk.home.replace(desk.state_path, copy)
+        current = copy
+    restored = _bring_back(desk.home, desk.state_path, copy, current)
+    return aside_path, _bring_rest_back(desk, project_id) or restored
 
 
 def bring_task_back(desk: Desk, project_id: str) -> bool:
-    """Restore what is missing of a task, or older than its last copy: state, notes, description; under the lock."""
-    back = bring_back(desk.home, project_id, desk.id, desk.state_path)
-    return _bring_rest_back(desk, project_id) or back
+    """Restores a task's state, notes and description if they are missing or older than the copy; under the lock."""
+    restored = bring_back(desk.home, project_id, desk.id, desk.state_path)
+    return _bring_rest_back(desk, project_id) or restored
 
 
 def _bring_rest_back(desk: Desk, project_id: str) -> bool:
-    """The same for what has no revision: it can only be missing."""
-    found = False
-    rest = {kept.of_notes(desk.id): desk.notes_path, kept.of_description(desk.id): desk.description_path}
-    for name, path in rest.items():
+    """Restores the files without a revision, which can only be missing."""
+    restored = False
+    paths = {kept.of_notes(desk.id): desk.notes_path, kept.of_description(desk.id): desk.description_path}
+    for name, path in paths.items():
         if not os.path.lexists(path):
-            found = _bring_back(desk.home, path, kept.recall(desk.home, project_id, name), None) or found
-    return found
+            restored = _bring_back(desk.home, path, kept.recall(desk.home, project_id, name), None) or restored
+    return restored
 
 
 def keep_description(desk: Desk, project_id: str) -> None:
-    """Keep a copy of what a task is about, unless there is an equal one."""
+    """Keeps a copy of a task's description, unless there is an equal one."""
     name, text = kept.of_description(desk.id), _read(desk.home, desk.description_path)
     if text is not None and text != kept.recall(desk.home, project_id, name):
         kept.keep(desk.home, project_id, name, text)
 
 
 def bring_project_back(home: Home, project_id: str) -> bool:
-    """The same for the project's own state."""
+    """Restores the project's own state."""
     return bring_back(home, project_id, "project", projects.path(home))
 
 
 def bring_run_back(home: Home) -> list[str]:
-    """Before a run: what is missing or older of the project whose run on this branch was not ended; what came back."""
+    """Before a run: restores the project of this branch if its run has not ended; returns what was restored."""
     copy = kept.project_copy(home, home.checkout.branch())
     project_id = os.path.basename(os.path.dirname(copy))
     run = runs.kept_copy(home, project_id) if copy else None
     if run is None or run["run"]["status"] == "ended" or _is_over(home, project_id):
         return []
     with home.lock():
-        found = ["project"] if bring_project_back(home, project_id) else []
+        restored = ["project"] if bring_project_back(home, project_id) else []
         project = projects.load_anywhere(home)
-        found += [ident for ident in run["run"]["tasks"] if bring_task_back(_desk(home, project, ident), project_id)]
+        restored += [ident for ident in run["run"]["tasks"] if bring_task_back(_desk(home, project, ident), project_id)]
         if runs.bring_back(home, run):
-            found.append("run")
-    return found
+            restored.append("run")
+    return restored
 
 
 def _is_over(home: Home, project_id: str) -> bool:
-    """Whether another project has begun here since then, or this one was removed on purpose."""
-    from sow.store.removal import removed  # here, because only the start of a run asks
+    """Returns whether another project has begun here since, or this one was removed on purpose."""
+    from sow.store.removal import removed  # imported here, because only the start of a run needs it
 
-    now = _read(home, projects.path(home))
-    return (now is not None and f"\nproject_id: {scalar(project_id)}\n" not in now) or project_id in removed(home)
+    text = _read(home, projects.path(home))
+    return (text is not None and f"\nproject_id: {scalar(project_id)}\n" not in text) or project_id in removed(home)
 
 
 def _desk(home: Home, project: ProjectState, ident: str) -> Desk:
-    """The desk of a task; of one that is gone altogether, the one that it would have in a plan's phase."""
+    """Returns a task's folder; for a missing one, the folder it would have in the plan's phase."""
     try:
         return desks.find(home, project, ident)
     except SowError:
-        names = [each["name"] for each in project["phases"]]
+        names = [phase["name"] for phase in project["phases"]]
         return Desk(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
 
 
 def bring_back(home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False) -> bool:
-    """Restore a file that is gone or older than its copy, with `edited` as old, with `newer` any; under the lock."""
-    good, now = kept.recall(home, project_id, name), _read(home, path)
-    return _bring_back(home, path, good, now, ahead=ANY if newer else int(edited))
+    """Restores a missing file or one older than its copy (`edited`: or as old; `newer`: or newer); under the lock."""
+    copy, current = kept.recall(home, project_id, name), _read(home, path)
+    return _bring_back(home, path, copy, current, ahead=ANY if newer else int(edited))
 
 
-def _bring_back(home: Home, path: str, good: str | None, now: str | None, *, ahead: int = 0) -> bool:
-    if good is None or now == good or not _is_behind(now, good, ahead=ahead):
+def _bring_back(home: Home, path: str, copy: str | None, current: str | None, *, ahead: int = 0) -> bool:
+    if copy is None or current == copy or not _is_behind(current, copy, ahead=ahead):
         return False
-    make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # it may be gone as a whole
-    home.replace(path, good)
+    make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # may be missing
+    home.replace(path, copy)
     return True
 
 
-def _is_behind(text: str | None, good: str, *, ahead: int) -> bool:
-    """Whether a file is gone, or its revision is less than so many `ahead` of its copy's; notes only come back.
+def _is_behind(text: str | None, copy: str, *, ahead: int) -> bool:
+    """Returns whether a file is missing, or its revision is less than the copy's plus `ahead`.
 
-    A merge conflict is left to the person who is at work there.
+    A merge conflict is left to the person who resolves it.
     """
     if text is None:
         return True
-    return not _in_conflict(text) and _revision(text) < _revision(good) + ahead
+    return not _in_conflict(text) and _revision(text) < _revision(copy) + ahead
 
 
-def _is_edited(text: str, good: str, *, newest: bool) -> bool:
-    """Whether it differs from its copy and is as old, or newer than what is known to be the newest of our writing."""
-    if text == good or _in_conflict(text):
+def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
+    """Returns whether a file differs from its copy with the same revision, or is newer than sow's newest."""
+    if text == copy or _in_conflict(text):
         return False
-    ahead = _revision(text) - _revision(good)
-    return ahead == 0 or (ahead > 0 and newest)
+    ahead = _revision(text) - _revision(copy)
+    return ahead == 0 or (ahead > 0 and is_newest)
 
 
 def _set_aside(desk: Desk, text: str) -> str:
-    """Keep what somebody made of a state, and say where it is."""
+    """Keeps an edited state aside, and returns its path."""
     return move_aside(desk.home, desk.state_path) if text == UNREADABLE else aside.keep(desk.home, desk.id, text)
 
 
@@ -163,13 +168,13 @@ def _in_conflict(text: str) -> bool:
 
 
 def _revision(text: str) -> int:
-    """The revision in a text of our writing; zero where none can be read."""
+    """Returns the revision in a text that sow wrote, or zero if there is none."""
     number = text.partition(FIELD)[2].partition("\n")[0]
     return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0
 
 
 def _read(home: Home, path: str) -> str | None:
-    """The text of a state file; one that cannot be read counts as there, and is another one's business."""
+    """Reads a state file; returns None if it is missing and a marker if it cannot be read."""
     try:
         return home.read(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A role's file in the repository: made where there is none, and never replaced."""
+"""Creates a role's file in the repository, and never replaces one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def create(home: Home, folder: str, name: str, text: str) -> str:
-    """Make the file; returns its path in the repository."""
-    place = make_folders(home.disk, home.root, tuple(folder.split("/")))
-    if not create_file(home.disk, f"{place}/{name}.md", text):
+    """Creates the file; returns its path in the repository."""
+    parent = make_folders(home.disk, home.root, tuple(folder.split("/")))
+    if not create_file(home.disk, f"{parent}/{name}.md", text):
         raise SowError(f"{folder}/{name}.md is there already", "edit it, or choose another name")
     return f"{folder}/{name}.md"

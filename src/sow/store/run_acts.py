@@ -1,4 +1,4 @@
-"""What a run does to a task's state: each act is one decision under the lock, and one write."""
+"""Changes a task's state for a run; each function decides under the lock and writes once."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
 MOST_FEEDBACK = 20_000
 MOST_CONCERN = 2000
-MOST_LINES = 8  # of what was found, in a question
+MOST_LINES = 8  # of the findings, in a question
 LONGEST_LINE = 300
 OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
 
 
 def _change(desk: Desk, project: ProjectState, change: Callable[[Task], Task]) -> Task:
-    """Load, change and write one task under the lock."""
+    """Loads, changes and writes one task under the lock."""
     with desk.home.lock():
         restoring.refuse_elsewhere(desk.home, project["branch"])
         aside, _ = restoring.mend(desk, project["project_id"])
@@ -43,78 +43,80 @@ def _change(desk: Desk, project: ProjectState, change: Callable[[Task], Task]) -
 
 
 def look(desk: Desk, project: ProjectState) -> Task:
-    """A task on which nobody works now: what others wrote into its state by hand is set aside, and not believed."""
+    """Loads a task on which nobody works now; edits by hand are moved aside and ignored."""
     return _change(desk, project, lambda task: task)
 
 
 def set_fields(desk: Desk, project: ProjectState, **fields: Any) -> Task:
-    """Write some fields of a task."""
+    """Sets some fields of a task."""
     return _change(desk, project, lambda task: {**task, **fields, "updated_at": clock.now()})  # type: ignore[typeddict-item]
 
 
-def add_evidence(desk: Desk, project: ProjectState, found: Sequence[Evidence]) -> Task:
-    """Write down what a command showed."""
+def add_evidence(desk: Desk, project: ProjectState, results: Sequence[Evidence]) -> Task:
+    """Adds the results of checks to a task."""
     return _change(
-        desk, project, lambda task: {**task, "evidence": [*task.get("evidence", []), *found], "updated_at": clock.now()}
+        desk,
+        project,
+        lambda task: {**task, "evidence": [*task.get("evidence", []), *results], "updated_at": clock.now()},
     )
 
 
 def add_concern(desk: Desk, project: ProjectState, kind: str, text: str) -> Task:
-    """Record a fact that keeps this iteration from being GREEN without a reviewer who saw it; the same fact once."""
+    """Records a concern once; it keeps this iteration from GREEN until a reviewer has seen it."""
 
     def change(task: Task) -> Task:
         concern: Concern = {"iteration": task["iteration"], "kind": kind, "text": harmless_line(text)[:MOST_CONCERN]}
-        known = task.get("concerns", [])
-        return task if concern in known else {**task, "concerns": [*known, concern], "updated_at": clock.now()}
+        concerns = task.get("concerns", [])
+        return task if concern in concerns else {**task, "concerns": [*concerns, concern], "updated_at": clock.now()}
 
     return _change(desk, project, change)
 
 
 def _result(task: Task) -> str:
-    """The result of a task that is accepted: with concerns and no review of this iteration it is YELLOW at best.
+    """Returns the result of an accepted task: with concerns and no review of this iteration, at best YELLOW.
 
-    A doubt about the environment stays after a review too: the reviewer saw the results of the same checks.
+    A concern about the environment stays after a review too, because the reviewer saw the results of the same checks.
     """
     result = task.get("result") or _last_verdict(task)
-    reviewed = any(each["iteration"] == task["iteration"] for each in task.get("reviews", ()))
-    doubts = [each for each in rules.concerns(task) if not reviewed or each["kind"] == "environment"]
+    reviewed = any(review["iteration"] == task["iteration"] for review in task.get("reviews", ()))
+    doubts = [concern for concern in rules.concerns(task) if not reviewed or concern["kind"] == "environment"]
     return "YELLOW" if result == "GREEN" and doubts else result
 
 
 def _last_verdict(task: Task) -> str:
-    """The strictest verdict of the last iteration that was reviewed; GREEN where nobody reviewed."""
-    last = max((each["iteration"] for each in task.get("reviews", ())), default=0)
-    now = [each["verdict"] for each in task.get("reviews", ()) if each["iteration"] == last]
-    return next((flag for flag in ("RED", "YELLOW", "GREEN") if flag in now), "GREEN")
+    """Returns the strictest verdict of the last reviewed iteration, or GREEN if there was no review."""
+    last = max((review["iteration"] for review in task.get("reviews", ())), default=0)
+    verdicts = [review["verdict"] for review in task.get("reviews", ()) if review["iteration"] == last]
+    return next((flag for flag in ("RED", "YELLOW", "GREEN") if flag in verdicts), "GREEN")
 
 
-def add_review(desk: Desk, project: ProjectState, review: Review, words: str) -> Task:
-    """Write down a verdict; the task's result is the strictest so far."""
+def add_review(desk: Desk, project: ProjectState, review: Review, review_text: str) -> Task:
+    """Records a review; the task's result is the strictest verdict of its iteration."""
 
     def change(task: Task) -> Task:
         reviews = [*task.get("reviews", []), review]
-        now = [each["verdict"] for each in reviews if each["iteration"] == task["iteration"]]
-        result = "RED" if _fails(task) else next(flag for flag in ("RED", "YELLOW", "GREEN") if flag in now)
+        verdicts = [entry["verdict"] for entry in reviews if entry["iteration"] == task["iteration"]]
+        result = "RED" if _fails(task) else next(flag for flag in ("RED", "YELLOW", "GREEN") if flag in verdicts)
         changed: Task = {**task, "reviews": reviews, "result": result, "updated_at": clock.now()}
-        if words.strip():
-            changed["review_feedback"] = words.strip()[:MOST_FEEDBACK]
+        if review_text.strip():
+            changed["review_feedback"] = review_text.strip()[:MOST_FEEDBACK]
         return changed
 
     return _change(desk, project, change)
 
 
 def _fails(task: Task) -> bool:
-    """Whether a command showed that this iteration is not good: no verdict can change that."""
-    last = {
-        each["command"]: each["passed"]
-        for each in task.get("evidence", ())
-        if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge", "final")
+    """Returns whether a check of this iteration failed; no verdict can change that."""
+    passed_by_command = {
+        evidence["command"]: evidence["passed"]
+        for evidence in task.get("evidence", ())
+        if evidence["iteration"] == task["iteration"] and evidence["kind"] not in ("dependency", "merge", "final")
     }
-    return not all(last.values())
+    return not all(passed_by_command.values())
 
 
 def send_back(desk: Desk, project: ProjectState, text: str, *, counts: bool) -> Task:
-    """Give work back to its worker: the text is its feedback, the iteration the next, and a try is used up."""
+    """Sends work back to its worker with the text as feedback; the next iteration begins. `counts` uses up a retry."""
     now = clock.now()
 
     def change(task: Task) -> Task:
@@ -128,7 +130,7 @@ def send_back(desk: Desk, project: ProjectState, text: str, *, counts: bool) -> 
 
 
 def reopen(desk: Desk, project: ProjectState, text: str, evidence: Sequence[Evidence]) -> Task:
-    """Send a completed task back because its merge broke a check of the final tree; a try is used up."""
+    """Sends a completed task back because its merge broke a check on the final tree; this uses up a retry."""
     now = clock.now()
 
     def change(task: Task) -> Task:
@@ -143,41 +145,47 @@ def reopen(desk: Desk, project: ProjectState, text: str, evidence: Sequence[Evid
 
 
 def _keep_concerns(task: Task, iteration: int) -> Task:
-    """Let the concerns about a merged iteration count for later ones too: its changes stay in the tree."""
-    known: list[Concern] = [
-        {**each, "merged": True} if each["iteration"] == iteration and each["kind"] != "no_changes" else each
-        for each in task.get("concerns", ())
+    """Marks the concerns of a merged iteration so that they count for later ones too: its changes stay in the tree."""
+    concerns: list[Concern] = [
+        {**concern, "merged": True}
+        if concern["iteration"] == iteration and concern["kind"] != "no_changes"
+        else concern
+        for concern in task.get("concerns", ())
     ]
-    return {**task, "concerns": known} if known else task
+    return {**task, "concerns": concerns} if concerns else task
 
 
-def _with_evidence(task: Task, found: Sequence[Evidence], iteration: int) -> Task:
-    new: list[Evidence] = [{**each, "iteration": iteration} for each in found]
+def _with_evidence(task: Task, results: Sequence[Evidence], iteration: int) -> Task:
+    new: list[Evidence] = [{**result, "iteration": iteration} for result in results]
     return {**task, "evidence": [*task.get("evidence", []), *new]}
 
 
-def add_final(desk: Desk, project: ProjectState, found: Sequence[Evidence]) -> Task:
-    """Record that the task's commands passed on the final tree, once for each tree."""
+def add_final(desk: Desk, project: ProjectState, results: Sequence[Evidence]) -> Task:
+    """Records that the task's checks passed on the final tree, once per tree."""
 
     def change(task: Task) -> Task:
-        known = {(each["command"], each.get("tree")) for each in task.get("evidence", ()) if each["kind"] == "final"}
-        new = [each for each in found if (each["command"], each.get("tree")) not in known]
+        recorded = {
+            (evidence["command"], evidence.get("tree"))
+            for evidence in task.get("evidence", ())
+            if evidence["kind"] == "final"
+        }
+        new = [result for result in results if (result["command"], result.get("tree")) not in recorded]
         return _with_evidence(task, new, task["iteration"]) if new else task
 
     return _change(desk, project, change)
 
 
 def waive(desk: Desk, project: ProjectState, command: str, *, by: str, reason: str) -> Task:
-    """Record that a person does without a check of a task: it is not run again."""
+    """Records that a person waives a check of a task: it is not run again."""
 
     def change(task: Task) -> Task:
-        known = task.get("waivers", [])
-        if any(each["command"] == command for each in known):
+        waivers = task.get("waivers", [])
+        if any(waived["command"] == command for waived in waivers):
             return task
         waiver: Waiver = {"command": command, "by": by, "at": clock.now()}
         if reason:
             waiver["reason"] = reason[:MOST_CONCERN]
-        return {**task, "waivers": [*known, waiver], "updated_at": clock.now()}
+        return {**task, "waivers": [*waivers, waiver], "updated_at": clock.now()}
 
     return _change(desk, project, change)
 
@@ -192,24 +200,24 @@ def ask(
     outcome: str = "",
     evidence: Sequence[Evidence] = (),
 ) -> int:
-    """Pause a task with a question; returns its number. What was found reaches the worker with the answer.
+    """Pauses a task with a question; returns its number. The worker gets the findings with the answer.
 
-    `more` is added for the person who answers, and `outcome` says what an answer leads to. `evidence` is what failed
-    on the final tree; it belongs to the iteration in which the question is asked, and only it reopens a completed task.
-    Where nothing was found about work that was handed in, the iteration stays: the question is not about the work.
+    `more` is added for the person who answers, and `outcome` says what an answer leads to. `evidence` holds the
+    failures on the final tree; it belongs to the iteration in which the question is asked, and only it reopens a
+    completed task. If there are no findings about submitted work, the iteration stays: the question is not about it.
     """
     now = clock.now()
     number = 0
 
     def change(task: Task) -> Task:
         nonlocal number
-        judged = task["status"] in ("needs_review", "completed")
+        submitted = task["status"] in ("needs_review", "completed")
         if task["status"] == "completed":
             task = _keep_concerns(task, task["iteration"])
         if task["status"] != "in_progress" and task["status"] != "paused":
             moved = _at_work(task, now, may_reopen=bool(evidence))
-            task = {**moved, "iteration": task["iteration"]} if judged and not found else moved
-        if judged and found:
+            task = {**moved, "iteration": task["iteration"]} if submitted and not found else moved
+        if submitted and found:
             task = {**task, "result": "RED"}
         if found and task["status"] != "paused":
             feedback.add(desk, found, by=RUNNER.name, iteration=task["iteration"], now=now)
@@ -217,35 +225,35 @@ def ask(
             task, _ = rules.move(task, "paused", actor=RUNNER, now=now)
         if evidence:
             task = _with_evidence(task, evidence, task["iteration"])
-        # Every task of a run counts from the file: the project that its job loaded may be older.
+        # All tasks of a run take numbers from the file, because the project that this job loaded may be older.
         restoring.bring_project_back(desk.home, project["project_id"])
         fresh = projects.load_anywhere(desk.home)
         number = task["question"]["number"] if "question" in task else projects.next_question(desk.home, fresh, now)
-        asked = text + _details(desk, task, found, more, outcome or OUTCOME) if judged and found else text
-        return rules.ask(task, asked, number=number, now=now)
+        question = text + _details(desk, task, found, more, outcome or OUTCOME) if submitted and found else text
+        return rules.ask(task, question, number=number, now=now)
 
     _change(desk, project, change)
     _log(desk, "question", text, now)
     return number
 
 
-def _details(desk: Desk, task: Task, found: str, more: str, outcome: str) -> str:
-    """What a person should know who is asked about work: the first of what was found, where it is, what comes next."""
-    lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
+def _details(desk: Desk, task: Task, findings: str, more: str, outcome: str) -> str:
+    """Returns the details for a person who is asked about work: the first findings, the folder, the next step."""
+    lines = [line.strip()[:LONGEST_LINE] for line in findings.split("\n")[1:] if line.strip()]
     shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
     record = sessions.current(desk, task.get("session_id", ""))
-    place = [f"The work is in {record.session['cwd']}"] if record is not None else []
-    return DETAILS + "\n".join([*shown, *place, outcome, *filter(None, [more])])
+    folder_line = [f"The work is in {record.session['cwd']}"] if record is not None else []
+    return DETAILS + "\n".join([*shown, *folder_line, outcome, *filter(None, [more])])
 
 
 def _at_work(task: Task, now: str, *, may_reopen: bool = False) -> Task:
-    """On the way to a question: the table has no move to paused but from work, and no try is counted for it."""
+    """Moves a task to in_progress, from which alone it can pause or fail; this uses up no retry."""
     moved, _ = rules.move(task, "in_progress", actor=RUNNER, now=now, may_reopen=may_reopen)
     return moved
 
 
 def fail(desk: Desk, project: ProjectState, reason: str) -> Task:
-    """A task that cannot go on."""
+    """Marks a task as failed, unless it has ended."""
     now = clock.now()
 
     def change(task: Task) -> Task:
@@ -261,18 +269,18 @@ def fail(desk: Desk, project: ProjectState, reason: str) -> Task:
 
 
 def complete(desk: Desk, project: ProjectState, *, seconds: float) -> Task:
-    """Approve what was checked, reviewed and merged."""
+    """Approves work that was checked, reviewed and merged."""
     now = clock.now()
 
     def change(task: Task) -> Task:
         if task["status"] in rules.ENDED_STATUSES:
             return task
         rules.gate(task, notes.unresolved(desk))
-        for step in ("in_progress", "needs_review"):  # git knows of a merge that an older state has not heard of
+        for step in ("in_progress", "needs_review"):  # a merge in git may be newer than the state
             if (task["status"], step) in (("pending", "in_progress"), ("in_progress", "needs_review")):
                 task, _ = rules.move(task, step, actor=RUNNER, now=now)
         moved, _ = rules.move(task, "completed", actor=RUNNER, now=now)
-        if rules.is_approved(task):  # a person's word is the one that counts
+        if rules.is_approved(task):  # a person's approval replaces the run's
             moved["approval"] = task["approval"]
         return {**moved, "result": _result(task), "duration": round(task.get("duration", 0) + seconds, 3)}
 
@@ -280,12 +288,12 @@ def complete(desk: Desk, project: ProjectState, *, seconds: float) -> Task:
 
 
 def note_timeout(desk: Desk, project: ProjectState) -> Task:
-    """A turn ran out of time: what that costs is counted when it is tried again."""
+    """Records that a turn timed out; the retry is counted when it starts."""
     return set_fields(desk, project, result="TIMEOUT")
 
 
 def count_timeout(desk: Desk, project: ProjectState) -> Task:
-    """A try after a time-out is one of the retries."""
+    """Counts a retry after a timeout."""
 
     def change(task: Task) -> Task:
         if task.get("result") != "TIMEOUT":
@@ -298,7 +306,7 @@ def count_timeout(desk: Desk, project: ProjectState) -> Task:
 
 
 def hand_in(desk: Desk, project: ProjectState) -> Task:
-    """Let work that its worker has handed in before go on to where it was."""
+    """Submits work again that its worker had submitted before."""
 
     def change(task: Task) -> Task:
         return rules.move(task, "needs_review", actor=RUNNER, now=clock.now())[0]
@@ -307,27 +315,27 @@ def hand_in(desk: Desk, project: ProjectState) -> Task:
 
 
 def only_answered(desk: Desk, task: Task) -> bool:
-    """Whether all that was said about the last iteration is the answer to a question."""
+    """Returns whether the only feedback on the last iteration is the answer to a question."""
     if not task["questions"]:
         return False
     last = task["iteration"] - 1
-    said = sum(each["iteration"] == str(last) for each in feedback.read(desk))
-    return said == 1 and feedback.is_about(desk, task["questions"][-1]["answer"], last)
+    count = sum(entry["iteration"] == str(last) for entry in feedback.read(desk))
+    return count == 1 and feedback.is_about(desk, task["questions"][-1]["answer"], last)
 
 
 def last_words(desk: Desk, task: Task) -> str:
-    """The feedback that the present iteration answers to: what was found, and what a person said about it."""
-    given = [each["text"] for each in feedback.read(desk) if each["iteration"] == str(task["iteration"] - 1)]
-    return "\n\n".join(dict.fromkeys(reversed(given)))
+    """Returns the feedback for the present iteration: the findings, and a person's answers to them."""
+    texts = [entry["text"] for entry in feedback.read(desk) if entry["iteration"] == str(task["iteration"] - 1)]
+    return "\n\n".join(dict.fromkeys(reversed(texts)))
 
 
 def keep_output(folder: str, command: str, tail: str) -> None:
-    """Keep the end of what a failed command said, for the feedback."""
+    """Saves the end of a failed command's output for the feedback."""
     plain_file.write(_output_path(folder, command), tail)
 
 
 def output_of(folder: str, command: str) -> str:
-    """The end of what a command said when it failed last."""
+    """Returns the end of a command's output at its last failure."""
     return plain_file.read_text(_output_path(folder, command), MOST_FEEDBACK)
 
 
@@ -338,30 +346,30 @@ def _output_path(folder: str, command: str) -> str:
 
 
 def feedback_text(task: Task, folder: str, reason: str) -> str:
-    """Everything that was found about the present iteration, for its worker."""
+    """Returns all findings about the present iteration, for its worker."""
     lines = [f"Your work on task {task['id']} was not accepted: {reason}."]
-    for each in task.get("evidence", ()):
-        if each["iteration"] == task["iteration"] and not each["passed"]:
-            said = output_of(folder, each["command"])
+    for evidence in task.get("evidence", ()):
+        if evidence["iteration"] == task["iteration"] and not evidence["passed"]:
+            output = output_of(folder, evidence["command"])
             lines += [
                 "",
-                f"`{each['command']}` failed (exit {each['exit']}):",
-                *(f"    {line}" for line in said.splitlines()),
+                f"`{evidence['command']}` failed (exit {evidence['exit']}):",
+                *(f"    {line}" for line in output.splitlines()),
             ]
     for review in task.get("reviews", ()):
         if review["iteration"] != task["iteration"]:
             continue
-        for found in review["findings"]:
-            place = " ".join(found[key] for key in ("file", "symbol") if key in found)
-            lines += ["", f"{found['severity']}: {place + ': ' if place else ''}{found['text']}"]
-    words = task.get("review_feedback", "")
-    if task.get("result") == "RED" and words:
-        lines += ["", words]
+        for finding in review["findings"]:
+            location = " ".join(finding[key] for key in ("file", "symbol") if key in finding)
+            lines += ["", f"{finding['severity']}: {location + ': ' if location else ''}{finding['text']}"]
+    review_feedback = task.get("review_feedback", "")
+    if task.get("result") == "RED" and review_feedback:
+        lines += ["", review_feedback]
     return "\n".join(lines)[:MOST_FEEDBACK]
 
 
 def commit_message(task: Task) -> str:
-    """The message of the commit that holds a worker's work."""
+    """Returns the message of the commit that holds a worker's work."""
     return f"{task['name']}\n\nTask {task['id']}, iteration {task['iteration']}"
 
 

@@ -1,4 +1,4 @@
-"""Runs: each a folder on this machine with its state, and its journal, which is history and decides nothing."""
+"""Stores runs: each has a folder with its state and its journal; nothing is decided from the journal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COPY = "run"  # the name of the copy of a project's last run
 
 
 class RunFolder:
-    """One run: state.yaml is what it goes on from, journal.jsonl what it did."""
+    """One run: state.yaml is what it resumes from, journal.jsonl is its history."""
 
     __slots__ = ("folder", "home", "loaded", "synced")
 
@@ -33,7 +33,7 @@ class RunFolder:
         self.home = home
         self.folder = folder
         self.loaded = loaded
-        self.synced = 0.0  # when the journal was last made durable
+        self.synced = 0.0  # when the journal was last synced to disk
 
     @property
     def run(self) -> Run:
@@ -48,51 +48,51 @@ class RunFolder:
         return f"{self.folder}/journal.jsonl"
 
     def save(self) -> None:
-        """Write the state as it is now, and keep a copy where no clean-up reaches it."""
+        """Writes the state, and keeps a backup copy that no clean-up removes."""
         self.home.folder("local", "runs", self.id)
         text = state.write(self.home, f"{self.folder}/state.yaml", self.loaded, validate)  # type: ignore[arg-type]
         kept.keep(self.home, self.run["project_id"], COPY, text)
 
     def write(self, event: str, **facts: Any) -> dict[str, Any]:
-        """Add a line to the journal; returns it.
+        """Appends a line to the journal and returns its entry.
 
-        Nothing is decided from the journal, so lines become durable together, once a second and at the end.
+        Nothing is decided from the journal, so lines are synced together, once a second and at the end.
         """
         import json
         import time
 
-        if not os.path.isdir(self.folder):  # somebody cleaned up under us
+        if not os.path.isdir(self.folder):  # a clean-up removed the folder during the run
             self.save()
         entry = {"at": clock.now(), "event": event, **facts}
         line = json.dumps(entry, ensure_ascii=False) + "\n"
-        # A name of a file may be no UTF-8: its odd bytes are written as JSON has them.
+        # A file name may not be UTF-8: its odd bytes are written as JSON escapes.
         durable = event == LAST or time.monotonic() > self.synced + SYNC_EVERY
         self.home.append(self.journal_path, line.encode("utf-8", "backslashreplace").decode(), durable=durable)
         self.synced = time.monotonic() if durable else self.synced
         return entry
 
     def journal(self, *events: str) -> Iterator[dict[str, Any]]:
-        """Every entry, or those of some events, oldest first; a line that a crash tore is left out."""
+        """Yields all entries, or those of some events, oldest first; skips lines that a crash tore."""
         import json
 
-        wanted = [f'"{event}"' for event in events]  # looked for before a line is taken apart, which is slow
+        markers = [f'"{event}"' for event in events]  # searched in the raw line first, because parsing is slow
         try:
             text = self.home.read(self.journal_path, MAX_JOURNAL, torn=True)
         except FileNotFoundError:
             return
         for line in _lines(text):
-            if wanted and not any(word in line for word in wanted):
+            if markers and not any(marker in line for marker in markers):
                 continue
             try:
                 entry = json.loads(line) if line else None
-            except (ValueError, RecursionError):  # torn, or never ours: 50,000 brackets are no entry
+            except (ValueError, RecursionError):  # torn, or not written by sow, such as 50,000 brackets
                 continue
             if isinstance(entry, dict) and (not events or entry.get("event") in events):
                 yield entry
 
 
 def _lines(text: str) -> Iterator[str]:
-    """One line after the other: a list of them would double what a long journal takes."""
+    """Yields the lines one by one: a list would double the memory of a long journal."""
     start = 0
     while start < len(text):
         end = text.find("\n", start)
@@ -106,12 +106,12 @@ def _folder(home: Home) -> str:
 
 
 def folder_of(home: Home, name: str) -> str:
-    """Where the files of a run are."""
+    """Returns the folder of a run."""
     return f"{_folder(home)}/{name}"
 
 
 def names(home: Home) -> list[str]:
-    """The ids of all runs, oldest first, whether they can be read or not."""
+    """Returns the ids of all runs, oldest first, readable or not."""
     try:
         return sorted(os.listdir(_folder(home)))
     except FileNotFoundError:
@@ -119,94 +119,94 @@ def names(home: Home) -> list[str]:
 
 
 def new_id() -> str:
-    """An id that sorts by time."""
+    """Returns an id that sorts by time."""
     stamp = clock.stamp().replace("_", "-")
     return f"{stamp}-{os.urandom(2).hex()}"
 
 
 def create(home: Home, run: Run) -> RunFolder:
-    """A new run, its state on disk."""
+    """Creates a run and writes its state."""
     folder = folder_of(home, run["id"])
-    made = RunFolder(home, folder, {"schema_version": VERSION, "revision": 0, "run": run})
-    made.save()
-    return made
+    run_folder = RunFolder(home, folder, {"schema_version": VERSION, "revision": 0, "run": run})
+    run_folder.save()
+    return run_folder
 
 
 def listed(home: Home) -> list[RunFolder]:
-    """All runs that can be read, oldest first."""
-    found = []
+    """Returns all readable runs, oldest first."""
+    run_folders = []
     for name in names(home):
         try:
-            found.append(load(home, name))
-        except (FileNotFoundError, SowError):  # half made by a crash, or broken by hand: the others are shown
+            run_folders.append(load(home, name))
+        except (FileNotFoundError, SowError):  # incomplete after a crash, or broken by hand: list the others
             continue
-    return found
+    return run_folders
 
 
 def load(home: Home, name: str) -> RunFolder:
-    """One run by its whole id."""
+    """Loads a run by its full id."""
     folder = folder_of(home, name)
     loaded: RunState = state.read(home, f"{folder}/state.yaml", validate)  # type: ignore[assignment]
     return RunFolder(home, folder, loaded)
 
 
 def find(home: Home, name: str) -> RunFolder:
-    """The run that a person meant: its id, the beginning of it, or `last`."""
-    known = listed(home)
-    if not known:
+    """Returns the run with this id or prefix, or the newest for `last`."""
+    all_runs = listed(home)
+    if not all_runs:
         raise SowError("there is no run here", "start one: sow run PLAN")
-    fitting = known[-1:] if name in ("", "last") else [each for each in known if each.id.startswith(name)]
-    if len(fitting) == 1:
-        return fitting[0]
-    ids = ", ".join(each.id for each in (fitting or known)[-8:])
-    if fitting:
+    matches = all_runs[-1:] if name in ("", "last") else [folder for folder in all_runs if folder.id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    ids = ", ".join(folder.id for folder in (matches or all_runs)[-8:])
+    if matches:
         raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
 
 
 def is_manned(folder: RunFolder) -> bool:
-    """Whether a process has this very run now; one that has another, or that tidies up, does not count."""
-    found = folder.home.claimant("run")
-    return found is not None and found.run == folder.id
+    """Returns whether a process executes this run now; one that executes another run, or cleans up, does not count."""
+    claimant = folder.home.claimant("run")
+    return claimant is not None and claimant.run == folder.id
 
 
 def is_live(folder: RunFolder) -> bool:
-    """Whether a run goes on now: it has not ended, and its process is there."""
+    """Returns whether a run is in progress: it has not ended, and its process is alive."""
     return folder.run["status"] == "running" and is_manned(folder)
 
 
 def live(home: Home) -> RunFolder | None:
-    """The run that goes on now: there is one at a time."""
-    found = home.claimant("run")
-    if found is None or found.run not in names(home):
+    """Returns the run in progress; there is at most one."""
+    claimant = home.claimant("run")
+    if claimant is None or claimant.run not in names(home):
         return None
     try:
-        folder = load(home, found.run)
+        folder = load(home, claimant.run)
     except (FileNotFoundError, SowError):
         return None
     return folder if is_live(folder) else None
 
 
 def unfinished(home: Home, project_id: str) -> RunFolder | None:
-    """The run of this project that has not ended yet; a new call goes on with it."""
+    """Returns the project's run that has not ended; the next `sow run` resumes it."""
     open_runs = [
-        each for each in listed(home) if each.run["project_id"] == project_id and each.run["status"] != "ended"
+        folder for folder in listed(home) if folder.run["project_id"] == project_id and folder.run["status"] != "ended"
     ]
     return open_runs[-1] if open_runs else None
 
 
 def kept_copy(home: Home, project_id: str) -> RunState | None:
-    """The last run of a project, as its copy has it."""
+    """Returns the last run of a project from its backup copy."""
     text = kept.recall(home, project_id, COPY)
     try:
-        found: RunState | None = state.parse(text, "the last run", validate) if text else None  # type: ignore[assignment]
-    except SowError:  # torn, or of another version: no run to go on with
+        copy: RunState | None = state.parse(text, "the last run", validate) if text else None  # type: ignore[assignment]
+    except SowError:  # torn, or of another version: no run to resume
         return None
-    return found
+    return copy
 
 
 def bring_back(home: Home, copy: RunState) -> bool:
-    """Make the folder of a run again that somebody cleaned away; whether it was gone."""
+    """Restores the folder of a run that was removed; returns whether it was missing."""
     folder = folder_of(home, copy["run"]["id"])
     if os.path.lexists(f"{folder}/state.yaml"):
         return False

@@ -1,4 +1,4 @@
-"""Committing the state of the project and of the workflow, and nothing else of the user's."""
+"""Commits the state of the project and of the workflow, and nothing else of the user's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 PROJECT = ".sow/project"
 OURS = (PROJECT, ".sow/.gitignore", ".sow/config.yaml", ".sow/knowledge")
-WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # by these a folder of that name is ours
+WORKFLOWS = ("orchestration/state.yaml", "orchestration/archive")  # one of these shows that the folder is sow's
 UNDER_WAY = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
 def save_project(home: Home, message: str) -> str:
-    """Commit what is ours; what the user has staged stays staged. Returns the commit, or nothing."""
+    """Commits sow's files; what the user has staged stays staged. Returns the commit, or nothing."""
     _refuse_ignored(home)
     _refuse_under_way(home)
     with home.lock():
@@ -29,16 +29,16 @@ def save_project(home: Home, message: str) -> str:
             return ""
         _refuse_nobody(home)
         git.run(["add", "--sparse", "--", *paths], cwd=home.root)
-        known = [path for path in paths if git.run(["ls-files", "--", path], cwd=home.root)]
-        git.run(["commit", "--quiet", "--no-verify", f"--message={message}", "--only", "--", *known], cwd=home.root)
+        tracked = [path for path in paths if git.run(["ls-files", "--", path], cwd=home.root)]
+        git.run(["commit", "--quiet", "--no-verify", f"--message={message}", "--only", "--", *tracked], cwd=home.root)
     return git.run(["rev-parse", "--short", "HEAD"], cwd=home.root).strip()
 
 
 def drop_state_commits(home: Home) -> int:
-    """Take commits that hold nothing but project state off the end of the branch; returns how many.
+    """Drops commits with only project state from the end of the branch; returns how many.
 
-    Only commits that no other branch, tag or remote has are dropped. Files are not touched; a project in the index is
-    taken out of it.
+    Only commits that are on no other branch, tag or remote are dropped. Files are not touched; the project is removed
+    from the index.
     """
     branch = home.checkout.branch()
     if not branch or _is_under_way(home):
@@ -46,8 +46,8 @@ def drop_state_commits(home: Home) -> int:
     dropped = 0
     with home.lock():
         while parent := _parent_of_state(home, branch):
-            words = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, _head(home)]
-            git.run(words, cwd=home.root)
+            command = ["update-ref", "-m", "sow: drop a state commit", f"refs/heads/{branch}", parent, _head(home)]
+            git.run(command, cwd=home.root)
             dropped += 1
         if dropped:
             git.run(["reset", "--quiet", "--", PROJECT], cwd=home.root)
@@ -55,7 +55,7 @@ def drop_state_commits(home: Home) -> int:
 
 
 def is_saved(home: Home) -> bool:
-    """Whether the branch has files of a project."""
+    """Returns whether the branch has files of a project."""
     return bool(git.run(["ls-tree", "--name-only", "HEAD", "--", PROJECT], cwd=home.root, check=False).strip())
 
 
@@ -64,32 +64,32 @@ def _head(home: Home) -> str:
 
 
 def _parent_of_state(home: Home, branch: str) -> str:
-    """The parent of the branch's last commit, if that commit only changes project state and is nowhere else."""
-    words = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
-    if len(words) != 2:
+    """Returns the parent of the branch's last commit, if that commit only has project state and is nowhere else."""
+    revs = git.run(["rev-list", "--parents", "--max-count=1", "HEAD"], cwd=home.root, check=False).split()
+    if len(revs) != 2:
         return ""
-    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", words[0]], cwd=home.root)
+    listed = git.run(["diff-tree", "--no-commit-id", "--name-only", "-r", "-z", revs[0]], cwd=home.root)
     paths = [path for path in listed.split("\0") if path]
     if not paths or not all(path.startswith(f"{PROJECT}/") for path in paths):
         return ""
-    refs = ["for-each-ref", "--format=%(refname)", f"--contains={words[0]}", "refs/heads", "refs/remotes", "refs/tags"]
-    others = set(git.run(refs, cwd=home.root).split()) - {f"refs/heads/{branch}"}
-    return "" if others else words[1]
+    query = ["for-each-ref", "--format=%(refname)", f"--contains={revs[0]}", "refs/heads", "refs/remotes", "refs/tags"]
+    others = set(git.run(query, cwd=home.root).split()) - {f"refs/heads/{branch}"}
+    return "" if others else revs[1]
 
 
 def _paths(home: Home) -> list[str]:
-    """What there is of ours, without what the user has git ignore."""
-    there = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
+    """Returns sow's paths that exist and that git does not ignore."""
+    paths = [path for path in OURS if os.path.lexists(f"{home.root}/{path}")]
     if any(os.path.lexists(f"{home.root}/{path}") for path in WORKFLOWS):
-        there.append("orchestration")
-    ignored = git.run(["check-ignore", "--", *there], cwd=home.root, check=False).splitlines()
-    return [path for path in there if path not in ignored]
+        paths.append("orchestration")
+    ignored = git.run(["check-ignore", "--", *paths], cwd=home.root, check=False).splitlines()
+    return [path for path in paths if path not in ignored]
 
 
 def _refuse_ignored(home: Home) -> None:
-    """A project that is saved in part is lost in part: say so before anything is committed."""
-    listed = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ".sow/project"]
-    ignored = [path for path in git.run(listed, cwd=home.root).split("\0") if path and ".tmp" not in path]
+    """Raises for ignored project files before anything is committed: a commit without them would lose them."""
+    command = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ".sow/project"]
+    ignored = [path for path in git.run(command, cwd=home.root).split("\0") if path and ".tmp" not in path]
     if ignored:
         raise Failed(
             f"{ignored[0]} is ignored by git: it cannot be saved",
@@ -102,11 +102,12 @@ def _is_under_way(home: Home) -> bool:
 
 
 def _refuse_under_way(home: Home) -> None:
-    """Git makes no commit of some paths only while it merges, and would end a revert with it."""
-    for name, act in UNDER_WAY.items():
+    """Raises during a merge or revert: git commits no single paths in a merge, and a commit would end a revert."""
+    for name, operation in UNDER_WAY.items():
         if os.path.lexists(f"{home.checkout.git}/{name}"):
             raise Waiting(
-                f"a {act} is under way in {home.root}", f"end it first: git {act} --continue, or git {act} --abort"
+                f"a {operation} is under way in {home.root}",
+                f"end it first: git {operation} --continue, or git {operation} --abort",
             )
 
 

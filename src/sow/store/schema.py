@@ -1,4 +1,4 @@
-"""The schemas that ship with the package: one frozen folder of JSON Schema documents per version."""
+"""Reads the schemas in the package: one frozen folder of JSON Schema documents per version."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
 
 def versions() -> list[str]:
-    """Every version that was ever shipped, oldest first."""
+    """Returns every version that was ever shipped, oldest first."""
     return sorted((name[1:] for name in os.listdir(FOLDER)), key=parts)
 
 
 def parts(version: str) -> tuple[tuple[int, str], ...]:
-    """A version to compare with: of two numbers the longer is the larger, and int() refuses the very long ones."""
+    """Returns a version as a sort key; numbers are compared by length first, because int() refuses very long ones."""
     numbers = (part.lstrip("0") for part in version.split("."))
     return tuple((len(number), number) for number in numbers)
 
 
 def names(version: str = VERSION) -> list[str]:
-    """The kinds of files that have a schema in this version."""
+    """Returns the kinds of files that have a schema in this version."""
     return sorted(name.removesuffix(".json") for name in os.listdir(os.path.join(FOLDER, f"v{version}")))
 
 
 def check_version(text: str) -> str:
-    """The version that a person meant: `v1.0.0` is 1.0.0."""
+    """Returns the version that a person meant: `v1.0.0` is 1.0.0."""
     version = text.removeprefix("v")
     if version not in versions():
         raise SowError(f"there is no schema version {text!r}", "the versions are: " + ", ".join(versions()))
@@ -39,7 +39,7 @@ def check_version(text: str) -> str:
 
 
 def document(name: str, version: str = VERSION) -> dict[str, Any]:
-    """One schema as a document."""
+    """Returns one schema as a document."""
     if name not in names(version):
         raise SowError(f"there is no schema {name!r} in {version}", "the schemas are: " + ", ".join(names(version)))
     import json

@@ -1,4 +1,4 @@
-"""What changed between two versions of the schemas; a migration does exactly this."""
+"""Computes the changes between two versions of the schemas, which a migration applies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sow.store import schema
 
 
 class Change:
-    """One field that came, went, or got another name."""
+    """One field that was added, removed or renamed."""
 
     __slots__ = ("default", "field", "kind", "old", "parent", "schema")
 
@@ -28,36 +28,36 @@ class Change:
 
 @cache
 def changes(older: str, newer: str) -> list[Change]:
-    """Every change of every schema, in the order of the schemas' names."""
-    found: list[Change] = []
+    """Returns every change of every schema, in the order of the schemas' names."""
+    all_changes: list[Change] = []
     before, after = schema.names(older), schema.names(newer)
     for name in before:
         if name in after:
-            found += _compare(name, schema.document(name, older), schema.document(name, newer), "")
+            all_changes += _compare(name, schema.document(name, older), schema.document(name, newer), "")
         else:
-            found.append(Change("schema removed", schema=name, parent="", field=name))
-    found += [Change("schema added", schema=name, parent="", field=name) for name in after if name not in before]
-    return found
+            all_changes.append(Change("schema removed", schema=name, parent="", field=name))
+    all_changes += [Change("schema added", schema=name, parent="", field=name) for name in after if name not in before]
+    return all_changes
 
 
 def _compare(name: str, old: dict[str, Any], new: dict[str, Any], parent: str) -> list[Change]:
     before: dict[str, Any] = old.get("properties", {})
     after: dict[str, Any] = new.get("properties", {})
-    found = []
+    field_changes = []
     renamed = {}
     for field, rule in after.items():
         source = rule.get("x-renamed-from")
         if field not in before and source in before:
             renamed[source] = field
-            found.append(Change("rename", schema=name, parent=parent, field=field, old=source))
+            field_changes.append(Change("rename", schema=name, parent=parent, field=field, old=source))
     for field, rule in after.items():
         if field not in before and field not in renamed.values():
             required = field in new.get("required", ())
             kind = "add" if "default" in rule else "add required" if required else "add optional"
-            found.append(Change(kind, schema=name, parent=parent, field=field, default=rule.get("default")))
+            field_changes.append(Change(kind, schema=name, parent=parent, field=field, default=rule.get("default")))
     for field, rule in before.items():
         if field in after:
-            found += _compare(name, rule, after[field], f"{parent}.{field}" if parent else field)
+            field_changes += _compare(name, rule, after[field], f"{parent}.{field}" if parent else field)
         elif field not in renamed:
-            found.append(Change("remove", schema=name, parent=parent, field=field))
-    return found
+            field_changes.append(Change("remove", schema=name, parent=parent, field=field))
+    return field_changes

@@ -1,4 +1,4 @@
-"""State files as they were seen last: only what its stamps show to be another one is read again."""
+"""Watches state files; reads a file again only if its stat data changed."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
     class Turn(Protocol):
-        """One that has begun, and will look once more at its end."""
+        """A turn that has begun and checks the state files again at its end."""
 
         over: float
 
 
-UNREADABLE = "\0"  # stands for what is there and no text: equal to itself, and nothing that could be put back
+UNREADABLE = "\0"  # the text of a file that exists but cannot be read; equal to itself, and never restored
 NO_COPY = (0, 0)
 SECOND = 1_000_000_000
 FRESH = 1.0  # seconds
 NOT_YET = float("inf")
-REST = 20  # times as long as a scan takes: so small is the part of the time that scans may take
-STEP = SECOND // 10  # clocks of file systems go in steps: within one, a second change would leave the same stamp
+REST = 20  # scans take at most 1/20 of the time
+STEP = SECOND // 10  # file system clocks tick in steps: two changes within one step can leave the same stamp
 
 
 class File:
-    """One state file: where and whose it is, the name of its kept copy, and its task or agent."""
+    """One state file: its path and owner, the name of its backup copy, and its task or agent."""
 
     __slots__ = ("copy", "inside", "name", "owner", "path", "place", "task")
 
     def __init__(self, path: str, inside: str, owner: str, name: str, task: str, place: int) -> None:
         self.path = path
-        self.inside = inside  # the path from its shelf on
-        self.place = place  # in the order in which edits are judged
+        self.inside = inside  # the path relative to its watched folder
+        self.place = place  # its position in the order in which edits are judged
         self.owner = owner  # the project or the workflow
         self.name = name
         self.copy = kept.file_name(name)
-        self.task = task  # nothing for the state of the project or the workflow itself
+        self.task = task  # empty for the state of the project or the workflow itself
 
 
 class Look:
-    """One file at one moment: its text, None where there is none, and which copy of it was kept then."""
+    """One version of a file: its text (None if missing), and the backup copy that existed then."""
 
     __slots__ = ("copy", "is_kept", "stamp", "sure", "text")
 
@@ -73,7 +73,7 @@ UNKNOWN = Look(None, None, NO_COPY, sure=False)
 
 
 class Seen:
-    """What the turns of one process know of the state files of a project and a workflow; to be asked under the lock."""
+    """Shared knowledge of a process's turns about the state files of a project and a workflow; use under the lock."""
 
     __slots__ = (
         "changes", "copies", "cost", "desks", "files", "folders", "home", "is_shared", "looks", "owed", "scanned",
@@ -82,24 +82,23 @@ class Seen:
 
     def __init__(self, home: Home, *, is_shared: bool = False) -> None:
         self.home = home
-        self.is_shared = is_shared  # whether somebody runs many turns, and pays what they owe
-        self.owed: Snapshot | None = None  # the first that was over and left its scan for later
-        self.files: dict[str, File] = {}  # by path; a desk that is gone stays
-        self.desks: dict[str, list[str]] = {}  # the same by their task or agent: the paths
-        self.shelves: dict[str, list[File]] = {}  # the same by the folder that many of them share
-        self.copies: dict[str, set[str]] = {}  # the names of the copies that are kept for each owner
-        self.folders: dict[str, Stamp | None] = {}  # as they were when their names were read
+        self.is_shared = is_shared  # whether a caller runs many turns and does their deferred scans
+        self.owed: Snapshot | None = None  # the first finished turn that deferred its scan
+        self.files: dict[str, File] = {}  # by path; files of a removed task folder stay
+        self.desks: dict[str, list[str]] = {}  # the paths by task or agent
+        self.shelves: dict[str, list[File]] = {}  # the files by the folder that many of them share
+        self.copies: dict[str, set[str]] = {}  # the names of the backup copies of each owner
+        self.folders: dict[str, Stamp | None] = {}  # stamps of the folders when their names were read
         self.looks: dict[str, Look] = {}
-        self.changes: list[str] = []  # the path of every look that was new, in order
+        self.changes: list[str] = []  # the path of every new look, in order
         self.scanned = float("-inf")
-        self.cost = 0.0  # seconds that the last scan took
+        self.cost = 0.0  # seconds of the last scan
         self.turns: WeakSet[Turn] = WeakSet()
 
     def begin(self, turn: Turn, project: ProjectState | None) -> dict[str, Look]:
-        """What a turn finds; not looked at again where that was done just now.
+        """Registers a turn and returns the present looks; scans only if the last scan is too old.
 
-        While others go on, what changes is found at their end. So is what somebody changes by hand in the moment
-        between two turns.
+        While other turns run, the scan at their end finds changes. So it does for edits by hand between two turns.
         """
         if not self.turns and self.owed is None and time.monotonic() > self.scanned + FRESH:
             self.scan(project)
@@ -107,21 +106,21 @@ class Seen:
         return self.looks
 
     def may_wait(self, turn: Turn, desk: str) -> bool:
-        """Whether the look at all that a turn may have changed beyond its own desk can be left for later.
+        """Returns whether the scan for changes outside the turn's own task folder can be deferred.
 
-        With a thousand tasks a scan takes some milliseconds, and it serves all who were over before it. Who runs many
-        turns sees to it that what is owed is looked at before the last of them is forgotten.
+        With a thousand tasks a scan takes some milliseconds, and one scan covers all turns that ended before it. The
+        caller that runs many turns does the deferred scan before it forgets the last of them.
         """
         return self.is_shared and desk in self.desks and self.scanned <= turn.over and self.rests()
 
     def rests(self) -> bool:
-        """Whether the last scan was so short a time ago, for what it took, that the next one can wait."""
+        """Returns whether the last scan is recent enough, compared with its cost, that the next can wait."""
         return time.monotonic() < self.scanned + min(REST * self.cost, FRESH)
 
     def scan(self, project: ProjectState | None, after: float = NOT_YET) -> dict[str, Look]:
-        """Every state file as it is now; the very same look as the last time where nothing was written since.
+        """Looks at every state file; a file that was not written since keeps its look.
 
-        One scan serves all turns that were over before it: with `after`, one that began later than that is good enough.
+        One scan covers all turns that ended before it: with `after`, a scan that began later than that is reused.
         """
         if self.scanned > after:
             return self.looks
@@ -132,49 +131,49 @@ class Seen:
             for phase in project["phases"]:
                 self._list(owner, phase["name"])
         self._list_workflow()
-        for each in {file.owner for file in self.files.values()}:
-            self._list_copies(each)
-        found = {path: look for path in self._suspects() if (look := self.look(path))}
-        if found:
-            self.looks = {**self.looks, **found}
-            self.changes += found
+        for file_owner in {file.owner for file in self.files.values()}:
+            self._list_copies(file_owner)
+        new_looks = {path: look for path in self._suspects() if (look := self.look(path))}
+        if new_looks:
+            self.looks = {**self.looks, **new_looks}
+            self.changes += new_looks
         self.cost = time.monotonic() - self.scanned
         return self.looks
 
     def _suspects(self) -> list[str]:
-        """The files that may be others than at the last look: one call to the system for each of them."""
-        found: list[str] = []
+        """Returns the files that may have changed since the last look, with one system call per file."""
+        paths: list[str] = []
         for folder, files in self.shelves.items():
             try:
-                shelf = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError:
-                found += [file.path for file in files]
+                paths += [file.path for file in files]
                 continue
             try:
-                found += self._changed(files, shelf)
+                paths += self._changed(files, descriptor)
             finally:
-                os.close(shelf)
-        return found
+                os.close(descriptor)
+        return paths
 
-    def _changed(self, files: list[File], shelf: int) -> list[str]:
-        """Those files of a shelf that are not for sure the ones of the last look; this is where a scan's time goes."""
-        found, looks, lstat, access, there = [], self.looks, os.lstat, os.access, os.F_OK
+    def _changed(self, files: list[File], descriptor: int) -> list[str]:
+        """Returns the paths of the files that may differ from the last look; a scan spends most of its time here."""
+        paths, looks, lstat, access, exists = [], self.looks, os.lstat, os.access, os.F_OK
         for file in files:
-            known = looks.get(file.path, UNKNOWN)
-            before = known.stamp
-            # Whether something is there, be it a link to nothing: quicker than the error of the other call.
-            if before is None and not access(file.inside, there, dir_fd=shelf, follow_symlinks=False):
-                if known.text is not None or known.copy != NO_COPY or file.copy in self.copies[file.owner]:
-                    found.append(file.path)
+            look = looks.get(file.path, UNKNOWN)
+            before = look.stamp
+            # Checks that something exists, even a broken link: faster than the error of lstat.
+            if before is None and not access(file.inside, exists, dir_fd=descriptor, follow_symlinks=False):
+                if look.text is not None or look.copy != NO_COPY or file.copy in self.copies[file.owner]:
+                    paths.append(file.path)
                 continue
             try:
-                now = lstat(file.inside, dir_fd=shelf)
+                now = lstat(file.inside, dir_fd=descriptor)
             except OSError:
-                found.append(file.path)
+                paths.append(file.path)
                 continue
-            if not known.sure or before != (now.st_ino, now.st_mtime_ns, now.st_ctime_ns, now.st_size):
-                found.append(file.path)
-        return found
+            if not look.sure or before != (now.st_ino, now.st_mtime_ns, now.st_ctime_ns, now.st_size):
+                paths.append(file.path)
+        return paths
 
     def _learn(self, shelf: str, path: str, owner: str, name: str, task: str) -> None:
         if path not in self.files:
@@ -183,7 +182,7 @@ class Seen:
             self.desks.setdefault(task, []).append(path)
 
     def _is_new(self, folder: str) -> bool:
-        """Whether names may have come or gone in a folder since the last time."""
+        """Returns whether names in a folder may have changed since the last call."""
         stamp = _stamp(folder)
         if stamp is not None and self.folders.get(folder) == stamp:
             return False
@@ -195,7 +194,7 @@ class Seen:
             self.copies[owner] = kept.names(self.home, owner)
 
     def _list(self, owner: str, phase: str) -> None:
-        """Learn of the desks of a phase, a task's notes before its state, if one came or went."""
+        """Registers the task folders of a phase if one came or went; a task's notes come before its state."""
         folder = f"{self.home.project}/phases/{phase}/tasks"
         if not self._is_new(folder):
             return
@@ -205,7 +204,7 @@ class Seen:
             self._learn(folder, desk.state_path, owner, ident, ident)
 
     def _list_workflow(self) -> None:
-        """Learn of the state of a workflow, and of the notes of its agents, as far as it can be read."""
+        """Registers the state of a workflow and its agents' notes, if the workflow can be read."""
         if not os.path.lexists(f"{self.home.root}/{FOLDER}/state.yaml"):
             return
         from sow.store.workflow import COPY, WorkflowFolder
@@ -222,8 +221,8 @@ class Seen:
             self._learn(shelf, desk.notes_path, owner, kept.of_notes(desk.id), desk.id)
 
     def look(self, path: str) -> Look | None:
-        """A new look at a file, or nothing where it would be the last one again."""
-        known = self.looks.get(path)
+        """Returns a new look at a file, or None if nothing changed."""
+        last = self.looks.get(path)
         stamp = _stamp(path)
         file = self.files[path]
         copy = kept.stamp(self.home, file.owner, file.name)
@@ -231,12 +230,12 @@ class Seen:
             text = self._read(path)
             is_kept = text is not None and text == kept.recall(self.home, file.owner, file.name)
             return Look(stamp, text, copy, sure=_is_settled(stamp), is_kept=is_kept)
-        if known is not None and known.stamp is None and known.text is None and known.copy == copy:
+        if last is not None and last.stamp is None and last.text is None and last.copy == copy:
             return None
         return Look(None, None, copy, sure=False)
 
     def expect(self, path: str, text: str, copy: tuple[int, int]) -> None:
-        """Let turns that begin from now on know a file by what it should be, and not by what somebody made of it."""
+        """Makes later turns compare a file with this text instead of the edited one."""
         self.looks = {**self.looks, path: Look(None, text, copy, sure=False)}
 
     def _read(self, path: str) -> str | None:
@@ -249,7 +248,7 @@ class Seen:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """What is different after every change; nothing of a file that is not there."""
+    """Returns values that differ after every change, or None if the file is missing."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -258,6 +257,6 @@ def _stamp(path: str) -> Stamp | None:
 
 
 def _is_settled(stamp: Stamp) -> bool:
-    """Whether the last change is so long ago that the next one cannot have the same time."""
+    """Returns whether the last change is old enough that the next one gets another time."""
     changed = stamp[2]
     return changed % SECOND != 0 and time.time_ns() - changed > STEP

@@ -1,4 +1,4 @@
-"""Sessions: the conversations with agent CLIs on one task, with their records and transcripts, on this machine only."""
+"""Stores sessions with agent CLIs: their records and transcripts, on this machine only."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ class Record:
 
     @property
     def has_begun(self) -> bool:
-        """Whether its last turn is written down and has not ended: one that a crash left so is ended by recovery."""
+        """Returns whether its last turn has not ended; recovery ends a turn that a crash left open."""
         turns = self.session["turns"]
         return bool(turns) and "ended_at" not in turns[-1]
 
     def file(self, turn: int, ending: str) -> str:
-        """A file of one turn: prompt, out, err, md (readable) or txt (the worker's last words)."""
+        """Returns the path of a turn's file: prompt, out, err, md (readable) or txt (the worker's final text)."""
         return f"{self.folder}/{_turn(turn)}.{ending}"
 
     def keep(self, turn: int, ending: str, text: str) -> None:
-        """Write such a file, for its owner only."""
+        """Writes a turn's file, readable by its owner only."""
         self._stand()
         replace_file(PrivateDisk(), self.file(turn, ending), text, durable=False)
 
     def files(self, turn: int) -> list[str]:
-        """Every file that this turn may have written in the session's folder, but for the record."""
-        found = [f"{folder}/{name}" for folder, _, names in os.walk(self.folder) for name in names]
-        mine = f"{self.folder}/{_turn(turn)}."
-        others = (f"{self.folder}/turn-", f"{self.folder}/record.yaml")
-        return [path for path in found if path.startswith(mine) or not path.startswith(others)]
+        """Returns every file that this turn may have written in the session's folder, except the record."""
+        paths = [f"{folder}/{name}" for folder, _, names in os.walk(self.folder) for name in names]
+        prefix = f"{self.folder}/{_turn(turn)}."
+        other_prefixes = (f"{self.folder}/turn-", f"{self.folder}/record.yaml")
+        return [path for path in paths if path.startswith(prefix) or not path.startswith(other_prefixes)]
 
     def save(self) -> None:
-        """Write the record as it is now."""
+        """Writes the record."""
         self._stand()
         state.write(self.desk.home, f"{self.folder}/record.yaml", self.loaded, validate)  # type: ignore[arg-type]
 
     def _stand(self) -> None:
-        """Let the folder be there: somebody may have cleaned up under us."""
+        """Makes the folder again if a clean-up removed it."""
         if not os.path.isdir(self.folder):
             _make_folder(self.desk, self.session["number"])
 
     def begin_turn(self, kind: str, iteration: int, secrets: list[str]) -> SessionTurn:
-        """A new turn, on disk before its process starts, with the names of the secrets that may get into its files."""
+        """Starts a turn, on disk before its process starts, with the names of secrets that may get into its files."""
         turn = new_turn(len(self.session["turns"]) + 1, kind, iteration, secrets)
         self.session["turns"].append(turn)
         self.save()
@@ -75,7 +75,7 @@ class Record:
 
 
 def new_turn(number: int, kind: str, iteration: int, secrets: list[str]) -> SessionTurn:
-    """A turn as it begins."""
+    """Returns a turn as it begins."""
     turn: SessionTurn = {
         "number": number,
         "kind": kind,
@@ -99,30 +99,32 @@ def _folder(desk: Desk) -> str:
 
 
 def records(desk: Desk) -> list[Record]:
-    """All sessions of a task on this machine, oldest first."""
+    """Returns all sessions of a task on this machine, oldest first."""
     try:
         names = sorted((name for name in os.listdir(_folder(desk)) if name.isdigit()), key=int)
     except FileNotFoundError:
         return []
-    found = []
+    sessions = []
     for name in names:
         folder = f"{_folder(desk)}/{name}"
         try:
             loaded: SessionState = state.read(desk.home, f"{folder}/record.yaml", validate)  # type: ignore[assignment]
         except FileNotFoundError:  # a crash between the folder and the record: nothing was started
             continue
-        found.append(Record(desk, folder, loaded))
-    return found
+        sessions.append(Record(desk, folder, loaded))
+    return sessions
 
 
 def current(desk: Desk, session_id: str) -> Record | None:
-    """The record of the session that the task's state names."""
-    fitting = [each for each in records(desk) if session_id in (each.session["key"], each.session.get("session_id"))]
-    return fitting[-1] if fitting else None
+    """Returns the record of the session that the task's state names."""
+    matches = [
+        record for record in records(desk) if session_id in (record.session["key"], record.session.get("session_id"))
+    ]
+    return matches[-1] if matches else None
 
 
 def draft(desk: Desk, session: Session) -> Record:
-    """The record that a new session would have; nothing is written."""
+    """Returns the record that a new session would have; writes nothing."""
     numbers = (
         [int(name) for name in os.listdir(_folder(desk)) if name.isdigit()] if os.path.isdir(_folder(desk)) else []
     )
@@ -132,7 +134,7 @@ def draft(desk: Desk, session: Session) -> Record:
 
 
 def create(desk: Desk, session: Session) -> Record:
-    """A new session, with its record on disk."""
+    """Creates a session and writes its record."""
     record = draft(desk, session)
     _make_folder(desk, record.session["number"])
     record.save()
@@ -140,7 +142,7 @@ def create(desk: Desk, session: Session) -> Record:
 
 
 def _make_folder(desk: Desk, number: int) -> None:
-    """The folder of a session, for its owner only."""
+    """Makes the folder of a session, readable by its owner only."""
     folder = desk.home.folder("local", "sessions", desk.id, str(number))
     counted(f"protect {folder}")
     try:
@@ -150,20 +152,20 @@ def _make_folder(desk: Desk, number: int) -> None:
 
 
 def final_text(desk: Desk, task: Task) -> str:
-    """The last words of the worker on a task, as far as they are kept."""
+    """Returns the worker's last final text on a task, if it is stored."""
     for record in reversed(records(desk)):
         if record.session["role"] == task["assigned_agent"]:
-            said = last_words(record)
-            if said:
-                return said
+            text = last_words(record)
+            if text:
+                return text
     return ""
 
 
 def last_words(record: Record) -> str:
-    """What was said last in a session, as far as it is kept."""
+    """Returns the last final text of a session, if it is stored."""
     for turn in reversed(record.session["turns"]):
         try:
             return record.desk.home.read(record.file(turn["number"], "txt"))
-        except (FileNotFoundError, InvalidFile):  # not said, or something else was put there
+        except (FileNotFoundError, InvalidFile):  # no final text, or something else in its place
             continue
     return ""

@@ -1,4 +1,4 @@
-"""The setup commands that the user refused, per git folder and exact text; kept in the user's state folder only."""
+"""Stores the setup commands that the user refused, per git folder and exact text, in the user's state folder."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ REFUSED = "refusals"
 
 
 def is_refused(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> bool:
-    """Whether the user refused one of these commands."""
-    known = consents.read(consents.path(environment, git_folder, REFUSED))
-    return any(each in known for each in commands)
+    """Returns whether the user refused one of these commands."""
+    refused = consents.read(consents.path(environment, git_folder, REFUSED))
+    return any(command in refused for command in commands)
 
 
 def refuse(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
-    """Remember that the user refused these commands in this repository."""
+    """Stores that the user refused these commands in this repository."""
     consents.add(environment, git_folder, commands, kind=REFUSED)
 
 
 def forget_refusal(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
-    """Forget that the user refused these commands."""
-    where, gone = consents.path(environment, git_folder, REFUSED), set(commands)
-    known = consents.read(where)
-    if gone & set(known):
-        consents.write(where, git_folder, {each: at for each, at in known.items() if each not in gone})
+    """Deletes the refusals of these commands."""
+    path, allowed = consents.path(environment, git_folder, REFUSED), set(commands)
+    refused = consents.read(path)
+    if allowed & set(refused):
+        consents.write(path, git_folder, {command: at for command, at in refused.items() if command not in allowed})

@@ -1,4 +1,4 @@
-"""Folders of fetched things: filled aside, put in their place whole, taken away whole; a link is never followed."""
+"""Fills folders of fetched files aside, then moves them into place or away as a whole; never follows links."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 CHUNK = 1 << 20
-YOUNG = 60  # seconds in which one may have made its folder and not yet its lock
+YOUNG = 60  # seconds in which a process may have made its folder but not yet its lock
 
 
 class Scratch:
-    """`with Scratch(home) as scratch:` is a folder of our own below .sow/local, gone at the end, also after a crash."""
+    """`with Scratch(home) as scratch:` makes a private folder below .sow/local and removes it, even after a crash."""
 
     __slots__ = ("folder", "home", "lock")
 
@@ -31,10 +31,10 @@ class Scratch:
         self.home = home
 
     def __enter__(self) -> Scratch:
-        place = self.home.folder("local", "fetching")
-        self._sweep(place)
+        parent = self.home.folder("local", "fetching")
+        self._sweep(parent)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.folder = f"{place}/{name}"
+        self.folder = f"{parent}/{name}"
         self.lock = Lock(self.folder)
         try:
             self.home.folder("local", "fetching", name)
@@ -44,14 +44,14 @@ class Scratch:
             raise
         return self
 
-    def _sweep(self, place: str) -> None:
-        """Remove what one left that died: nobody has its lock."""
-        for folder in (f"{place}/{name}" for name in list_folder(place)):
+    def _sweep(self, parent: str) -> None:
+        """Removes the folders of dead processes: their locks are free."""
+        for folder in (f"{parent}/{name}" for name in list_folder(parent)):
             try:
                 if os.lstat(folder).st_mtime < time.time() - YOUNG:
                     with Lock(folder, patience=0):
                         remove_tree_quietly(folder)
-            except (OSError, SowError):  # somebody is at work there, or it is gone, or no folder
+            except (OSError, SowError):  # in use, gone, or not a folder
                 continue
 
     def __exit__(
@@ -62,7 +62,7 @@ class Scratch:
 
 
 class Facts:
-    """What there is in a folder: a digest of names and contents, bytes and files."""
+    """A digest of the names and contents in a folder, and its bytes and files."""
 
     __slots__ = ("digest", "files", "size")
 
@@ -73,7 +73,7 @@ class Facts:
 
 
 def facts(folder: str) -> Facts | None:
-    """The facts of a folder, without git's own; nothing where there is no folder, or a link in its place."""
+    """Returns the facts of a folder without .git, or None if it is missing or a link."""
     from hashlib import sha256
 
     if os.path.islink(folder) or not os.path.isdir(folder):
@@ -90,17 +90,17 @@ def facts(folder: str) -> Facts | None:
 
 
 def _files(folder: str) -> list[str]:
-    found: list[str] = []
-    for place, folders, names in os.walk(folder):
-        if place == folder and ".git" in folders:
+    paths: list[str] = []
+    for current, folders, names in os.walk(folder):
+        if current == folder and ".git" in folders:
             folders.remove(".git")
-        linked = [name for name in folders if os.path.islink(f"{place}/{name}")]
-        found += [f"{place}/{name}" for name in (*names, *linked)]
-    return sorted(found)
+        linked = [name for name in folders if os.path.islink(f"{current}/{name}")]
+        paths += [f"{current}/{name}" for name in (*names, *linked)]
+    return sorted(paths)
 
 
 def _content(path: str) -> Iterator[bytes]:
-    """The bytes of a file; a link is what it says, and everything else is nothing."""
+    """Yields the bytes of a file; a link yields its target, any other kind yields nothing."""
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         yield b"link:" + os.fsencode(os.readlink(path))
@@ -111,7 +111,7 @@ def _content(path: str) -> Iterator[bytes]:
 
 
 def make(disk: Disk, folder: str) -> None:
-    """Make a folder inside a scratch folder."""
+    """Makes a folder inside a scratch folder."""
     try:
         disk.make_folder(folder)
     except FileExistsError:
@@ -121,7 +121,7 @@ def make(disk: Disk, folder: str) -> None:
 
 
 def write(disk: Disk, path: str, data: bytes) -> None:
-    """Write a new file inside a scratch folder."""
+    """Writes a new file inside a scratch folder."""
     try:
         descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -138,7 +138,7 @@ def write(disk: Disk, path: str, data: bytes) -> None:
 
 
 class Placed:
-    """`with Placed(…):` a folder of the scratch folder is at .sow/…; what was there comes back if the rest fails."""
+    """`with Placed(…):` moves a scratch folder to .sow/…; if the block fails, the old folder is restored."""
 
     __slots__ = ("aside", "home", "made", "stays", "target")
 
@@ -167,7 +167,7 @@ class Placed:
             self._undo()
 
     def stay(self) -> None:
-        """Leave it there, whatever comes."""
+        """Keeps the new folder even if the block fails."""
         self.stays = True
 
     def _undo(self) -> None:
@@ -178,7 +178,7 @@ class Placed:
 
 
 def _move_back(source: str, target: str) -> None:
-    """Undo a move; where even that fails, the error that is on its way says why."""
+    """Undoes a move; if that fails, the error already being raised explains why."""
     counted(f"move {target}")
     try:
         os.rename(source, target)
@@ -187,7 +187,7 @@ def _move_back(source: str, target: str) -> None:
 
 
 def make_durable(disk: Disk, folder: str) -> None:
-    """Let a folder of the scratch folder survive a power cut, before it is put in its place."""
+    """Syncs a scratch folder to disk before it is moved into place."""
     try:
         sync_tree(disk, folder)
     except OSError as error:
@@ -195,7 +195,7 @@ def make_durable(disk: Disk, folder: str) -> None:
 
 
 def take(home: Home, scratch: Scratch, *parts: str) -> None:
-    """Take what lies at .sow/… away, whatever it is."""
+    """Moves whatever is at .sow/… away."""
     target = f"{home.folder(*parts[:-1])}/{parts[-1]}"
     if not os.path.lexists(target):
         return
@@ -207,7 +207,7 @@ def take(home: Home, scratch: Scratch, *parts: str) -> None:
 
 
 def link(home: Home, target: str, *parts: str) -> None:
-    """Let .sow/… be a link to a folder elsewhere on this machine."""
+    """Makes .sow/… a link to a folder elsewhere on this machine."""
     parent = home.folder(*parts[:-1])
     counted(f"link {parent}/{parts[-1]}")
     try:

@@ -1,4 +1,4 @@
-"""The index of sinks: .sow/sinks/index.json of a checkout, and sinks/index.json in the user's settings."""
+"""Reads the index of sinks: .sow/sinks/index.json of a checkout, and sinks/index.json in the user's settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CATALOG = Catalog("sinks", "sink", validate)
 
 
 def load(home: Home) -> list[Sink]:
-    """The sinks that are installed in this checkout, by name."""
+    """Returns the sinks that are installed in this checkout, by name."""
     return CATALOG.load(home)
 
 
 def folder(home: Home, name: str) -> str:
-    """Where the files of a sink are."""
+    """Returns the folder of a sink."""
     return f"{home.sow}/sinks/{name}"

@@ -1,4 +1,4 @@
-"""All state at one moment, as texts: what differs later and was not written by sow was edited by hand."""
+"""Records the text of all state files at one moment, to find later edits by hand."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Edit:
-    """One file that was edited by hand, as it is now, and as it was before that; None where there is none."""
+    """One file edited by hand: its text now and its correct text; None if it is missing."""
 
     __slots__ = ("good", "name", "now", "owner", "path", "task")
 
     def __init__(self, *, name: str, task: str, path: str, now: str | None, good: str | None, owner: str = "") -> None:
-        self.owner = owner  # the project or the workflow that it belongs to
-        self.name = name  # of its kept copy
-        self.task = task  # or the agent; nothing for the state of the project or the workflow itself
+        self.owner = owner  # the project or workflow to which it belongs
+        self.name = name  # the name of its backup copy
+        self.task = task  # or the agent; empty for the state of the project or the workflow itself
         self.path = path
         self.now = now
         self.good = good
@@ -35,27 +35,27 @@ class Edit:
 
     @property
     def in_conflict(self) -> bool:
-        """Whether git left a conflict in it: somebody is at work there."""
+        """Returns whether git left a conflict in it, which a person resolves."""
         return self.now is not None and "\n<<<<<<< " in f"\n{self.now}"
 
     @property
     def text(self) -> str:
-        """What can be read in it now; nothing where it is gone or no text."""
+        """Returns its readable text; empty if it is missing or unreadable."""
         return "" if self.now is None or self.now == UNREADABLE else self.now
 
     def take_back(self, home: Home) -> None:
-        """Make the file what it was."""
+        """Restores the file to its correct text."""
         if self.good is None:
             home.remove(self.path)
         elif self.good != UNREADABLE:
-            make_folders(home.disk, home.root, os.path.dirname(home.relative(self.path)).split("/"))  # it may be gone
+            make_folders(home.disk, home.root, os.path.dirname(home.relative(self.path)).split("/"))  # may be missing
             home.replace(self.path, self.good)
 
 
 class Snapshot:
-    """Texts and not documents: most are never looked at again, so none is parsed. To be taken under the lock.
+    """The texts of the state files of a checkout's project and workflow, if there are any; take it under the lock.
 
-    It is about the project and the workflow of a checkout, whichever of them there is.
+    The texts are not parsed, because most are never needed again.
     """
 
     __slots__ = ("__weakref__", "changes", "home", "looks", "over", "project", "seen")
@@ -66,31 +66,31 @@ class Snapshot:
         self.seen = seen or Seen(home)
         self.looks = self.seen.begin(self, self.project)
         self.changes = len(self.seen.changes)
-        self.over = NOT_YET  # since when nobody of this turn can have written anything; now, where nobody says
+        self.over = NOT_YET  # the time after which this turn can have written nothing
 
     def edits(self, own: str = "") -> list[Edit]:
-        """What was edited by hand since: the project's own state first, and a task's notes before its state.
+        """Returns the edits by hand since then: the project's state first, and a task's notes before its state.
 
-        For one who names its own desk, that may be all that is looked at now: the rest is owed.
+        With `own`, possibly only that task folder is checked now, and the rest of the scan is deferred.
         """
         self.seen.turns.discard(self)
         if own and self.seen.may_wait(self, own):
             self.seen.owed = self.seen.owed or self
             looks = ((path, self.seen.look(path)) for path in self.seen.desks[own])
             return [edit for path, look in looks if look and (edit := self._edit(path, look))]
-        now = self.seen.scan(self.project, self.over)
+        looks_now = self.seen.scan(self.project, self.over)
         changed = sorted(set(self.seen.changes[self.changes :]), key=lambda path: self.seen.files[path].place)
-        return [edit for path in changed if (edit := self._edit(path, now[path]))]
+        return [edit for path in changed if (edit := self._edit(path, looks_now[path]))]
 
     def _edit(self, path: str, now: Look) -> Edit | None:
-        """How a file differs from what it should be: the copy that sow kept meanwhile, else what it was before."""
+        """Compares a file with its correct text: the copy that sow wrote meanwhile, else the text before."""
         file = self.seen.files[path]
         before = self.looks.get(path, UNKNOWN)
-        wrote = now.copy != before.copy
-        if wrote and now.is_kept:
+        was_written = now.copy != before.copy
+        if was_written and now.is_kept:
             return None
-        good = (kept.recall(self.home, file.owner, file.name) if wrote else None) or before.text
-        if now.text != good or now.stamp is None:  # another turn may have written it since, or put it right
+        good = (kept.recall(self.home, file.owner, file.name) if was_written else None) or before.text
+        if now.text != good or now.stamp is None:  # another turn may have written or restored it since
             now = self.seen.look(path) or now
         if now.text == good:
             return None
@@ -101,7 +101,7 @@ class Snapshot:
 
 
 def _project(home: Home) -> ProjectState | None:
-    """The project beside a workflow, if there is one that can be read."""
+    """Returns the project of the checkout, if there is one that can be read."""
     try:
         return projects.load_anywhere(home) if os.path.lexists(projects.path(home)) else None
     except SowError:

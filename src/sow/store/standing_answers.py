@@ -1,4 +1,4 @@
-"""Standing answers: what the user said once and for all, by repository; in the user's own folder, and only there."""
+"""Stores saved answers, which reply to all questions like them, per repository in the user's own folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORM = "answers: [{repository: /path/of/the/repository, question: â€¦, answer: â
 
 
 class Standing:
-    """One question of one repository, and its answer."""
+    """One question of one repository, and its saved answer."""
 
     __slots__ = FIELDS
 
@@ -37,51 +37,51 @@ class Standing:
 
 
 class StandingAnswers:
-    """The user's file of them, seen from one repository."""
+    """The user's file of saved answers, for one repository."""
 
     __slots__ = ("path", "repository")
 
     def __init__(self, home: Home, environment: Mapping[str, str]) -> None:
         self.path = f"{user_folder(environment, 'XDG_CONFIG_HOME', '.config')}/sow/answers.yaml"
-        self.repository = os.path.realpath(home.checkout.common)  # which all worktrees share
+        self.repository = os.path.realpath(home.checkout.common)  # shared by all worktrees
 
     def listed(self) -> list[Standing]:
-        """Those of this repository, oldest first; their places are their numbers."""
-        return [each for each in self._all() if each.repository == self.repository]
+        """Returns the saved answers of this repository, oldest first; a position is a number."""
+        return [saved for saved in self._all() if saved.repository == self.repository]
 
     def find(self, question: str) -> Standing | None:
-        """The answer to this question, if it was given before in the same words, or nearly the same."""
-        return next((each for each in reversed(self.listed()) if similar(each.question, question)), None)
+        """Returns the saved answer to this question, if it was asked before in the same or nearly the same words."""
+        return next((saved for saved in reversed(self.listed()) if similar(saved.question, question)), None)
 
     def keep(self, question: str, answer: str) -> None:
-        """Let an answer stand, instead of an earlier one to the same question."""
+        """Saves an answer; replaces an earlier one to the same question."""
         folder = os.path.dirname(self.path)
         user_file.make_folders(folder)
         with Lock(folder):
-            others = [
-                each
-                for each in self._all()
-                if each.repository != self.repository or not similar(each.question, question)
+            remaining = [
+                saved
+                for saved in self._all()
+                if saved.repository != self.repository or not similar(saved.question, question)
             ]
-            if len(others) >= MOST:
+            if len(remaining) >= MOST:
                 raise SowError(f"{self.path} has {MOST} answers already", "forget some of them: sow answers forget 1")
             new = Standing(repository=self.repository, question=question, answer=answer, since=clock.now())
-            self._write([*others, new])
+            self._write([*remaining, new])
 
     def forget(self, number: int) -> Standing:
-        """Remove the one with this number; returns it."""
-        here = self.listed()
-        if not 1 <= number <= len(here):
-            known = f"they have the numbers 1 to {len(here)}" if here else "this repository has none"
-            raise SowError(f"there is no standing answer {number}", f"{known}: see 'sow answers'")
-        gone = here[number - 1]
+        """Deletes the saved answer with this number; returns it."""
+        listed = self.listed()
+        if not 1 <= number <= len(listed):
+            numbers = f"they have the numbers 1 to {len(listed)}" if listed else "this repository has none"
+            raise SowError(f"there is no standing answer {number}", f"{numbers}: see 'sow answers'")
+        forgotten = listed[number - 1]
         with Lock(os.path.dirname(self.path)):
-            same = (gone.repository, gone.question)
-            self._write([each for each in self._all() if (each.repository, each.question) != same])
-        return gone
+            key = (forgotten.repository, forgotten.question)
+            self._write([saved for saved in self._all() if (saved.repository, saved.question) != key])
+        return forgotten
 
     def _write(self, answers: list[Standing]) -> None:
-        entries = [{field: getattr(each, field) for field in FIELDS} for each in answers]
+        entries = [{field: getattr(saved, field) for field in FIELDS} for saved in answers]
         user_file.write(self.path, yaml_text.dump({"answers": entries}))
 
     def _all(self) -> list[Standing]:
@@ -90,16 +90,16 @@ class StandingAnswers:
         except FileNotFoundError:
             return []
         data = yaml_text.load(text, self.path) if text.strip() else {}
-        return [Standing(**each) for each in _entries(data, self.path)]
+        return [Standing(**entry) for entry in _entries(data, self.path)]
 
 
 def _entries(data: Any, path: str) -> list[dict[str, str]]:
-    """The entries of a file that people may edit."""
+    """Checks and returns the entries of a file that people may edit."""
     entries = data.get("answers", []) if isinstance(data, dict) else None
     if not isinstance(entries, list):
         raise InvalidFile(f"{path}: no list of answers", f"its form is {FORM}")
-    for number, each in enumerate(entries, 1):
-        good = isinstance(each, dict) and sorted(each) == sorted(FIELDS)
-        if not good or not all(isinstance(value, str) for value in each.values()):
+    for number, entry in enumerate(entries, 1):
+        has_fields = isinstance(entry, dict) and sorted(entry) == sorted(FIELDS)
+        if not has_fields or not all(isinstance(value, str) for value in entry.values()):
             raise InvalidFile(f"{path}: answer {number} is not as it should be", f"its form is {FORM}")
     return entries

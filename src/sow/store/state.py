@@ -1,4 +1,4 @@
-"""State files: read and written only as a whole, only when they follow the schema."""
+"""Reads and writes state files, only as a whole and only if they follow the schema."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ MOST_REMEMBERED = 2 << 20  # characters of text
 
 
 class Checked:
-    """Documents that were checked lately, by their text itself, so that none is ever out of date."""
+    """A cache of checked documents by their exact text, so that an entry is never out of date."""
 
     __slots__ = ("documents", "most", "size")
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         self.documents: dict[tuple[str, Validate], dict[str, Any]] = {}
-        self.most = most  # characters of text; a document takes ten times as much
+        self.most = most  # characters of text; a document takes ten times as much memory
         self.size = 0
 
     def get(self, text: str, validate: Validate) -> dict[str, Any] | None:
-        """A document of one's own, which may be changed."""
-        known = self.documents.get((text, validate))
-        return None if known is None else {key: _copy(each) for key, each in known.items()}
+        """Returns a copy of the document that the caller may change."""
+        document = self.documents.get((text, validate))
+        return None if document is None else {key: _copy(value) for key, value in document.items()}
 
     def add(self, text: str, validate: Validate, data: dict[str, Any]) -> None:
-        """Remember one more, and forget the oldest where that is too much."""
+        """Adds a document, and drops the oldest if the cache is too large."""
         if (text, validate) not in self.documents:
             self.size += len(text)
-        self.documents[text, validate] = {key: _copy(each) for key, each in data.items()}
+        self.documents[text, validate] = {key: _copy(value) for key, value in data.items()}
         while self.size > self.most:
             oldest = next(iter(self.documents))
             self.size -= len(oldest[0])
@@ -53,26 +53,26 @@ class Checked:
 
 
 def _copy(value: Any) -> Any:
-    """The same value, which may be changed without changing this one; most are texts, which is why they come first."""
+    """Returns a deep copy; most values are text, so the loops test for text first."""
     if isinstance(value, dict):
-        return {key: each if type(each) is str else _copy(each) for key, each in value.items()}
-    return [each if type(each) is str else _copy(each) for each in value] if isinstance(value, list) else value
+        return {key: item if type(item) is str else _copy(item) for key, item in value.items()}
+    return [item if type(item) is str else _copy(item) for item in value] if isinstance(value, list) else value
 
 
 CHECKED = Checked()
 
 
 class OtherVersion(SowError):
-    """A file of an older or a newer sow."""
+    """Raised for a file of an older or newer version of sow."""
 
 
 def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
-    """The state in a text, checked against the schema; one that was checked a moment ago is only copied."""
-    known = CHECKED.get(text, validate)
-    if known is None:
-        known = _parse(text, path, validate)
-        CHECKED.add(text, validate, known)
-    return known
+    """Returns the state in a text, checked against the schema; a cached document is only copied."""
+    document = CHECKED.get(text, validate)
+    if document is None:
+        document = _parse(text, path, validate)
+        CHECKED.add(text, validate, document)
+    return document
 
 
 def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
 
 
 def check(data: Any, path: str, validate: Validate) -> None:
-    """Complain about the first field that does not follow the schema."""
+    """Raises for the first field that does not follow the schema."""
     try:
         validate(data, "")
     except Complaint as complaint:
@@ -114,7 +114,7 @@ def _check_version(version: object, path: str) -> None:
 
 
 def read(home: Home, path: str, validate: Validate, copy: str = "") -> dict[str, Any]:
-    """The state in a file; for a live run, of a state whose copy has this name, what its memory says instead."""
+    """Reads the state in a file; in a live run, the run's memory of the copy with this name replaces the text."""
     text = home.read(path, yaml_text.MAX_BYTES)
     if copy and home.memory is not None:
         text = home.memory.true(copy, text)
@@ -122,28 +122,28 @@ def read(home: Home, path: str, validate: Validate, copy: str = "") -> dict[str,
 
 
 def strike(home: Home, data: Any, *, prose: bool = False) -> None:
-    """Strike the secrets out of all fields of the data that hold prose; names, paths and commands stay."""
+    """Removes secrets from all prose fields of the data; names, paths and commands stay."""
     pairs = data.items() if isinstance(data, dict) else enumerate(data)
-    for key, each in list(pairs) if home.has_secrets else ():
+    for key, value in list(pairs) if home.has_secrets else ():
         is_prose = key in PROSE if isinstance(data, dict) else prose
-        if isinstance(each, (dict, list)):
-            strike(home, each, prose=is_prose)
-        elif is_prose and isinstance(each, str):
-            data[key] = home.struck(each)
+        if isinstance(value, (dict, list)):
+            strike(home, value, prose=is_prose)
+        elif is_prose and isinstance(value, str):
+            data[key] = home.struck(value)
 
 
 def render(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
-    """The text of the next revision, which must follow the schema."""
+    """Returns the text of the next revision, which must follow the schema."""
     data["revision"] = data.get("revision", 0) + 1
     strike(home, data)
     check(data, home.relative(path), validate)
     text = yaml_text.dump(data)
-    CHECKED.add(text, validate, data)  # it is read back soon, if at all
+    CHECKED.add(text, validate, data)  # it is probably read back soon
     return text
 
 
 def write(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
-    """Replace the file with the next revision; returns the text."""
+    """Replaces the file with the next revision; returns the text."""
     text = render(home, path, data, validate)
     home.replace(path, text)
     return text

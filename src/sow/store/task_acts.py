@@ -1,4 +1,4 @@
-"""What is done to a task: each act is one decision under the lock, and the state file is written last."""
+"""Changes tasks; each function decides under the lock and writes the state file last."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Chosen, LogEntry, ProjectState, Task, TaskState
     from sow.store.home import Home
 
-MOST_ANSWER = 100_000  # as the schemas of tasks and notes have it
+MOST_ANSWER = 100_000  # the same limit as in the schemas of tasks and notes
 
 
 class Changed:
-    """The outcome of an act: where, what the task is now, and what there is to say about it."""
+    """The result of a change: the task folder, the task as it is now, and remarks for the user."""
 
     __slots__ = ("desk", "remarks", "task")
 
@@ -52,7 +52,7 @@ class _Opened:
         self.loaded: TaskState
         self.loaded, self.remarks = load_for(self.desk, self.project["project_id"], actor)
         if actor.is_worker:
-            from sow.store import notes  # here and below, because the start of a worker needs none of what is on a desk
+            from sow.store import notes  # imported here and below, so that starting a worker stays fast
 
             notes.mend_own(self.desk, actor)
 
@@ -80,18 +80,18 @@ def create(
     actor: Actor,
     allow_empty: bool = False,
 ) -> Changed:
-    """A new pending task; its folder appears complete or not at all."""
+    """Creates a pending task; its folder appears complete or not at all."""
     now = clock.now()
     with home.lock():
         project = projects.load(home)
         current = phase.active(project["phases"])
-        wanted = phase_name or (current["name"] if current else project["phases"][-1]["name"])
-        where = phase.match(wanted, project["phases"])
-        phase.may_plan_in(project["phases"], where)
-        taken = desks.desks(home, project)
-        ident = ids.id_after(after, [each.id for each in taken]) if after else ids.next_id(each.id for each in taken)
-        for each in depends_on:
-            desks.find(home, project, each)
+        requested = phase_name or (current["name"] if current else project["phases"][-1]["name"])
+        matched_phase = phase.match(requested, project["phases"])
+        phase.may_plan_in(project["phases"], matched_phase)
+        folders = desks.desks(home, project)
+        ident = ids.id_after(after, [f.id for f in folders]) if after else ids.next_id(f.id for f in folders)
+        for dependency in depends_on:
+            desks.find(home, project, dependency)
         task: Task = {
             "id": ident,
             "name": name,
@@ -108,24 +108,24 @@ def create(
         }
         if allow_empty:
             task["allow_empty"] = True
-        desk = Desk(home, where, ident)
-        record(home, actor, action="task_create", text=f"task {ident} in {where}: {name}", now=now)
+        desk = Desk(home, matched_phase, ident)
+        record(home, actor, action="task_create", text=f"task {ident} in {matched_phase}: {name}", now=now)
         lay_out(desk, task, describe(name, description, criteria), project["project_id"])
     return Changed(desk, task, [])
 
 
 def describe(name: str, description: str, criteria: list[str]) -> str:
-    """The text of description.md."""
+    """Returns the text of description.md."""
     text = harmless(description).strip()
     if not text.startswith("# "):
         text = f"# {name}\n\n{text or name}"
     if criteria:
-        text += "\n\n## Acceptance criteria\n\n" + "\n".join(f"- {each}" for each in criteria)
+        text += "\n\n## Acceptance criteria\n\n" + "\n".join(f"- {criterion}" for criterion in criteria)
     return f"{text}\n"
 
 
 def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
-    """Write the desk in a folder aside, then give it its name."""
+    """Writes the task folder under a temporary name, then renames it."""
     home = desk.home
     parent = home.folder("project", "phases", desk.phase, "tasks")
     aside = Desk(home, desk.phase, f".new.{os.getpid()}.{os.urandom(4).hex()}.tmp")
@@ -147,19 +147,19 @@ def lay_out(desk: Desk, task: Task, description: str, project_id: str) -> None:
 
 
 def set_status(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
-    """Move a task, if the tables, the gate, the phase and the dependencies allow it."""
+    """Moves a task, if the transition tables, the gate, the phase and its dependencies allow it."""
     with home.lock():
         return move(home, task, to, actor=actor, reason=reason)
 
 
 def move(home: Home, task: str, to: str, *, actor: Actor, reason: str = "") -> Changed:
-    """The same for a caller that holds the lock."""
+    """Moves a task for a caller that holds the lock."""
     opened = _Opened(home, task, actor)
     return opened.save(_moved(opened, to, actor, reason))
 
 
 def put_to_work(home: Home, task: str, session: str, agent: str, *, actor: Actor) -> Task:
-    """Give a task to a worker: in progress, with the id of the worker's session, in one write."""
+    """Gives a task to a worker: sets it in progress and stores the session id in one write."""
     with home.lock():
         opened = _Opened(home, task, actor)
         started = opened.task
@@ -170,7 +170,7 @@ def put_to_work(home: Home, task: str, session: str, agent: str, *, actor: Actor
 
 
 def may_be_put_to_work(home: Home, task: str, *, actor: Actor) -> None:
-    """Refuse what the phase, the dependencies or the tables do not allow; for one who holds the lock."""
+    """Raises if the phase, the dependencies or the tables forbid a start; the caller holds the lock."""
     opened = _Opened(home, task, actor)
     if opened.task["status"] != "in_progress":
         _, event = rules.move(opened.task, "in_progress", actor=actor, now=clock.now())
@@ -184,18 +184,18 @@ def _may_start(opened: _Opened) -> None:
 
 
 def statuses_of(home: Home, project: ProjectState, tasks: Iterable[str]) -> dict[str, str]:
-    """The status of each of these tasks that is there and can be read."""
-    found = {}
-    for each in tasks:
+    """Returns the status of each of these tasks that exists and can be read."""
+    statuses_by_id = {}
+    for task in tasks:
         try:
-            found[each] = desks.find(home, project, each).task()["status"]
-        except SowError:  # missing or broken: not completed, as far as anybody can tell
+            statuses_by_id[task] = desks.find(home, project, task).task()["status"]
+        except SowError:  # missing or broken: cannot count as completed
             continue
-    return found
+    return statuses_by_id
 
 
 def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
-    """The task after a move that everything allows, with what else belongs to the move written already."""
+    """Returns the task after an allowed move; the log entries and questions of the move are already written."""
     home, before, task, now = opened.desk.home, opened.task, opened.task["id"], clock.now()
     changed, event = rules.move(before, to, actor=actor, now=now, reason=reason)
     if event in ("approve", "abandon"):
@@ -223,13 +223,13 @@ def _moved(opened: _Opened, to: str, actor: Actor, reason: str) -> Task:
 
 
 def _lies_apart(home: Home, task: Task) -> bool:
-    """Whether the work is in a worktree or on a branch of a run, from where only a run brings it in."""
+    """Returns whether the work is in a worktree or on a run's branch, from which only a run merges it."""
     collected = "work" in task and task["work"]["iteration"] == task["iteration"]
     return collected or os.path.lexists(f"{home.sow}/local/worktrees/{task['id']}")
 
 
 def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
-    """Note why a worker moved its task, in the task's own log."""
+    """Records why a worker moved its task in the task's own log."""
     from sow.store import log
 
     entry: LogEntry = {"timestamp": now, "agent": agent, "action": action, "result": "info", "files": [], "text": text}
@@ -237,47 +237,47 @@ def _log(desk: Desk, agent: str, action: str, text: str, now: str) -> None:
 
 
 def _is_answered(opened: _Opened, actor: Actor, reason: str) -> bool:
-    """Whether a worker pauses for a question that was answered while it was still on its way to the pause."""
+    """Returns whether a worker pauses for a question that was answered before the pause arrived."""
     task = opened.task
     if not actor.is_worker or reason or "question" in task or not task["questions"]:
         return False
     from sow.store import feedback, log, notes
 
-    if any(each["status"] == "escalated" for each in notes.listed(opened.desk)):
+    if any(note["status"] == "escalated" for note in notes.listed(opened.desk)):
         return False
     last = task["questions"][-1]
-    said = log.read(opened.desk.home, opened.desk.log_path)[-1:]
-    if any(each["timestamp"] > last["answered_at"] for each in said):  # it asks something else by now
+    last_entries = log.read(opened.desk.home, opened.desk.log_path)[-1:]
+    if any(entry["timestamp"] > last["answered_at"] for entry in last_entries):  # the worker asks something else by now
         return False
     return feedback.is_about(opened.desk, last["answer"], task["iteration"])
 
 
 def _go_on(paused: Task, now: str) -> Task:
-    """A task whose question is answered already: the next iteration begins with that answer."""
+    """Starts the next iteration of a task whose question is already answered."""
     by = Actor(kind=ORCHESTRATOR, name=paused["questions"][-1]["answered_by"], task="")
     return rules.move(paused, "in_progress", actor=by, now=now)[0]
 
 
 def _ask(opened: _Opened, changed: Task, reason: str, now: str) -> Task:
-    """The paused task with its question: the reason that was given, its escalated notes, or its last words."""
+    """Adds a question to the paused task: the given reason, its escalated notes, or its last log entry."""
     if "question" in changed:
         return rules.ask(changed, reason, number=0, now=now) if reason else changed
     from sow.store import log, notes
 
-    escalated = [each["description"] for each in notes.listed(opened.desk) if each["status"] == "escalated"]
-    said = [entry["text"] for entry in log.read(opened.desk.home, opened.desk.log_path)[-1:]]
-    text = reason or "\n".join(escalated) or "\n".join(said) or "The worker paused without a question."
+    escalated = [note["description"] for note in notes.listed(opened.desk) if note["status"] == "escalated"]
+    last_entries = [entry["text"] for entry in log.read(opened.desk.home, opened.desk.log_path)[-1:]]
+    text = reason or "\n".join(escalated) or "\n".join(last_entries) or "The worker paused without a question."
     number = projects.next_question(opened.desk.home, opened.project, now)
     return rules.ask(changed, text, number=number, now=now)
 
 
 def statuses(home: Home, project: ProjectState) -> dict[str, str]:
-    """The status of every readable task."""
+    """Returns the status of every readable task."""
     return {task["id"]: task["status"] for _, task in desks.load_all(home, project)[0]}
 
 
 def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) -> Changed:
-    """Change a field that is not the status."""
+    """Changes a field other than the status."""
     with home.lock():
         opened = _Opened(home, task, actor)
         if actor.is_worker:
@@ -286,10 +286,10 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
             raise SowError(f"task {task} is {opened.task['status']}", "what has ended is not changed any more")
         changed: Task = {**opened.task, "updated_at": clock.now()}
         if field == "depends_on":
-            wanted = [ids.task_id(each) for each in value.replace(",", " ").split()]
-            known, _ = desks.load_all(home, opened.project)
-            rules.check_dependencies(task, wanted, {each["id"]: each["depends_on"] for _, each in known})
-            changed["depends_on"] = list(dict.fromkeys(wanted))
+            dependencies = [ids.task_id(word) for word in value.replace(",", " ").split()]
+            tasks, _ = desks.load_all(home, opened.project)
+            rules.check_dependencies(task, dependencies, {entry["id"]: entry["depends_on"] for _, entry in tasks})
+            changed["depends_on"] = list(dict.fromkeys(dependencies))
         elif field == "name":
             changed["name"] = home.struck(value)
         elif field == "priority":
@@ -300,7 +300,7 @@ def set_field(home: Home, task: str, field: str, value: str, *, actor: Actor) ->
 
 
 def refer(home: Home, task: str, chosen: list[Chosen], *, actor: Actor) -> Changed:
-    """Point a task's worker to other documents."""
+    """Sets the references of a task's worker."""
     with home.lock():
         opened = _Opened(home, task, actor)
         if actor.is_worker:
@@ -310,19 +310,19 @@ def refer(home: Home, task: str, chosen: list[Chosen], *, actor: Actor) -> Chang
 
 
 def give_feedback(home: Home, task: str, text: str, *, actor: Actor) -> tuple[Changed, str]:
-    """Write feedback for the next iteration; returns where it is."""
+    """Writes feedback for the next iteration; returns its path."""
     from sow.store import feedback
 
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task, actor)
         rules.refuse_ended(opened.task)
-        where = feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
-    return Changed(opened.desk, opened.task, opened.remarks), where
+        feedback_path = feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
+    return Changed(opened.desk, opened.task, opened.remarks), feedback_path
 
 
 def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
-    """Answer what a task asked: its escalated notes are resolved, the answer is its feedback, and it goes on."""
+    """Answers a task's question: resolves its escalated notes, stores the answer as feedback, and resumes it."""
     from sow.domain import note
     from sow.store import feedback, notes
 
@@ -330,14 +330,14 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
     now = clock.now()
     with home.lock():
         opened = _Opened(home, task, actor)
-        escalated = [each for each in notes.listed(opened.desk) if each["status"] == "escalated"]
+        escalated = [entry for entry in notes.listed(opened.desk) if entry["status"] == "escalated"]
         if opened.task["status"] != "paused" and not escalated and "question" not in opened.task:
             raise SowError(f"task {task} asks nothing: it is {opened.task['status']}", "see 'sow inbox' for what waits")
         changed: Task = {**opened.task, "updated_at": now}
         if opened.task["status"] == "paused":
             changed, _ = rules.move(opened.task, "in_progress", actor=actor, now=now)
         feedback.add(opened.desk, text, by=actor.name, iteration=opened.task["iteration"], now=now)
-        resolved = [note.resolve(each, text, actor=actor, epoch=clock.epoch()) for each in escalated]
+        resolved = [note.resolve(entry, text, actor=actor, epoch=clock.epoch()) for entry in escalated]
         notes.replace(opened.desk, resolved, opened.project["project_id"])
         changed = rules.settle(changed, text, actor=actor, now=now)
         record(home, actor, action="answer", text=f"task {task}: {text}", now=now)
@@ -345,7 +345,7 @@ def answer(home: Home, task: str, text: str, *, actor: Actor) -> Changed:
 
 
 def record(home: Home, actor: Actor, *, action: str, text: str, now: str) -> None:
-    """Note an act of the orchestrator or a person in the project's log."""
+    """Logs an act of the orchestrator or a person in the project's log."""
     from sow.store import log
 
     entry = {"timestamp": now, "agent": actor.name, "action": action, "result": "done", "files": [], "text": text}

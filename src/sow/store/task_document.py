@@ -1,4 +1,4 @@
-"""All that is known about a task, as one plain document, with what comes next."""
+"""Collects everything about a task in one document, with the next step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
-    """What keeps a pending task from being started, in words."""
+    """Says what keeps a pending task from starting."""
     if task["status"] != "pending":
         return ""
     try:
@@ -32,7 +32,7 @@ def _obstacle(desk: Desk, project: ProjectState, task: Task) -> str:
 
 
 def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
-    """All that is known about a task."""
+    """Returns everything about a task."""
     home = desk.home
     try:
         description = home.read(desk.description_path)
@@ -52,12 +52,12 @@ def document(desk: Desk, project: ProjectState, task: Task) -> dict[str, Any]:
 
 
 def _answer(task: Task) -> str:
-    asked = task.get("question")
-    return answer_command(str(asked["number"]), asked["text"]) if asked else answer_command(task["id"], "")
+    question = task.get("question")
+    return answer_command(str(question["number"]), question["text"]) if question else answer_command(task["id"], "")
 
 
 def what_next(task: Task, gated: bool, obstacle: str = "") -> str:
-    """One sentence for the worker, or for the one who looks after it."""
+    """Returns the next step in one sentence, for the worker or the person in charge."""
     ident = task["id"]
     if obstacle:
         return obstacle

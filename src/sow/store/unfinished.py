@@ -1,4 +1,4 @@
-"""What somebody who was killed was about to put in place: nobody will, and no commit should hold it."""
+"""Removes temporary files of killed processes, so that no commit contains them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from sow.store.disk import remove_quietly, remove_tree_quietly
 from sow.system.peer import is_alive
 
 HEX = frozenset("0123456789abcdef")
-OTHERS = ("task_output", "set_aside")  # what lies there is not written by us
+OTHERS = ("task_output", "set_aside")  # folders whose files sow does not write
 
 
 def sweep(folder: str) -> int:
-    """Remove what interrupted writes left below a folder; returns how many there were. To be called under the lock."""
+    """Removes temporary files of interrupted writes below a folder, under the lock; returns how many."""
     files, trees = [], []
-    for place, folders, names in os.walk(folder):
-        files += [f"{place}/{name}" for name in names if _is_dead(name)]
-        trees += [f"{place}/{name}" for name in folders if _is_dead(name)]
+    for parent, folders, names in os.walk(folder):
+        files += [f"{parent}/{name}" for name in names if _is_dead(name)]
+        trees += [f"{parent}/{name}" for name in folders if _is_dead(name)]
         folders[:] = [name for name in folders if name not in OTHERS and not _is_dead(name)]
     for path in files:
         remove_quietly(path)
@@ -26,7 +26,7 @@ def sweep(folder: str) -> int:
 
 
 def _is_dead(name: str) -> bool:
-    """Whether this is .NAME.PID.RANDOM.tmp of a process that is no more."""
+    """Returns whether this is .NAME.PID.RANDOM.tmp of a process that has ended."""
     parts = name.split(".")
     if len(parts) < 5 or parts[0] or parts[-1] != "tmp" or len(parts[-2]) != 8 or not HEX.issuperset(parts[-2]):
         return False

@@ -1,4 +1,4 @@
-"""A file in the user's own folders: written whole, private, and never removed or replaced without a copy."""
+"""Writes a private file in the user's own folders as a whole, and never removes it without a copy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CHUNK = 1 << 20
 
 
 def write(path: str, text: str) -> None:
-    """Replace the file, or make it; one that is a link stays a link, and its target is replaced."""
+    """Creates or replaces the file; a link stays a link, and its target is replaced."""
     disk = PrivateDisk()
     _make_folders(disk, os.path.dirname(path))
     replace_file(disk, os.path.realpath(path), text)
 
 
 def make_folders(folder: str) -> None:
-    """Make a folder of the user's, for the user alone, if it is not there."""
+    """Makes a private folder of the user, if it is missing."""
     _make_folders(PrivateDisk(), folder)
 
 
@@ -37,12 +37,12 @@ def _make_folder(disk: PrivateDisk, folder: str) -> None:
     try:
         disk.make_folder(folder)
     except FileExistsError:
-        if not os.path.isdir(folder):  # else another call of sow was quicker
+        if not os.path.isdir(folder):  # another process made it first
             raise
 
 
 def keep_copy(path: str) -> str:
-    """Copy the file, whatever it holds, to its backup, and say where that is."""
+    """Copies the file, whatever it contains, to its backup; returns the backup's path."""
     if not os.path.isfile(path):
         raise InvalidFile(f"{path} is not a regular file", "move it away, then try again")
     disk, backup, aside = PrivateDisk(), f"{path}.backup", f"{path}.{os.urandom(4).hex()}.tmp"
@@ -68,7 +68,7 @@ def _copy(disk: PrivateDisk, source: str, target: str) -> None:
 
 
 def remove(path: str) -> str:
-    """Remove the file after a copy of it was made; returns the copy's path."""
+    """Removes the file after copying it; returns the copy's path."""
     backup = keep_copy(path)
     disk = PrivateDisk()
     try:

@@ -1,7 +1,7 @@
-"""Vouching: a process that is not an agent's tells a live run which state it writes.
+"""Tells a live run which state another process writes, if that process is not an agent's.
 
-It holds a lock on a file that holds the state, until the run has seen it. The system's own table of locks
-names the process, so that an agent cannot vouch in the name of another.
+The process locks a file that holds the state until the run has read it. The system's table of locks names the process,
+so that an agent cannot vouch in the name of another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAUSE = 0.01
 
 
 class Voucher:
-    """One state that this process writes, until the run has seen it."""
+    """A file that vouches for one state of this process until the run has read it."""
 
     __slots__ = ("descriptor", "path", "waits")
 
@@ -39,7 +39,7 @@ class Voucher:
             file.write(f"{name} {len(data)}\n".encode() + data)
 
     def close(self) -> None:
-        """Wait until the run has seen it; one that takes no notice may be stopped."""
+        """Waits until the run has read the file; raises if the run does not react in time."""
         if not self.waits:
             return
         give_up = time.monotonic() + PATIENCE
@@ -60,26 +60,26 @@ def folder(home: Home) -> str:
 
 
 def begin(home: Home) -> None:
-    """Let others vouch; what an earlier run left is removed."""
+    """Prepares the folder for vouchers, and removes those of an earlier run."""
     make_folders(home.disk, home.checkout.git, ("sow", "vouched"))
     for name in list_folder(folder(home)):
         remove_quietly(f"{folder(home)}/{name}")
 
 
 def vouch(home: Home, name: str, text: str) -> Voucher | None:
-    """Vouch for a state, where a run lives that would doubt it."""
-    found = home.claimant("run")
-    if found is None or not found.run:
+    """Vouches for a state, if a run is live that would reject it otherwise."""
+    claimant = home.claimant("run")
+    if claimant is None or not claimant.run:
         return None
     path = f"{folder(home)}/{os.getpid()}-{os.urandom(6).hex()}"
-    return Voucher(path, name, text, waits=found.pid != os.getpid())
+    return Voucher(path, name, text, waits=claimant.pid != os.getpid())
 
 
 def heard(home: Home) -> list[tuple[str, str]]:
-    """The states, by name, that processes which are no agents' vouch for now; each is told that it was heard."""
-    found = []
-    for each in list_folder(folder(home)):
-        path = f"{folder(home)}/{each}"
+    """Returns the names and texts of states for which processes outside the agents vouch, and removes the vouchers."""
+    states = []
+    for file_name in list_folder(folder(home)):
+        path = f"{folder(home)}/{file_name}"
         try:
             descriptor = plain_file.open_to_read(path)
         except OSError:
@@ -89,8 +89,8 @@ def heard(home: Home) -> list[tuple[str, str]]:
             name, _, size = head.decode("ascii", "replace").partition(" ")
             owners = peer.lock_owners(descriptor)
             if size != str(len(data)) or not (owners if owners is not None else is_locked(descriptor)):
-                continue  # not written yet, or left by a process that is gone
+                continue  # incomplete, or left by a process that has ended
             if all(pid == os.getpid() or not caller.is_supervised(pid) for pid in owners or ()):
-                found.append((name, data.decode("utf-8", "replace")))
+                states.append((name, data.decode("utf-8", "replace")))
             remove_quietly(path)
-    return found
+    return states

@@ -1,4 +1,4 @@
-"""What waits for a person in a checkout: in its project, and in its workflow."""
+"""Lists what waits for a person in a checkout: in its project and in its workflow."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def waiting(home: Home) -> list[Item]:
-    """Everything that waits for a person: in this checkout's project, and in its workflow."""
-    asked = of_workflow(home)
-    if asked is not None and not projects.exists(home):
-        return ranked(asked)
+    """Returns everything that waits for a person in this checkout's project and workflow."""
+    workflow_items = of_workflow(home)
+    if workflow_items is not None and not projects.exists(home):
+        return ranked(workflow_items)
     project = projects.load(home)
     readable, broken = desks.load_all(home, project)
     return everything(home, project, [task for _, task in readable], broken)
@@ -36,29 +36,29 @@ def everything(
     broken: Mapping[str, str],
     busy: Collection[str] | None = None,
 ) -> list[Item]:
-    """What waits in a project and in the workflow beside it; work that a live run is about to review does not.
+    """Returns what waits in a project and its checkout's workflow, except work that a live run will review.
 
-    `busy` are the tasks of that run, where the caller knows them.
+    `busy` are the tasks of that run, if the caller knows them.
     """
-    found = items(tasks, project["phases"], broken)
-    if busy is None and any(each["kind"] == "review" for each in found):
+    project_items = items(tasks, project["phases"], broken)
+    if busy is None and any(entry["kind"] == "review" for entry in project_items):
         busy = _in_live_run(home, project["project_id"])
-    own = [each for each in found if each["kind"] != "review" or each["task"] not in (busy or ())]
-    return ranked([*own, *(of_workflow(home) or ())])
+    shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in (busy or ())]
+    return ranked([*shown, *(of_workflow(home) or ())])
 
 
 def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
-    """The tasks of the run that another process has under way now."""
+    """Returns the tasks of the run that another process executes now."""
     if not holder_of(home.claims, "run"):
         return ()
     from sow.store import runs
 
-    found = runs.live(home)
-    return found.run["tasks"] if found is not None and found.run["project_id"] == project_id else ()
+    live_run = runs.live(home)
+    return live_run.run["tasks"] if live_run is not None and live_run.run["project_id"] == project_id else ()
 
 
 def of_workflow(home: Home) -> list[Item] | None:
-    """What a workflow asks; None where there is none, which costs nothing."""
+    """Returns what a workflow asks, or None if there is no workflow."""
     if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         return None
     from sow.domain import workflow_inbox

@@ -1,4 +1,4 @@
-"""A workflow's folder: orchestration/, whose truth is state.yaml and whose view is shared_status.json."""
+"""Reads and writes a workflow's folder orchestration/: its state is state.yaml, its view shared_status.json."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sow.domain.shapes import MemberState, Note, Workflow, WorkflowState
     from sow.store.home import Home
 
-COPY = "workflow"  # the names of the kept copies
+COPY = "workflow"  # the names of the backup copies
 VIEW_COPY = "shared-status"
 PLAN = "workflow_coordination_plan.md"
 
 
 class WorkflowFolder:
-    """One checkout's workflow; every path of it comes from here."""
+    """The workflow of one checkout, and all its paths."""
 
     __slots__ = ("home",)
 
@@ -55,24 +55,24 @@ class WorkflowFolder:
         return f"{self.path}/archive"
 
     def summary_path(self, name: str) -> str:
-        """The conversation summary that the architect designs from."""
+        """Returns the path of the conversation summary from which the architect designs."""
         return f"{self.path}/conversation_summary_{name}.md"
 
     def exists(self) -> bool:
-        """Whether there is a workflow here."""
+        """Returns whether there is a workflow here."""
         return os.path.lexists(self.state_path)
 
     def make_folder(self, *parts: str) -> str:
-        """A folder below orchestration/, made where it is missing; a link on the way is refused."""
+        """Makes a folder below orchestration/ if it is missing, and returns it; raises for a link in the path."""
         return make_folders(self.home.disk, self.home.root, (FOLDER, *parts))
 
     def write(self, path: str, text: str) -> None:
-        """Replace a file of the workflow that is no state: a summary, a report, an agent's instructions."""
+        """Replaces a file of the workflow that is not state: a summary, a report, an agent's instructions."""
         make_folders(self.home.disk, self.home.root, os.path.dirname(self.home.relative(path)).split("/"))
         self.home.replace(path, text)
 
     def load(self) -> WorkflowState:
-        """The state as it is; nothing is mended."""
+        """Loads the state without repairs."""
         try:
             loaded: WorkflowState = state.read(self.home, self.state_path, validate, copy=COPY)  # type: ignore[assignment]
         except FileNotFoundError:
@@ -80,16 +80,15 @@ class WorkflowFolder:
         return loaded
 
     def workflow(self) -> Workflow:
-        """The workflow itself."""
         return self.load()["workflow"]
 
     def load_or_repair(self) -> tuple[WorkflowState, str]:
-        """The state, and what was repaired to get it, if anything; for one who writes, under the lock."""
+        """Loads the state, and returns what was repaired, if anything; for writers, under the lock."""
         if not self.exists() and os.path.isdir(f"{self.path}/agents"):
             return self._repaired(InvalidFile(f"{FOLDER}/state.yaml is missing", "begin anew: sow workflow new NAME"))
         try:
             return self.load(), ""
-        except MergeConflict:  # a person is at work here: nothing is moved under their hands
+        except MergeConflict:  # a person resolves the conflict: nothing is moved
             raise
         except InvalidFile as problem:
             return self._repaired(problem)
@@ -103,30 +102,30 @@ class WorkflowFolder:
         return self.load(), repaired
 
     def save(self, loaded: WorkflowState) -> None:
-        """Write the next state, keep a copy, then make the view of it."""
+        """Writes the next state, a backup copy and the view."""
         loaded["workflow"]["updated_at"] = clock.now()
         text = state.write(self.home, self.state_path, loaded, validate)  # type: ignore[arg-type]
         kept.keep(self.home, loaded["workflow"]["id"], COPY, text)
         self.write_view(loaded)
 
     def view(self, loaded: WorkflowState) -> str:
-        """The view that belongs to the state and the notes as they are."""
+        """Returns the view that belongs to the present state and notes."""
         return workflow_view.text(loaded["workflow"], self.notes(loaded))
 
     def write_view(self, loaded: WorkflowState) -> None:
-        """Make the view what it should be, and keep a copy, by which a later edit is told from an older view."""
+        """Writes the view if it differs, and a copy, which shows whether a later view is edited or only old."""
         text = self.view(loaded)
         if self.view_text() != text:
             self.home.replace(self.view_path, text)
         self.keep_view(loaded, text)
 
     def keep_view(self, loaded: WorkflowState, text: str) -> None:
-        """Let the copy of the view be this text."""
+        """Makes this text the copy of the view, unless it is already."""
         if kept.recall(self.home, loaded["workflow"]["id"], VIEW_COPY) != text:
             kept.keep(self.home, loaded["workflow"]["id"], VIEW_COPY, text)
 
     def view_text(self) -> str | None:
-        """What lies there as the view; a file that cannot be read is an empty text."""
+        """Returns the text of the view file, or an empty text if it cannot be read."""
         try:
             return self.home.read(self.view_path)
         except FileNotFoundError:
@@ -135,22 +134,22 @@ class WorkflowFolder:
             return ""
 
     def desk(self, name: str, loaded: WorkflowState | None = None) -> MemberDesk:
-        """The desk of an agent, of a verifier or of the architect."""
+        """Returns the folder of an agent, a verifier or the architect."""
         return MemberDesk(self.home, (loaded or self.load())["workflow"]["id"], name)
 
     def desks(self, loaded: WorkflowState) -> list[MemberDesk]:
-        """The desks of the crew, in the order of the state."""
+        """Returns the agent folders of the crew, in the order of the state."""
         return [self.desk(name, loaded) for name in loaded["workflow"]["members"]]
 
     def notes(self, loaded: WorkflowState) -> dict[str, list[Note]]:
-        """The notes of every agent; of a broken file the last good copy counts, so that it hurts nobody else."""
+        """Returns the notes of every agent; for a broken file, those of its last good copy."""
         return {desk.id: notes.listed_or_kept(desk) for desk in self.desks(loaded)}
 
 
 def member_of(workflow: Workflow, name: str) -> MemberState:
-    """An agent of the crew."""
-    found = workflow["members"].get(name)
-    if found is None:
-        known = ", ".join(workflow["members"]) or "none yet"
-        raise SowError(f"the workflow has no agent {name!r:.80}", f"its agents are: {known}")
-    return found
+    """Returns an agent of the crew."""
+    member = workflow["members"].get(name)
+    if member is None:
+        names = ", ".join(workflow["members"]) or "none yet"
+        raise SowError(f"the workflow has no agent {name!r:.80}", f"its agents are: {names}")
+    return member

@@ -1,4 +1,4 @@
-"""What is done to the agents of a workflow: each act is one decision under the lock, which replaces one state file."""
+"""Changes the agents of a workflow; each function decides under the lock and replaces one state file."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ MOST_FEEDBACK = 100_000
 
 
 def mend(home: Home, *, ending: str = "") -> list[str]:
-    """Put right what a crash or a hand left, and say what that was; `ending` is the agent whose turn ends now."""
+    """Repairs what a crash or an edit by hand left, and returns remarks; `ending` is the agent whose turn ends now."""
     with home.lock():
         return Opened(home, ending=ending).remarks
 
 
 def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterable[str] | None = None) -> Changed:
-    """Let an agent begin, or go on, with its session of notes there: pending and unblocked ones become working.
+    """Starts or continues an agent and its session of notes: pending and unblocked agents become working.
 
-    `needed` are those that must be verified first, where the plan's groups ask for more than the dependencies.
+    `needed` are the agents that must be verified first, if the plan's groups require more than the dependencies.
     """
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
         if member["status"] == "pending":
-            statuses = {each: other["status"] for each, other in opened.workflow["members"].items()}
-            before = member["dependencies"] if needed is None else needed
-            member = rules.start(name, member, needed=before, statuses=statuses, now=clock.now())
+            statuses = {agent: state["status"] for agent, state in opened.workflow["members"].items()}
+            prerequisites = member["dependencies"] if needed is None else needed
+            member = rules.start(name, member, needed=prerequisites, statuses=statuses, now=clock.now())
         elif member["status"] == "blocked":
             member = rules.unblock(name, member, notes=opened.notes(name), now=clock.now())
         changed: MemberState = {**member, "session_start": _begin_notes(opened.desk(name), member)}
@@ -52,7 +52,7 @@ def begin_session(home: Home, name: str, *, session_id: str = "", needed: Iterab
 
 
 def _begin_notes(desk: MemberDesk, member: MemberState) -> int:
-    """The agent's session of notes: the one that is there, or a new one; returns when it began."""
+    """Opens the agent's existing session of notes or a new one; returns when it began."""
     desk.make()
     session = notes.load(desk)
     if session is not None and session["task_id"] != member["task_id"]:
@@ -65,7 +65,7 @@ def _begin_notes(desk: MemberDesk, member: MemberState) -> int:
 
 
 def name_session(home: Home, name: str, session_id: str, *, instead_of: str = "") -> None:
-    """Write down the session with the agent's CLI; `instead_of` is the id that must be there now."""
+    """Stores the id of the session with the agent's CLI; `instead_of` is the id that must be stored now."""
     with home.lock():
         opened = Opened(home)
         member = opened.workflow["members"].get(name)
@@ -74,7 +74,7 @@ def name_session(home: Home, name: str, session_id: str, *, instead_of: str = ""
 
 
 def set_status(home: Home, name: str, to: str, *, actor: Actor) -> Changed:
-    """Move an agent by a command: its own moves by itself, and a person's that sends a failed one back to work."""
+    """Moves an agent on command: by itself, or by a person who sends a failed agent back to work."""
     with home.lock():
         opened = Opened(home)
         if actor.is_worker:
@@ -85,7 +85,7 @@ def set_status(home: Home, name: str, to: str, *, actor: Actor) -> Changed:
 
 
 def infer(home: Home, name: str, to: str) -> Changed:
-    """Move an agent that ended its turn without a word, as its notes and its work tell: blocked, or handed in."""
+    """Moves an agent whose turn ended without a status: to blocked or submitted, as its notes and work show."""
     with home.lock():
         opened = Opened(home)
         itself = Actor(kind=WORKER, name=name, task=name)
@@ -95,16 +95,16 @@ def infer(home: Home, name: str, to: str) -> Changed:
 
 
 def add_feedback(home: Home, name: str, text: str) -> Changed:
-    """Let the agent's next turn be told something more."""
+    """Adds feedback for the agent's next turn."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
-        told = f"{member['feedback']}\n\n{text}" if "feedback" in member else text
-        return opened.save(name, {**member, "feedback": told[:MOST_FEEDBACK]})
+        feedback = f"{member['feedback']}\n\n{text}" if "feedback" in member else text
+        return opened.save(name, {**member, "feedback": feedback[:MOST_FEEDBACK]})
 
 
 def ended_well(home: Home, name: str, *, read: Mapping[str, int] | None = None) -> Changed:
-    """A turn came to its end: crashes are counted anew, its feedback was heard, and what it read is written down."""
+    """Records that a turn ended: resets the crash count, clears the feedback, and stores what the turn read."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
@@ -114,7 +114,7 @@ def ended_well(home: Home, name: str, *, read: Mapping[str, int] | None = None) 
 
 
 def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Changed:
-    """A turn crashed or ran out of time; after the last try the agent has failed, and a person is asked."""
+    """Counts a turn that crashed or timed out; after the last try the agent fails and a person is asked."""
     with home.lock():
         opened = Opened(home)
         changed = rules.fail_try(name, opened.member(name), now=clock.now(), limit=limit)
@@ -125,35 +125,35 @@ def fail_try(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Chang
 
 
 def record_outputs(home: Home, name: str, digests: Mapping[str, str]) -> Changed:
-    """Write down what an agent has handed out; what changed, or is not there any more, gets the next version."""
+    """Records an agent's outputs; a changed or missing output gets the next version."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
-        known = {each["path"]: each for each in member["outputs"]}
+        latest = {output["path"]: output for output in member["outputs"]}
         now = clock.now()
-        for path, digest in {**dict.fromkeys(known, rules.GONE), **digests}.items():
-            old = known.get(path)
+        for path, digest in {**dict.fromkeys(latest, rules.GONE), **digests}.items():
+            old = latest.get(path)
             if old is None or old["digest"] != digest:
-                known[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
-        outputs = [known[path] for path in sorted(known)]
+                latest[path] = {"path": path, "version": old["version"] + 1 if old else 1, "digest": digest, "at": now}
+        outputs = [latest[path] for path in sorted(latest)]
         if outputs == member["outputs"]:
             return Changed(opened.desk(name), member, opened.remarks)
         return opened.save(name, {**member, "outputs": outputs})
 
 
 def verified(home: Home, name: str, result: VerificationResults) -> Changed:
-    """A verifier has passed the work: the round is kept, and the last refusal leaves the desk."""
+    """Records that a verifier passed the work, and removes the last refusal from the agent folder."""
     with home.lock():
         opened = Opened(home)
         changed = rules.judged(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
         _keep_round(opened.desk(name), result)
-        done = opened.save(name, changed)
+        change = opened.save(name, changed)
         _drop_results(opened.desk(name))
-        return done
+        return change
 
 
 def failed_round(home: Home, name: str, result: VerificationResults, *, feedback: str, limit: int = ROUNDS) -> Changed:
-    """The work was refused: it goes back with the findings on the desk; after the last round a person is asked."""
+    """Sends refused work back with the findings in the agent folder; after the last round a person is asked."""
     with home.lock():
         opened = Opened(home)
         back = rules.judged(name, opened.member(name), result, notes=opened.notes(name), now=clock.now())
@@ -168,7 +168,7 @@ def failed_round(home: Home, name: str, result: VerificationResults, *, feedback
 
 
 def verifier_failed(home: Home, name: str, reason: str, *, limit: int = TRIES) -> Changed:
-    """The verifier of an agent gave no result; after the last try a person is asked, and nobody is verified."""
+    """Counts a verifier turn without a result; after the last try a person is asked."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
@@ -180,7 +180,7 @@ def verifier_failed(home: Home, name: str, reason: str, *, limit: int = TRIES) -
 
 
 def send_back(home: Home, name: str, feedback: str) -> Changed:
-    """An agent that was done goes back to work, since its part of the plan or an output that it read has changed."""
+    """Sends a finished agent back to work, because its part of the plan or an output that it read changed."""
     with home.lock():
         opened = Opened(home)
         back = rules.moved(name, opened.member(name), "working", clock.now())
@@ -188,7 +188,7 @@ def send_back(home: Home, name: str, feedback: str) -> Changed:
 
 
 def reopen(home: Home, name: str, paths: Iterable[str]) -> Changed:
-    """A verified agent whose outputs somebody changed goes back to work; it counts as a round that was not passed."""
+    """Sends a verified agent whose outputs were changed back to work; this counts as a failed round."""
     changed = ", ".join(paths)
     feedback = (
         f"After your work was verified, these outputs changed: {changed}. Make them right, and hand them in again."
@@ -203,7 +203,7 @@ def reopen(home: Home, name: str, paths: Iterable[str]) -> Changed:
 
 
 def _keep_round(desk: MemberDesk, result: VerificationResults) -> None:
-    """The round's own file."""
+    """Writes the result of a round to its own file."""
     path = desk.round_path(result["round"])
     state.strike(desk.home, result)
     state.check(result, desk.home.relative(path), validate_results)
@@ -219,7 +219,7 @@ def _drop_results(desk: MemberDesk) -> None:
 
 
 def complete_member(home: Home, name: str) -> Changed:
-    """An agent's session is over: its notes are archived, and it is started no more. It can be repeated."""
+    """Ends an agent's session: archives its notes; the agent is not started again. Can be repeated."""
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
@@ -227,35 +227,35 @@ def complete_member(home: Home, name: str) -> Changed:
             member = rules.complete(name, member, notes=opened.notes(name), now=clock.now())
             opened.save(name, member)
         _drop_results(opened.desk(name))
-        said = archival.archive(opened.desk(name), reason="session_complete")
+        archive_remarks = archival.archive(opened.desk(name), reason="session_complete")
         opened.folder.write_view(opened.loaded)
-        return Changed(opened.desk(name), member, [*opened.remarks, *said])
+        return Changed(opened.desk(name), member, [*opened.remarks, *archive_remarks])
 
 
 def archive_left_overs(home: Home) -> list[str]:
-    """At the start of a run: archive the sessions that a crash left, those of ended and of not yet started agents."""
+    """Archives, at the start of a run, sessions of ended or unstarted agents that a crash left."""
     with home.lock():
         opened = Opened(home)
-        said = [*opened.remarks]
+        remarks = [*opened.remarks]
         unfinished.sweep(opened.folder.path)
         for name, member in opened.workflow["members"].items():
             desk = opened.desk(name)
             if member["status"] == "session_complete" or (
                 member["status"] == "pending" and not _may_begin(desk, member)
             ):
-                said += archival.archive(desk, reason="left_over")
+                remarks += archival.archive(desk, reason="left_over")
         opened.folder.write_view(opened.loaded)
-        return said
+        return remarks
 
 
 def _may_begin(desk: MemberDesk, member: MemberState) -> bool:
-    """Whether the session that is there is the empty one of an agent that was about to start: it goes on with it."""
+    """Returns whether the existing session is empty and belongs to this agent, which then continues it."""
     session = notes.load(desk)
     return session is not None and session["task_id"] == member["task_id"] and not session["notes"]
 
 
 def set_progress(home: Home, status: str) -> None:
-    """The workflow's own status; its first start is when its session begins."""
+    """Sets the workflow's status; the session begins with the first start."""
     with home.lock():
         opened = Opened(home)
         workflow = opened.workflow
@@ -270,17 +270,21 @@ def set_progress(home: Home, status: str) -> None:
 
 
 def _may_complete(opened: Opened) -> None:
-    """The end of a workflow: every agent's session is complete, and no note is unresolved.
+    """Raises unless every agent's session is complete and no note is unresolved.
 
-    A solution architect that nobody asked has never begun, and keeps nobody.
+    A solution architect that was never asked is ignored.
     """
     waiting = [
         name
-        for name, each in opened.workflow["members"].items()
-        if each["status"] != "session_complete" and (each["status"], each["kind"]) != ("pending", ARCHITECT)
+        for name, member in opened.workflow["members"].items()
+        if member["status"] != "session_complete" and (member["status"], member["kind"]) != ("pending", ARCHITECT)
     ]
     if waiting:
         raise SowError(f"the workflow is not done: {', '.join(waiting)}", "go on: sow workflow run")
-    left = [f"{name}: {', '.join(ids)}" for name, each in opened.all_notes().items() if (ids := note.unresolved(each))]
+    left = [
+        f"{name}: {', '.join(ids)}"
+        for name, agent_notes in opened.all_notes().items()
+        if (ids := note.unresolved(agent_notes))
+    ]
     if left:
         raise SowError(f"the workflow has unresolved notes: {'; '.join(left)}", "see 'sow workflow status'")

@@ -1,4 +1,4 @@
-"""Putting a whole workflow away: orchestration/ is emptied into archive/<NAME>, and nothing is written over."""
+"""Archives a workflow: moves the contents of orchestration/ to archive/<NAME>, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ENDED = ("completed",)
 
 
 def put_away(home: Home, name: str = "", *, force: bool = False) -> str:
-    """Move the workflow into archive/, and say where it is; one that has not ended only with `force`.
+    """Moves the workflow into archive/ and returns its path; one that has not ended needs `force`.
 
-    A name that is given must be free; without one it is the workflow's, with a number behind it where that is taken.
-    Its runs end first, and the state moves last, so that a call that was cut off can be made again.
+    A given name must be free. Without one the workflow's name is used, with a number if that is taken. Its runs end
+    first and the state moves last, so that an interrupted call can be repeated.
     """
     with home.lock():
         finish(home)
@@ -40,38 +40,38 @@ def put_away(home: Home, name: str = "", *, force: bool = False) -> str:
         workflow_runs.end(home, workflow)
         unfinished.sweep(folder.path)
         aside = folder.make_folder(ARCHIVE, f".{name or workflow['name']}.tmp")
-        # Without its copies nothing that has been moved is taken for lost, and brought back, after a crash.
-        for copy in (VIEW_COPY, *(kept.of_notes(each) for each in workflow["members"])):
+        # Files without copies are not restored, so that after a crash the moved files stay moved.
+        for copy in (VIEW_COPY, *(kept.of_notes(member) for member in workflow["members"])):
             kept.forget(home, workflow["id"], copy)
-        for each in list_folder(folder.path):
-            if each not in (ARCHIVE, STATE):
-                _move(home, f"{folder.path}/{each}", f"{aside}/{each}")
+        for entry in list_folder(folder.path):
+            if entry not in (ARCHIVE, STATE):
+                _move(home, f"{folder.path}/{entry}", f"{aside}/{entry}")
         kept.forget(home, workflow["id"], COPY)
         _move(home, folder.state_path, f"{aside}/{STATE}")
         return home.relative(finish(home))
 
 
 def take_up(home: Home) -> str:
-    """Finish a call that was cut off after its last move: where that workflow is now, or nothing."""
+    """Finishes a call that was interrupted after its last move; returns the workflow's path, or nothing."""
     with home.lock():
-        done = finish(home)
-    return home.relative(done) if done else ""
+        archived_path = finish(home)
+    return home.relative(archived_path) if archived_path else ""
 
 
 def finish(home: Home) -> str:
-    """Give a workflow that was moved as a whole its name in the archive, and say where it is."""
+    """Renames a completely moved workflow to its name in the archive, and returns its path."""
     folder = WorkflowFolder(home).archive_folder
-    done = ""
+    target = ""
     for name in list_folder(folder):
         aside = f"{folder}/{name}"
         if name.startswith(".") and name.endswith(".tmp") and os.path.isfile(f"{aside}/{STATE}"):
-            done = free_name(f"{folder}/{name[1:-4]}")
-            _move(home, aside, done)
-    return done
+            target = free_name(f"{folder}/{name[1:-4]}")
+            _move(home, aside, target)
+    return target
 
 
 def archived(home: Home) -> list[str]:
-    """The names of the workflows that were put away."""
+    """Returns the names of the archived workflows."""
     folder = WorkflowFolder(home).archive_folder
     return [name for name in list_folder(folder) if os.path.isfile(f"{folder}/{name}/{STATE}") and name[0] != "."]
 

@@ -1,4 +1,4 @@
-"""The design of a workflow as its state has it: begun, checked, approved, and what its plan says of the crew."""
+"""Creates a workflow, records the checks and approval of its design, and takes its crew from the plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def new(home: Home, name: str, summary: str) -> WorkflowFolder:
-    """Begin a workflow: its summary, then its state; refused where there is one."""
+    """Creates a workflow: its summary, then its state; raises if there is one."""
     if not is_member(name):
         raise SowError(
             f"{name!r:.80} is not the name of a workflow", "begin with a letter, then letters, digits, _ and -"
@@ -37,7 +37,7 @@ def new(home: Home, name: str, summary: str) -> WorkflowFolder:
         workflow_archive.finish(home)
         if folder.exists():
             raise SowError(
-                f"there is a workflow already: {Opened(home).workflow['name']}",  # whole, if a call was cut off
+                f"there is a workflow already: {Opened(home).workflow['name']}",  # repairs an interrupted call
                 "go on with it (sow workflow status), or put it away: sow workflow archive",
             )
         now = clock.now()
@@ -61,7 +61,7 @@ def new(home: Home, name: str, summary: str) -> WorkflowFolder:
 
 
 def checked(home: Home, *, digest: str, sections: Mapping[str, str], passed: bool, by: str) -> None:
-    """Write down the outcome of a check of the design."""
+    """Records the result of a check of the design."""
     with home.lock():
         opened = Opened(home)
         opened.workflow["verified"] = {
@@ -75,7 +75,7 @@ def checked(home: Home, *, digest: str, sections: Mapping[str, str], passed: boo
 
 
 def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Actor, how: str) -> None:
-    """A person's word on the design as it was checked."""
+    """Records a person's approval of the checked design."""
     with home.lock():
         opened = Opened(home)
         check = opened.workflow.get("verified")
@@ -92,24 +92,26 @@ def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Acto
 
 
 def replan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only: Sequence[str] | None = None) -> None:
-    """Take the crew from the plan: new agents are pending, known ones keep what they have done.
+    """Takes the crew from the plan: new agents are pending, existing ones keep their progress.
 
-    With `only`, the sections of other agents stay as they are. Who is in no plan any more goes, unless it has begun;
-    and once a person has approved that, nobody is asked what such an agent wanted to know.
+    With `only`, the sections of other agents stay as they are. An agent that is in no plan any more leaves, unless it
+    has begun; once a person has approved that, its open question is withdrawn.
     """
     with home.lock():
         opened = Opened(home)
         workflow = opened.workflow
         before = workflow["members"]
         crew: dict[str, MemberState] = {}
-        for each in plan.members:
-            known = before.get(each.name)
-            if known is not None and only is not None and each.name not in only:
-                crew[each.name] = known
+        for planned in plan.members:
+            current = before.get(planned.name)
+            if current is not None and only is not None and planned.name not in only:
+                crew[planned.name] = current
             else:
-                crew[each.name] = _planned(each, role_of(each, known_agents), known)
-        word = workflow.get("approval", {}).get("sections", {})  # without a new one nobody is dropped
-        left = {name: each for name, each in before.items() if name not in crew and (name in word or _stays(each))}
+                crew[planned.name] = _planned(planned, role_of(planned, known_agents), current)
+        approved = workflow.get("approval", {}).get("sections", {})  # without an approval no agent is dropped
+        left = {
+            name: state for name, state in before.items() if name not in crew and (name in approved or _stays(state))
+        }
         workflow["members"] = {**crew, **left}
         for name in left:
             if member.is_dropped(name, workflow):
@@ -122,23 +124,23 @@ def replan(home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only:
 
 
 def _stays(member: MemberState) -> bool:
-    """Whether an agent that is not in the plan is kept: it has begun, or the Executor gave it its task."""
+    """Returns whether an agent that is not in the plan stays: it has begun, or the Executor gave it its task."""
     return member["status"] != "pending" or member["kind"] == "solution_architect"
 
 
-def _planned(planned: Member, agent: str, known: MemberState | None) -> MemberState:
-    """An agent as the plan has it, with what it has done so far."""
+def _planned(planned: Member, agent: str, current: MemberState | None) -> MemberState:
+    """Returns an agent as planned, with its progress so far."""
     fresh = member.new(planned, agent=agent)
-    if known is None or known["status"] == "pending":
+    if current is None or current["status"] == "pending":
         return fresh
-    changed: MemberState = {**known}
+    changed: MemberState = {**current}
     for field in ("kind", "agent", "verifier", "dependencies"):
         changed[field] = fresh[field]
     return changed
 
 
 def bring_back(home: Home) -> bool:
-    """Restore the workflow of this branch that git took away under a run; whether anything came back."""
+    """Restores this branch's workflow that git removed during a run; returns whether anything was restored."""
     folder = WorkflowFolder(home)
     if folder.exists():
         return False

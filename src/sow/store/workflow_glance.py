@@ -1,4 +1,4 @@
-"""A workflow in a few facts, for whoever looks at the whole checkout."""
+"""Summarizes a workflow for views of the whole checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def glance(home: Home) -> dict[str, Any] | None:
-    """A workflow in a few facts; None where there is none, which costs nothing."""
+    """Returns a summary of the workflow, or None if there is none."""
     if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
         return None
     from sow.domain import advice_on_workflow
@@ -33,8 +33,8 @@ def glance(home: Home) -> dict[str, Any] | None:
             "done": 0,
             "next": "sow doctor",
         }
-    statuses = [each["status"] for each in workflow["members"].values()]
-    done = sum(each in DONE for each in statuses)
+    statuses = [member["status"] for member in workflow["members"].values()]
+    done = sum(status in DONE for status in statuses)
     counts = {"agents": len(statuses), "done": done}
     advice = advice_on_workflow.next_step(workflow, designed=os.path.isfile(folder.plan_path))
     return {"name": workflow["name"], "status": workflow["status"], **counts, "next": advice}

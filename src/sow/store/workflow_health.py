@@ -1,4 +1,4 @@
-"""A look at the files of a workflow; nothing is mended here."""
+"""Examines the files of a workflow without changing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Finding = dict[str, str]
 
 
 def examine(home: Home) -> Iterator[Finding]:
-    """What there is to say about orchestration/; nothing where there is no workflow."""
+    """Yields the findings about orchestration/; nothing if there is no workflow."""
     folder = WorkflowFolder(home)
     if not folder.exists():
         if os.path.isdir(f"{folder.path}/agents"):
@@ -43,11 +43,11 @@ def examine(home: Home) -> Iterator[Finding]:
 
 
 def _broken(folder: WorkflowFolder) -> Iterator[Finding]:
-    """Every file below orchestration/ that has a schema and does not follow it."""
-    for place, folders, names in os.walk(folder.path):
+    """Yields a finding for every file below orchestration/ that does not follow its schema."""
+    for parent, folders, names in os.walk(folder.path):
         folders[:] = sorted(name for name in folders if name != ASIDE)
         for name in sorted(names):
-            path = f"{place}/{name}"
+            path = f"{parent}/{name}"
             if kind_by_name(path) in ("", "log-entry") or path == folder.state_path:
                 continue
             try:
@@ -59,23 +59,23 @@ def _broken(folder: WorkflowFolder) -> Iterator[Finding]:
 
 
 def _set_aside(folder: WorkflowFolder) -> Iterator[Finding]:
-    places = [folder.path, *(f"{folder.path}/agents/{name}" for name in list_folder(f"{folder.path}/agents"))]
-    for place in places:
-        shown = folder.home.relative(f"{place}/{ASIDE}")
-        count = len(list_folder(f"{place}/{ASIDE}")) if os.path.isdir(f"{place}/{ASIDE}") else 0
+    parents = [folder.path, *(f"{folder.path}/agents/{name}" for name in list_folder(f"{folder.path}/agents"))]
+    for parent in parents:
+        shown = folder.home.relative(f"{parent}/{ASIDE}")
+        count = len(list_folder(f"{parent}/{ASIDE}")) if os.path.isdir(f"{parent}/{ASIDE}") else 0
         if count:
             yield _finding(
                 "warning", f"{_count(count, 'edited file')} set aside in {shown}", "look at it, then remove it"
             )
     for name in list_folder(folder.path):
         if name.startswith("state.broken-"):
-            what = f"a broken state was set aside: orchestration/{name}"
-            yield _finding("warning", what, "look at it, then remove it")
+            message = f"a broken state was set aside: orchestration/{name}"
+            yield _finding("warning", message, "look at it, then remove it")
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _finding(state: str, what: str, hint: str = "") -> Finding:
-    return {"state": state, "what": what, "hint": hint}
+def _finding(state: str, message: str, hint: str = "") -> Finding:
+    return {"state": state, "what": message, "hint": hint}

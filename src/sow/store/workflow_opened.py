@@ -1,4 +1,4 @@
-"""A workflow under the lock: what a crash or a hand left is mended first, then it may be changed."""
+"""Opens a workflow under the lock: repairs what a crash or an edit by hand left, then allows changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Changed:
-    """The outcome of an act: the agent's desk, what it is now, and what there is to say about it."""
+    """The result of a change: the agent's folder, its state now, and remarks for the user."""
 
     __slots__ = ("desk", "member", "remarks")
 
@@ -29,7 +29,7 @@ class Changed:
 
 
 class Opened:
-    """To be made under the lock; `remarks` says what was mended."""
+    """A workflow opened under the lock; `remarks` says what was repaired."""
 
     __slots__ = ("ending", "folder", "home", "loaded", "remarks")
 
@@ -45,8 +45,8 @@ class Opened:
             self.remarks.append(f"orchestration/state.yaml was edited by hand with its copy; the edit is in {edited}")
         self._put_state_back()
         for name in self.workflow["members"]:
-            said = notes.mend(self.desk(name), self._answers(name))
-            self.remarks += [said] if said else []
+            remark = notes.mend(self.desk(name), self._answers(name))
+            self.remarks += [remark] if remark else []
         self._look_at_view()
 
     @property
@@ -66,7 +66,7 @@ class Opened:
         return self.folder.notes(self.loaded)
 
     def moved_by_itself(self, name: str, to: str, actor: Actor) -> MemberState:
-        """An agent after a move of its own; what it escalated goes into the history with it."""
+        """Returns an agent's state after a move of its own; its escalated notes are added to the history."""
         if actor.task != name:
             raise IllegalMove(f"{actor.task or 'a worker'} may not move agent {name}", "set only your own status")
         moved = rules.doer_move(name, self.member(name), to, notes=self.notes(name), now=clock.now())
@@ -75,38 +75,39 @@ class Opened:
         return moved
 
     def remember_escalations(self, name: str) -> None:
-        """Put the agent's escalated notes into the history, by which loops are seen."""
-        known, task_id = self.workflow["escalations"], self.member(name)["task_id"]
-        for each in escalation.escalated(self.notes(name)):
-            if escalation.entry(known, task_id, each["note_id"]) is None:
-                new: Escalation = {
+        """Adds the agent's escalated notes to the history, which is used to detect loops."""
+        history, task_id = self.workflow["escalations"], self.member(name)["task_id"]
+        for note in escalation.escalated(self.notes(name)):
+            if escalation.entry(history, task_id, note["note_id"]) is None:
+                entry: Escalation = {
                     "member": name,
                     "task_id": task_id,
-                    "note_id": each["note_id"],
-                    "description": each["description"],
+                    "note_id": note["note_id"],
+                    "description": note["description"],
                     "at": clock.now(),
                 }
-                known.append(new)
+                history.append(entry)
 
     def save(self, name: str, member: MemberState) -> Changed:
-        """Write an agent's next state."""
+        """Writes an agent's next state."""
         self.workflow["members"][name] = member
         self.folder.save(self.loaded)
         return Changed(self.desk(name), member, self.remarks)
 
     def _answers(self, name: str) -> dict[str, str]:
-        """The answers to what an agent escalated on its task, by note; they are here before they are in the notes."""
+        """Returns the answers to an agent's escalated notes on its task, by note id; the notes may lack them."""
         task_id = self.member(name)["task_id"]
         return {
-            each["note_id"]: each["resolution"]
-            for each in self.workflow["escalations"]
-            if each["task_id"] == task_id and "resolution" in each
+            entry["note_id"]: entry["resolution"]
+            for entry in self.workflow["escalations"]
+            if entry["task_id"] == task_id and "resolution" in entry
         }
 
     def _put_state_back(self) -> None:
-        """A state that is no newer than its copy and differs was edited by hand, or taken back by git.
+        """Restores a state that differs from its copy without being newer: it was edited by hand or reset by git.
 
-        So was a newer one while an agent is at work: it could write any revision, and its next call would keep that.
+        While an agent works, a newer state is restored too: the agent could write any revision, and its next call would
+        keep it.
         """
         owner = self.workflow["id"]
         newest = not kept.is_behind(self.home, owner, COPY)
@@ -116,28 +117,28 @@ class Opened:
             self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
 
     def _look_at_view(self) -> None:
-        """Make a view anew that is gone or older; one that was edited is set aside, and lawful moves in it count."""
-        now, wanted = self.folder.view_text(), self.folder.view(self.loaded)
-        if now == wanted:
-            self.folder.keep_view(self.loaded, wanted)  # a crash may have come between the two
+        """Writes the view again if it is missing or old; sets an edited one aside and accepts legal moves in it."""
+        current, expected = self.folder.view_text(), self.folder.view(self.loaded)
+        if current == expected:
+            self.folder.keep_view(self.loaded, expected)  # a crash may have left only one of the two
             return
-        good = kept.recall(self.home, self.workflow["id"], VIEW_COPY)
-        if now is None and good is not None:
+        copy = kept.recall(self.home, self.workflow["id"], VIEW_COPY)
+        if current is None and copy is not None:
             self.remarks.append("orchestration/shared_status.json was taken away; it is made anew")
-        if now is not None and now != good:
-            self._take_edit(now)
+        if current is not None and current != copy:
+            self._take_edit(current)
         self.folder.write_view(self.loaded)
 
     def _take_edit(self, edited: str) -> None:
         claims = workflow_view.readable_claims(edited, self.workflow)
-        place = self.desk(next(iter(claims))).folder if len(claims) == 1 else self.folder.path
-        where = aside.set_aside(self.home, place, self.folder.view_path)
-        self.remarks.append(f"orchestration/shared_status.json was edited by hand; the edited file is {where}")
+        folder = self.desk(next(iter(claims))).folder if len(claims) == 1 else self.folder.path
+        aside_path = aside.set_aside(self.home, folder, self.folder.view_path)
+        self.remarks.append(f"orchestration/shared_status.json was edited by hand; the edited file is {aside_path}")
         for name, status in claims.items():
             self.remarks.append(self._take_claim(name, status))
 
     def _take_claim(self, name: str, status: str) -> str:
-        """An edit counts for an agent whose turn is in progress, and only as far as the agent may go by itself."""
+        """Accepts a status from an edit only if the agent's turn is in progress and it may make that move itself."""
         if name != self.ending and not at_work.is_at_work(self.home, name):
             return f"agent {name}: {status} was not taken from it: no turn of this agent is in progress"
         before = self.member(name)

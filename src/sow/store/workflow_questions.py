@@ -1,4 +1,4 @@
-"""What a workflow asks, and what becomes of an answer: it goes through the architect before it is in a note."""
+"""Asks questions of a workflow and handles answers; an answer passes the architect before it goes into a note."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ ACTORS = {
 
 
 def ask(opened: Opened, member: MemberState, text: str, *, kind: str) -> MemberState:
-    """The agent with a question that has a number of its own; one that asks already keeps its number."""
+    """Adds a numbered question to the agent; an agent that asks already keeps its number."""
     if "question" not in member:
         opened.workflow["question_number"] += 1
-    words = texts.text(text[:MOST_ANSWER], "the question", MOST_ANSWER)
-    return rules.ask(member, words, number=opened.workflow["question_number"], kind=kind, now=clock.now())
+    question = texts.text(text[:MOST_ANSWER], "the question", MOST_ANSWER)
+    return rules.ask(member, question, number=opened.workflow["question_number"], kind=kind, now=clock.now())
 
 
 def ask_person(home: Home, name: str, text: str, *, kind: str) -> Changed:
-    """Put a question of an agent into the person's inbox."""
+    """Puts an agent's question into the user's inbox."""
     with home.lock():
         opened = Opened(home)
         asking = ask(opened, opened.member(name), text, kind=kind)
-        asking.pop("pending_answer", None)  # who asks again wants another answer
+        asking.pop("pending_answer", None)  # a new question needs a new answer
         return opened.save(name, asking)
 
 
 def remember(home: Home, name: str) -> Changed:
-    """Put the escalated notes of a blocked agent into the history, those too that it wrote after it was blocked."""
+    """Adds a blocked agent's escalated notes to the history, including those written after it was blocked."""
     with home.lock():
         opened = Opened(home)
         opened.remember_escalations(name)
@@ -57,7 +57,7 @@ def remember(home: Home, name: str) -> Changed:
 
 
 def route(home: Home, name: str, decisions: Iterable[Decision]) -> Changed:
-    """Write down where the architect sends each escalated note, and what it would ask."""
+    """Records the architect's route for each escalated note, and its question, if any."""
     with home.lock():
         opened = Opened(home)
         opened.remember_escalations(name)
@@ -70,7 +70,7 @@ def route(home: Home, name: str, decisions: Iterable[Decision]) -> Changed:
 
 
 def _entry(opened: Opened, name: str, note_id: str) -> Escalation:
-    """What the history has of a note."""
+    """Returns the history entry of a note."""
     entry = escalation.entry(opened.workflow["escalations"], opened.member(name)["task_id"], note_id)
     if entry is None:
         raise SowError(f"agent {name} has not escalated {note_id}", f"see 'sow note list --task {name}'")
@@ -78,19 +78,19 @@ def _entry(opened: Opened, name: str, note_id: str) -> Escalation:
 
 
 def resolve_notes(home: Home, name: str, resolutions: Mapping[str, tuple[str, str]]) -> Changed:
-    """Write validated answers into escalated notes: {note: (resolution, user or workflow_executor)}.
+    """Writes validated answers into escalated notes: {note: (resolution, user or workflow_executor)}.
 
-    The answers are in the history first, so that none is asked for twice; then in the notes; and with its last note
-    resolved a blocked agent goes back to work. It can be repeated after a crash: what is resolved stays.
+    The answers go into the history first, so that none is asked for twice, then into the notes. A blocked agent goes
+    back to work when its last note is resolved. The call can be repeated after a crash: resolved notes stay.
     """
     with home.lock():
         opened = Opened(home)
         _write_down(opened, name, resolutions)
         desk = opened.desk(name)
         changed = [
-            _resolved(each, *resolutions[each["note_id"]])
-            for each in opened.notes(name)
-            if each["note_id"] in resolutions and each["status"] != "resolved"
+            _resolved(note, *resolutions[note["note_id"]])
+            for note in opened.notes(name)
+            if note["note_id"] in resolutions and note["status"] != "resolved"
         ]
         if changed:
             notes.replace(desk, changed, desk.owner)
@@ -106,33 +106,35 @@ def _resolved(note: Note, resolution: str, by: str) -> Note:
 
 
 def _write_down(opened: Opened, name: str, resolutions: Mapping[str, tuple[str, str]]) -> None:
-    """Put the answers into the history, unless they are there."""
-    written = False
+    """Adds the answers to the history, unless they are there."""
+    changed = False
     for note_id, (resolution, _) in resolutions.items():
         entry = _entry(opened, name, note_id)
         if "resolved_at" not in entry:
             entry["resolution"] = texts.text(resolution, "the resolution", MOST_ANSWER)
             entry["resolved_at"] = clock.now()
-            written = True
-    if written:
+            changed = True
+    if changed:
         _release(opened, name)
         opened.save(name, opened.member(name))
 
 
 def _release(opened: Opened, name: str) -> None:
-    """An answer of the solution architect that was taken is no answer to the agent's next question."""
+    """Removes the agent from `requested_by` once it has no open note for the solution architect."""
     members = opened.workflow["members"]
-    owed = (each for each in opened.workflow["escalations"] if each["member"] == name and "resolved_at" not in each)
-    if any(each.get("route") == escalation.ARCHITECT for each in owed):
+    unresolved = (
+        entry for entry in opened.workflow["escalations"] if entry["member"] == name and "resolved_at" not in entry
+    )
+    if any(entry.get("route") == escalation.ARCHITECT for entry in unresolved):
         return
-    for other, member in members.items():
+    for agent, member in members.items():
         if name in member.get("requested_by", []):
-            members[other] = {**member, "requested_by": [each for each in member["requested_by"] if each != name]}
+            members[agent] = {**member, "requested_by": [asker for asker in member["requested_by"] if asker != name]}
 
 
 def answer(home: Home, number: int, text: str, *, actor: Actor) -> Changed:
-    """A person's answer to w1, w2, …: the architect sees it first, or the agent goes on with it as feedback."""
-    words = texts.text(text, "the answer", MOST_ANSWER)
+    """Records a person's answer to w1, w2, …; the architect sees it first, or the agent gets it as feedback."""
+    answer_text = texts.text(text, "the answer", MOST_ANSWER)
     with home.lock():
         opened = Opened(home)
         name = _asking(opened, number)
@@ -140,17 +142,17 @@ def answer(home: Home, number: int, text: str, *, actor: Actor) -> Changed:
         answered: AnsweredMember = {
             **member["question"],
             "member": name,
-            "answer": words,
+            "answer": answer_text,
             "answered_at": clock.now(),
             "answered_by": actor.name,
         }
-        changed = rules.answered(name, member, words, now=clock.now())
+        changed = rules.answered(name, member, answer_text, now=clock.now())
         opened.workflow["answers"] = [*opened.workflow.get("answers", []), answered]
         return opened.save(name, changed)
 
 
 def _asking(opened: Opened, number: int) -> str:
-    """The agent that asks the question of this number."""
+    """Returns the agent that asks the question with this number."""
     workflow = opened.workflow
     crew = workflow["members"]
     waiting = {
@@ -160,28 +162,28 @@ def _asking(opened: Opened, number: int) -> str:
     }
     if number in waiting:
         return waiting[number]
-    known = ", ".join(f"w{each}" for each in sorted(waiting)) or "none"
-    why = why_closed(workflow, number) or f"there is no open question w{number}"
-    raise SowError(why, f"the open questions are: {known}; see 'sow inbox'")
+    open_questions = ", ".join(f"w{n}" for n in sorted(waiting)) or "none"
+    reason = why_closed(workflow, number) or f"there is no open question w{number}"
+    raise SowError(reason, f"the open questions are: {open_questions}; see 'sow inbox'")
 
 
 def why_closed(workflow: Workflow, number: int) -> str:
-    """Why a question that was asked once cannot be answered any more; nothing for one that nobody ever asked."""
-    for each in workflow.get("answers", []):
-        if each["number"] == number and each["answered_by"] == EXECUTOR:
-            return f"question w{number} of agent {each['member']} cannot be answered any more. {each['answer']}"
-        if each["number"] == number:
-            return f"question w{number} of agent {each['member']} is answered already, by {each['answered_by']}"
+    """Says why a question can no longer be answered; empty for one that was never asked."""
+    for answered in workflow.get("answers", []):
+        if answered["number"] == number and answered["answered_by"] == EXECUTOR:
+            return f"question w{number} of agent {answered['member']} cannot be answered any more. {answered['answer']}"
+        if answered["number"] == number:
+            return f"question w{number} of agent {answered['member']} is answered already, by {answered['answered_by']}"
     for name, member in workflow["members"].items():
         if "question" in member and member["question"]["number"] == number and rules.is_dropped(name, workflow):
             return f"question w{number} of agent {name} cannot be answered any more. {DROPPED}"
     return ""
 
 
-def withdraw(opened: Opened, name: str, why: str) -> None:
-    """Take back what an agent asks and nobody needs to know any more; the caller saves.
+def withdraw(opened: Opened, name: str, reason: str) -> None:
+    """Withdraws an agent's question that needs no answer any more; the caller saves.
 
-    The history has it, by which a late answer is told why it comes too late, and so has the log on the agent's desk.
+    The history and the agent's log record it, so that a late answer gets the reason.
     """
     member: MemberState = {**opened.member(name)}
     question = member.pop("question", None)
@@ -191,48 +193,48 @@ def withdraw(opened: Opened, name: str, why: str) -> None:
     closed: AnsweredMember = {
         **question,
         "member": name,
-        "answer": why,
+        "answer": reason,
         "answered_at": now,
         "answered_by": EXECUTOR,
     }
     opened.workflow["answers"] = [*opened.workflow.get("answers", []), closed]
     opened.workflow["members"][name] = member
     entry = {"timestamp": now, "agent": EXECUTOR, "action": "withdraw", "result": "info", "files": []}
-    text = f"question w{question['number']}: {question['text']}\n{why}"
+    text = f"question w{question['number']}: {question['text']}\n{reason}"
     log.append(opened.home, opened.desk(name).log_path, {**entry, "text": text})  # type: ignore[typeddict-item]
 
 
 def assign(
     home: Home, name: str, *, task_id: str, agent: str, verifier: str, requested_by: Sequence[str], feedback: str = ""
 ) -> Changed:
-    """Give the solution architect a new task: its earlier session is archived, and it begins anew."""
+    """Gives the solution architect a new task: archives its earlier session and starts a new one."""
     with home.lock():
         opened = Opened(home)
-        known = opened.workflow["members"].get(name)
-        if known is not None and known["task_id"] == task_id:
-            return Changed(opened.desk(name), known, opened.remarks)
-        if known is not None:
+        current = opened.workflow["members"].get(name)
+        if current is not None and current["task_id"] == task_id:
+            return Changed(opened.desk(name), current, opened.remarks)
+        if current is not None:
             _let_go(opened, name, reason="new_task")
         member = rules.fresh(task_id, kind=ARCHITECT, agent=agent, verifier=verifier)
         member["requested_by"] = list(requested_by)
-        member["outputs"] = known["outputs"] if known else []
+        member["outputs"] = current["outputs"] if current else []
         if feedback:
             member["feedback"] = feedback
         return opened.save(name, member)
 
 
 def dismiss(home: Home, name: str) -> list[str]:
-    """Let an agent go for whose work nobody waits any more: one of an earlier plan, or an architect with no asker.
+    """Dismisses an agent whose work nobody waits for: one of an earlier plan, or an architect that nobody asked.
 
-    A solution architect can be asked again; anybody else leaves the crew, and the files of the desk stay.
+    A solution architect can be asked again. Any other agent leaves the crew, and the files in its folder stay.
     """
     with home.lock():
         opened = Opened(home)
         member = opened.member(name)
         _let_go(opened, name, reason="left_over")
         if member["kind"] == ARCHITECT:
-            again = rules.fresh(member["task_id"], kind=ARCHITECT, agent=member["agent"], verifier=member["verifier"])
-            opened.workflow["members"][name] = {**again, "outputs": member["outputs"]}
+            fresh = rules.fresh(member["task_id"], kind=ARCHITECT, agent=member["agent"], verifier=member["verifier"])
+            opened.workflow["members"][name] = {**fresh, "outputs": member["outputs"]}
         else:
             del opened.workflow["members"][name]
         opened.folder.save(opened.loaded)
@@ -240,10 +242,10 @@ def dismiss(home: Home, name: str) -> list[str]:
 
 
 def _let_go(opened: Opened, name: str, *, reason: str) -> None:
-    """Close what an agent left open, and archive its session: no note of it keeps the workflow from its end."""
+    """Resolves an agent's open notes and archives its session, so that they do not keep the workflow from ending."""
     withdraw(opened, name, WITHDRAWN)
     desk = opened.desk(name)
-    left = [each for each in opened.notes(name) if each["status"] != "resolved"]
-    if left:
-        notes.replace(desk, [_resolved(each, WITHDRAWN, EXECUTOR) for each in left], desk.owner)
+    unresolved = [note for note in opened.notes(name) if note["status"] != "resolved"]
+    if unresolved:
+        notes.replace(desk, [_resolved(note, WITHDRAWN, EXECUTOR) for note in unresolved], desk.owner)
     opened.remarks += archival.archive(desk, reason=reason)

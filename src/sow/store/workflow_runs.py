@@ -1,4 +1,4 @@
-"""The runs of a workflow that is put away: they are over, and whoever was not done in them is let go."""
+"""Ends the runs of a workflow that is archived."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEFT: dict[str, Any] = {"status": "abandoned", "result": None, "reason": "its wo
 
 
 def end(home: Home, workflow: Workflow) -> None:
-    """Let no run of a workflow wait for anybody; it can be repeated after a crash."""
+    """Ends all runs of a workflow and abandons their unfinished agents; can be repeated after a crash."""
     for folder in runs.listed(home):
         run = folder.run
         if run["project_id"] != workflow["id"] or (run["status"], run.get("exit")) == ("ended", 0):
@@ -32,16 +32,16 @@ def end(home: Home, workflow: Workflow) -> None:
 
 
 def _let_go(folder: RunFolder, workflow: Workflow) -> None:
-    """Tell the journal once that the agents which were not done do not go on.
+    """Records once in the journal that the unfinished agents are abandoned.
 
-    The entries are at the moment of the last one before them: the time between is nobody's work.
+    The entries get the time of the last one before them, because nobody worked since.
     """
-    told: dict[str, str] = dict.fromkeys(folder.run["tasks"], "")
+    status_by_task: dict[str, str] = dict.fromkeys(folder.run["tasks"], "")
     moment: dict[str, Any] = {}
     for entry in folder.journal():
         moment = {"t": entry["t"]} if "t" in entry else moment
         if entry.get("event") == "task_ended":
-            told[str(entry.get("task"))] = str(entry.get("status"))
+            status_by_task[str(entry.get("task"))] = str(entry.get("status"))
     for name, member in workflow["members"].items():
-        if member["status"] not in SETTLED and told.get(name, LEFT["status"]) != LEFT["status"]:
+        if member["status"] not in SETTLED and status_by_task.get(name, LEFT["status"]) != LEFT["status"]:
             folder.write("task_ended", **moment, task=name, **LEFT)

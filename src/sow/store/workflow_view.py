@@ -1,4 +1,4 @@
-"""shared_status.json: what the crew may read about itself, made from the workflow's state and its notes."""
+"""Builds shared_status.json, the crew's view of the workflow, from its state and notes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "shared_status.json"
 
 
 def document(workflow: Workflow, notes: NotesOf) -> SharedStatus:
-    """The whole view, its fields in the order of the protocol."""
+    """Returns the whole view, its fields in the order of the protocol."""
     members = workflow["members"]
     shown: SharedStatus = {"task_id": workflow["task_id"], "status": workflow["status"]}  # type: ignore[typeddict-item]
     if "session_start" in workflow:
@@ -33,31 +33,31 @@ def document(workflow: Workflow, notes: NotesOf) -> SharedStatus:
 
 
 def text(workflow: Workflow, notes: NotesOf) -> str:
-    """The same as the file has it."""
+    """Returns the view as the text of its file."""
     shown = document(workflow, notes)
     state.check(shown, NAME, validate)
     return json_text.dump(shown)
 
 
 def gate(notes: NotesOf) -> str:
-    """Whether an unresolved note anywhere keeps the workflow from its end."""
-    return "blocked" if any(rules.unresolved(each) for each in notes.values()) else "clear"
+    """Returns `blocked` if an unresolved note keeps the workflow from ending, else `clear`."""
+    return "blocked" if any(rules.unresolved(member_notes) for member_notes in notes.values()) else "clear"
 
 
 def claims(edited: str, workflow: Workflow) -> dict[str, str]:
-    """The statuses that an edited view has for agents of this workflow, where they differ from the state."""
+    """Returns the statuses in an edited view that differ from the state, by agent."""
     shown: SharedStatus = json_text.load(edited, NAME)
     state.check(shown, NAME, validate)
-    known = workflow["members"]
+    members = workflow["members"]
     return {
         name: entry["status"]
         for name, entry in shown["agents"].items()
-        if name in known and entry["status"] != known[name]["status"]
+        if name in members and entry["status"] != members[name]["status"]
     }
 
 
 def readable_claims(edited: str, workflow: Workflow) -> dict[str, str]:
-    """The same; a view that cannot be read claims nothing."""
+    """Returns the claims, or none if the view cannot be read."""
     try:
         return claims(edited, workflow)
     except SowError:
@@ -77,21 +77,23 @@ def _entry(member: MemberState, notes: Sequence[Note]) -> StatusEntry:
 
 
 def _verification(members: Mapping[str, MemberState]) -> dict[str, VerifierEntry]:
-    """Each verifier, with those whose work it verifies."""
-    found: dict[str, VerifierEntry] = {}
+    """Returns each verifier, with the agents whose work it verifies."""
+    entries: dict[str, VerifierEntry] = {}
     for name, member in members.items():
-        entry = found.setdefault(member["verifier"], {"status": "pending", "assigned_agents": []})
+        entry = entries.setdefault(member["verifier"], {"status": "pending", "assigned_agents": []})
         entry["assigned_agents"].append(name)
-    for entry in found.values():
+    for entry in entries.values():
         entry["status"] = _stand([members[name] for name in entry["assigned_agents"]])
-    return found
+    return entries
 
 
 def _stand(assigned: Sequence[MemberState]) -> str:
-    """How far a verifier is: at work, done with all, its last word a refusal, or waiting."""
-    if any(each["status"] == "ready_for_verification" for each in assigned):
+    """Returns a verifier's status: working, verified, failed or pending."""
+    if any(member["status"] == "ready_for_verification" for member in assigned):
         return "working"
-    if all(each["status"] in DONE for each in assigned):
+    if all(member["status"] in DONE for member in assigned):
         return "verified"
-    refused = any(each.get("result", {}).get("result") == "failed" for each in assigned if each["status"] not in DONE)
+    refused = any(
+        member.get("result", {}).get("result") == "failed" for member in assigned if member["status"] not in DONE
+    )
     return "failed" if refused else "pending"

@@ -1,4 +1,4 @@
-"""The careful look at a YAML text that was edited by hand: line by line, bounded, before anything is built from it."""
+"""Scans a YAML text that was edited by hand, within limits, before it is parsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_EVENTS = 100_000  # a fifth of a second
 
 
 def scan(text: str, path: str, *, max_depth: int) -> int:
-    """Refuse aliases, tags, merge conflicts, deep nesting and repeated keys, with the line of each; count the keys."""
+    """Raises for aliases, tags, merge conflicts, deep nesting and repeated keys, with the line; counts the keys."""
     _refuse_conflict(text, path)
     # Each open collection: the keys it has so far (None for a list), and whether the next scalar is a key.
     levels: list[set[str] | None] = []
@@ -68,7 +68,7 @@ def scan(text: str, path: str, *, max_depth: int) -> int:
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, path: str) -> InvalidFile:
-    """The parser's complaint with its line; of a tab it says only that it cannot start a token."""
+    """Returns the parser's error with its line; a tab gets a clearer message than the parser's."""
     mark = getattr(error, "problem_mark", None)
     number = mark.line if mark else 0
     problem = " ".join((getattr(error, "problem", None) or str(error)).split())[:200]

@@ -1,8 +1,8 @@
-"""State files as YAML: a writer whose every string reads the same in YAML 1.1 and 1.2, and a bounded reader.
+"""Writes state files as YAML that reads the same in YAML 1.1 and 1.2, and reads them within limits.
 
-The fast parser takes the last of two equal keys, expands aliases without a limit and overflows its stack on
-50,000 dashes. So a text goes to it only when it cannot hold such a thing, and what it read is believed at once only
-when writing it again gives the same text. A text of another hand is scanned event by event.
+The fast parser takes the last of two equal keys, expands aliases without a limit and overflows its stack on 50,000
+dashes. So a text goes to it only if it cannot contain such things, and its result is trusted only if writing it again
+gives the same text. Any other text is scanned event by event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 64
 MAX_INT = 1 << 63
-MAX_MARKERS = 500  # each of these can open a level: fewer of them cannot overflow the parser's stack
+MAX_MARKERS = 500  # each of these can open a level; fewer cannot overflow the parser's stack
 SHORT = 64  # characters
 MOST_WRITTEN = 4096
 MARKERS = ("-", "?", " :", "\t:", "\n:")
@@ -28,11 +28,11 @@ RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null
 ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 ESCAPES |= {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
 ESCAPES |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
-WRITTEN: dict[str, str] = {}  # short strings as they stand in a file
+WRITTEN: dict[str, str] = {}  # a cache of short strings as they are written
 
 
 def scalar(value: object) -> str:
-    """One value on one line; a string that any YAML could take for something else is quoted."""
+    """Returns one value on one line; quotes a string that any YAML version could read as something else."""
     if isinstance(value, str):
         return _text(value)
     if value is None:
@@ -40,7 +40,7 @@ def scalar(value: object) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, int):
-        if not -MAX_INT <= value < MAX_INT:  # the parser would read it back as a fraction
+        if not -MAX_INT <= value < MAX_INT:  # the parser would read it back as a float
             raise TypeError("a number of more than 64 bits has no place in a state file")
         return str(value)
     if isinstance(value, float):
@@ -49,15 +49,15 @@ def scalar(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A string on one line. Short ones, such as keys and states, come again and again: they are looked at once."""
-    known = WRITTEN.get(text)
-    if known is None:
-        known = text if _is_plain(text) else f'"{text.translate(ESCAPES)}"'
+    """Returns a string on one line; caches short ones, such as keys and statuses, because they repeat."""
+    written = WRITTEN.get(text)
+    if written is None:
+        written = text if _is_plain(text) else f'"{text.translate(ESCAPES)}"'
         if len(text) <= SHORT:
             if len(WRITTEN) >= MOST_WRITTEN:
                 WRITTEN.clear()
-            WRITTEN[text] = known
-    return known
+            WRITTEN[text] = written
+    return written
 
 
 def _is_plain(text: str) -> bool:
@@ -67,7 +67,7 @@ def _is_plain(text: str) -> bool:
 
 
 def dump(data: dict[str, Any]) -> str:
-    """The document as our files have it: block style, one entry a line."""
+    """Returns the document in block style, one entry a line."""
     lines: list[str] = []
     _mapping(data, "", lines)
     return "".join(lines)
@@ -78,7 +78,7 @@ def _mapping(data: dict[str, Any], pad: str, lines: list[str]) -> None:
         raise TypeError(f"more than {MAX_DEPTH} levels have no place in a state file")
     for key, value in data.items():
         name = scalar(key)
-        if type(value) is str:  # most are
+        if type(value) is str:  # most values are strings
             lines.append(f"{pad}{name}: {_text(value)}\n")
         elif value and isinstance(value, dict):
             lines.append(f"{pad}{name}:\n")
@@ -107,22 +107,22 @@ def _leaf(value: object) -> str:
 
 
 def load(text: str, path: str) -> Any:
-    """The document in the text; a bomb, an alias, a tag or a repeated key is our error, never a crash."""
+    """Returns the document in the text; raises for a bomb, an alias, a tag or a repeated key, and never crashes."""
     if len(text) > MAX_BYTES:
         raise InvalidFile(f"{path}: larger than {MAX_BYTES >> 10} KiB", "a state file is small: restore it from git")
-    harmless = (
-        not any(mark in text for mark in "&*!\0")
-        and sum(text.count(mark) for mark in MARKERS) < MAX_MARKERS
+    is_safe = (
+        not any(char in text for char in "&*!\0")
+        and sum(text.count(marker) for marker in MARKERS) < MAX_MARKERS
         and "<<<<<<<" not in text
     )
-    keys = 0 if harmless else _scan(text, path)
+    keys = 0 if is_safe else _scan(text, path)
     try:
         data = parse_yaml(text)
     except ValueError as error:
-        if harmless:
-            _scan(text, path)  # it knows the line of most mistakes, and a merge conflict when it sees one
+        if is_safe:
+            _scan(text, path)  # it finds the line of most mistakes, and merge conflicts
         raise _syntax(error, path) from None
-    if harmless:
+    if is_safe:
         if _is_ours(data, text):
             return data
         keys = _scan(text, path)
@@ -132,30 +132,30 @@ def load(text: str, path: str) -> Any:
 
 
 def _is_ours(data: Any, text: str) -> bool:
-    """Whether our writer wrote this, which proves that the parser left nothing out."""
+    """Returns whether our writer wrote this, which proves that the parser left nothing out."""
     try:
         return isinstance(data, dict) and dump(data) == text
-    except TypeError:  # something that has no place in a state file
+    except TypeError:  # a value that state files do not allow
         return False
 
 
 def _keys(data: Any) -> int:
-    """How many keys there are, at all levels: the parser can take two that are spelled differently for one."""
+    """Returns the number of keys at all levels: the parser can take two that are spelled differently for one."""
     if isinstance(data, dict):
         return len(data) + sum(_keys(value) for value in data.values())
     return sum(_keys(item) for item in data) if isinstance(data, list) else 0
 
 
 def _syntax(error: ValueError, path: str) -> InvalidFile:
-    """The parser's complaint, with the line in its usual place."""
-    words = " ".join(str(error).removeprefix("YAML parse error: ").split())
-    problem, _, place = words.rpartition(" at byte ")
-    line = place.partition(" line ")[2].partition(" ")[0]
-    return InvalidFile(f"{path}:{line or 1}: {(problem or words)[:200]}", "mend the file, or restore it from git")
+    """Returns the parser's error, with the line in its usual place."""
+    message = " ".join(str(error).removeprefix("YAML parse error: ").split())
+    problem, _, position = message.rpartition(" at byte ")
+    line = position.partition(" line ")[2].partition(" ")[0]
+    return InvalidFile(f"{path}:{line or 1}: {(problem or message)[:200]}", "mend the file, or restore it from git")
 
 
 def _scan(text: str, path: str) -> int:
-    """Walk the events of the text and refuse what the fast parser would take in silence; the keys are counted."""
+    """Scans the events and raises for what the fast parser would accept silently; returns the number of keys."""
     from sow.store.yaml_scan import scan
 
     return scan(text, path, max_depth=MAX_DEPTH)

@@ -1,1 +1,1 @@
-"""The only room that meets the outside: processes, git, clock, terminal, environment."""
+"""The only package that uses the outside: processes, git, clock, terminal, environment."""

@@ -1,16 +1,16 @@
-"""The boundaries between two steps that reach the outside: a test that counts them can kill us at each one."""
+"""Counts the steps that reach the outside, so that a test can kill the process at each one."""
 
 from __future__ import annotations
 
 import os
 
-VARIABLE = "SOW_TEST_KILL_AT"  # the number of the boundary before which we end
-CROSSINGS = "SOW_TEST_CROSSINGS"  # a file that gets a line for each
-SIGKILL = 9  # the `signal` module costs a hot verb more than this line
+VARIABLE = "SOW_TEST_KILL_AT"  # the number of the step before which the process is killed
+CROSSINGS = "SOW_TEST_CROSSINGS"  # a file that gets a line for each step
+SIGKILL = 9  # importing `signal` would slow down a hot verb
 
 
 class Counter:
-    """How many boundaries this process has crossed."""
+    """The number of steps of this process so far."""
 
     __slots__ = ("crossed",)
 
@@ -18,7 +18,7 @@ class Counter:
         self.crossed = 0
 
     def cross(self, step: str) -> None:
-        """Count one more and write it down; where a test wants it, that is the end, as by kill -9."""
+        """Counts and records a step; if a test asked for this number, the process kills itself."""
         self.crossed += 1
         if CROSSINGS in os.environ:
             with open(os.environ[CROSSINGS], "a", encoding="utf-8", errors="replace") as file:
@@ -31,5 +31,5 @@ COUNTER = Counter()
 
 
 def cross(step: str = "") -> None:
-    """Say that the next step reaches the outside."""
+    """Announces that the next step reaches the outside."""
     COUNTER.cross(step)

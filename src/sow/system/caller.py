@@ -1,4 +1,4 @@
-"""Who calls `sow`: a person, the orchestrator, or a supervised worker, told by the marks in the environment."""
+"""Identifies the caller of `sow`: a person, the orchestrator or a supervised worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGENT_MARKS = ("SOW_TASK", "SOW_AGENT")
 
 
 def actor(environment: Mapping[str, str]) -> Actor:
-    """The one whose environment this is; a worker that takes off its marks, or puts on others, stays what it is."""
+    """Returns the caller; a worker that removes or changes its marks is still a worker."""
     role = environment.get("SOW_AGENT", "")
     task, supervised = _task(environment.get("SOW_TASK", ""))
     if task and not _is_workplace(task):
@@ -38,7 +38,7 @@ def actor(environment: Mapping[str, str]) -> Actor:
 
 
 def judge(environment: Mapping[str, str], act: str) -> Actor:
-    """The one who approves, answers or completes: never a worker."""
+    """Returns the caller if it may approve, answer or complete; raises for a worker."""
     caller = actor(environment)
     if caller.is_worker:
         raise SowError(
@@ -48,7 +48,7 @@ def judge(environment: Mapping[str, str], act: str) -> Actor:
 
 
 def person(environment: Mapping[str, str], act: str) -> Actor:
-    """The one who decides what only a person may: neither a worker nor the orchestrator."""
+    """Returns the caller if it is a person; raises for a worker or the orchestrator."""
     caller = judge(environment, act)
     if caller.kind != PERSON:
         raise SowError(f"the {caller.kind} may not {act}", "ask the person: it is in their inbox ('sow inbox')")
@@ -56,77 +56,78 @@ def person(environment: Mapping[str, str], act: str) -> Actor:
 
 
 def _is_workplace(text: str) -> bool:
-    """Whether this names what a worker can be on: a task of a project, or a desk of a workflow."""
+    """Returns whether this names a task of a project or an agent of a workflow."""
     return is_task_id(text) or is_member(text)
 
 
 def _name(text: str) -> str:
-    """A name that fits into the head of a log entry: short, on one line, without the dot between its fields."""
+    """Returns a name for the head of a log entry: short, on one line, without the dot between fields."""
     return harmless_line(text).replace("·", "-")[:MAX_NAME].strip()
 
 
 def _task(own: str) -> tuple[str, bool]:
-    """The task or the agent that we work for, and whether somebody supervises us: what is farthest above us counts."""
+    """Returns the task or agent of this process, and whether it is supervised; the outermost ancestor counts."""
     task, supervised, marked = own, False, False
     proc = Proc()
     for pid, process in _ancestors(proc):
         mark = proc.variable(pid, "SOW_TASK")
         task, marked = mark or task, marked or bool(mark)
-        worn = process.name.startswith(BADGE)
-        if worn:
+        is_supervisor = process.name.startswith(BADGE)
+        if is_supervisor:
             task = _told_by(process.name, task, marked=marked)
-        supervised = supervised or worn or bool(mark)
+        supervised = supervised or is_supervisor or bool(mark)
     return task, supervised
 
 
 def _told_by(name: str, task: str, *, marked: bool) -> str:
-    """Whom a badge stands for: a task by its id, an agent by a digest of its name; nobody, where that is not the claim.
+    """Returns the task or agent that a supervisor's name stands for, or nothing if it is another than claimed.
 
-    A badge for many names none of them: then the mark of a process above us counts, and of an agent nothing else.
+    The name holds a task's id or a digest of an agent's name. A name for many tasks holds neither: then the mark of a
+    process above counts, and for an agent only that.
     """
-    shown = name.removeprefix(BADGE)
-    if is_task_id(shown):
-        return shown
+    suffix = name.removeprefix(BADGE)
+    if is_task_id(suffix):
+        return suffix
     if name == BADGE:
         return task if marked or not is_member(task) else ""
     return task if name == badge(task) else ""
 
 
 def is_agent(pid: int) -> bool:
-    """Whether a process is an agent's: it, or one above it, has a mark of ours or supervises a turn, or it is gone."""
+    """Returns whether a process is an agent's: it or an ancestor has a mark or supervises a turn, or it is gone."""
     proc = Proc()
-    family = _ancestors(proc, pid)
-    return not family or any(
-        process.name.startswith(BADGE) or any(proc.variable(each, name) for name in AGENT_MARKS)
-        for each, process in family
+    ancestors = _ancestors(proc, pid)
+    return not ancestors or any(
+        process.name.startswith(BADGE) or any(proc.variable(ancestor, name) for name in AGENT_MARKS)
+        for ancestor, process in ancestors
     )
 
 
 def is_supervised(pid: int) -> bool:
-    """Whether a process is below a turn: a worker's, a judge's, whatever marks it took off; or it is gone.
+    """Returns whether a process is below a turn of a worker or a judge, even without marks, or has ended.
 
-    A sow that supervises a turn itself is not, unless it is below another one.
+    A sow that supervises a turn itself is not, unless it is below another turn.
     """
     proc = Proc()
-    family = _ancestors(proc, pid)
-    return not family or any(
-        (each != pid and process.name.startswith(BADGE)) or bool(proc.variable(each, "SOW_TASK"))
-        for each, process in family
+    ancestors = _ancestors(proc, pid)
+    return not ancestors or any(
+        (ancestor != pid and process.name.startswith(BADGE)) or bool(proc.variable(ancestor, "SOW_TASK"))
+        for ancestor, process in ancestors
     )
 
 
 def _ancestors(proc: Proc, start: int = 0) -> list[tuple[int, Process]]:
-    """Everybody above us, or a process and all above it.
+    """Returns all ancestors of this process, or a process and its ancestors.
 
-    One that ends while we look gives its children to another, so we look again.
+    If an ancestor ends meanwhile, its children get another parent, so the list is read again.
     """
-    found: list[tuple[int, Process]] = []
+    ancestors: list[tuple[int, Process]] = []
     for _ in range(LOOKS):
-        found.clear()
+        ancestors.clear()
         pid = start or os.getppid()
         while pid and (process := proc.one(pid)):
-            found.append((pid, process))
+            ancestors.append((pid, process))
             pid = process.parent
         if not pid:
             break
-    return found
+    return ancestors

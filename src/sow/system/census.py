@@ -1,4 +1,4 @@
-"""The processes of this machine: who started whom, since when, and with which marks; from /proc, where there is one."""
+"""Reads the processes of this machine from /proc or ps: their parents, start times and marks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Census(Protocol):
-        """What a family is found by; `inherits` says whether orphans of a child of ours become our own children."""
+        """The process queries that find a child's process tree; `inherits`: whether its orphans become our children."""
 
         inherits: bool
-        slack: int  # how far two tellings of one birth may be apart
+        slack: int  # how far two start times of the same process may differ
 
         def birth(self, pid: int) -> int: ...
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]: ...
 
 
-# A sow that supervises a turn shows it in its own name, followed by the task's id, or by a digest of what is too long
-# for it. Only the process itself can change that, and all who live below it can read it: those too who have taken off
-# every mark and left their parents.
+# A sow that supervises a turn sets its process name to this prefix and the task's id, or a digest if that is
+# too long. Only the process itself can change its name, and all its descendants can read it, even those that
+# removed every mark and left their parents.
 BADGE = "sow-turn-"
 LONGEST_NAME = 15
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -35,7 +35,7 @@ CHUNK = 1 << 16
 
 
 class Process:
-    """One process as it was a moment ago."""
+    """One process at the time of the query."""
 
     __slots__ = ("alive", "born", "group", "name", "parent", "session")
 
@@ -45,11 +45,11 @@ class Process:
         self.parent = parent
         self.group = group
         self.session = session
-        self.born = born  # a number that comes again later with another birth is another process
+        self.born = born  # a pid with another start time is another process
 
 
 class Proc:
-    """The census of a system with /proc."""
+    """The process queries on a system with /proc."""
 
     __slots__ = ()
 
@@ -57,8 +57,8 @@ class Proc:
     slack = 0
 
     def one(self, pid: int) -> Process | None:
-        """What is known of one process; nothing of one that is gone."""
-        head, _, tail = _read(f"/proc/{pid}/stat").rpartition(b")")  # a name may have brackets and blanks in it
+        """Returns one process, or None if it has ended."""
+        head, _, tail = _read(f"/proc/{pid}/stat").rpartition(b")")  # a name may contain brackets and blanks
         facts = tail.split()
         if len(facts) < 20:
             return None
@@ -72,41 +72,41 @@ class Proc:
         )
 
     def birth(self, pid: int) -> int:
-        """When a process was born; zero where nobody can say."""
-        found = self.one(pid)
-        return found.born if found else 0
+        """Returns the start time of a process, or zero if it is unknown."""
+        process = self.one(pid)
+        return process.born if process else 0
 
     def everybody(self) -> dict[int, Process]:
-        """Every live process."""
-        found = ((int(name), self.one(int(name))) for name in os.listdir("/proc") if name.isdigit())
-        return {pid: process for pid, process in found if process and process.alive}
+        """Returns every live process."""
+        processes = ((int(name), self.one(int(name))) for name in os.listdir("/proc") if name.isdigit())
+        return {pid: process for pid, process in processes if process and process.alive}
 
     def children(self) -> set[int] | None:
-        """Whose parent we are, those among them who have ended and were not collected; None where nobody can say.
+        """Returns our children, including ended ones that were not reaped; None if the kernel does not tell.
 
-        Nobody leaves this list before we collect him, and orphans come at its end, so no reading of it misses one.
+        A child stays in this list until we reap it, and orphans are appended, so that no reading misses one.
         """
-        found: set[int] = set()
+        pids: set[int] = set()
         for thread in os.listdir("/proc/self/task"):
             try:
                 with open(f"/proc/self/task/{thread}/children", "rb", buffering=0) as file:
-                    found.update(map(int, (file.read() or b"").split()))
-            except OSError:  # a kernel without it
+                    pids.update(map(int, (file.read() or b"").split()))
+            except OSError:  # a kernel without this file
                 return None
-        return found
+        return pids
 
     def variable(self, pid: int, name: str) -> str:
-        """A variable in the environment with which a process was started, as far as it may be seen."""
+        """Returns a variable of a process's initial environment, if it can be read."""
         _, _, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(f"\0{name}=".encode())
         return rest.partition(b"\0")[0].decode("utf-8", "replace")
 
     def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]:
-        """Every live process, or each of some, that was started with this variable."""
+        """Returns the live processes, or those among some, that were started with this variable."""
         return {pid for pid in (self.everybody() if among is None else among) if self.variable(pid, name) == value}
 
 
 def here() -> Census:
-    """The census of this machine."""
+    """Returns the process queries for this machine."""
     if os.path.exists("/proc/self/stat"):
         return Proc()
     from sow.system.ps import Ps
@@ -115,26 +115,26 @@ def here() -> Census:
 
 
 def badge(worker: str) -> str:
-    """The name that a sow shows while it supervises this task, or this agent of a workflow."""
+    """Returns the process name of a sow that supervises this task or this agent of a workflow."""
     if not worker:
         return BADGE
     return BADGE + (worker if worker.isdigit() and len(BADGE + worker) <= LONGEST_NAME else _digest(worker))
 
 
 def _digest(text: str) -> str:
-    """Six letters that tell two names apart, the first of them no digit: FNV-1a, since hashlib is slow to load."""
+    """Returns six letters that tell two names apart, the first not a digit: FNV-1a, since hashlib is slow to load."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
-    shown = ""
+    letters = ""
     for _ in range(DIGEST):
         value, rest = divmod(value, len(LETTERS))
-        shown += LETTERS[rest]
-    return f"x{shown}"
+        letters += LETTERS[rest]
+    return f"x{letters}"
 
 
 def wear(name: str) -> str:
-    """Show other processes a name of our choice; returns the one before, or nothing where no name is shown."""
+    """Sets the name of this process; returns the old name, or nothing if names are not supported."""
     try:
         with open("/proc/self/comm", "r+b", buffering=0) as file:
             before = file.read().decode("utf-8", "replace").rstrip("\n")
@@ -145,15 +145,15 @@ def wear(name: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    """What /proc says; nothing about a process that hides its environment, has ended, or where there is no /proc."""
+    """Returns the bytes of a /proc file; empty if it is hidden, the process has ended, or there is no /proc."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
         data = b""
-        while more := os.read(descriptor, CHUNK):
-            data += more
+        while chunk := os.read(descriptor, CHUNK):
+            data += chunk
         return data
     except OSError:
         return b""

@@ -1,4 +1,4 @@
-"""What git says about a folder, read from its files: a hot verb cannot afford to start the git program."""
+"""Reads git's facts about a folder from its files, because a hot verb cannot afford to start git."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Checkout:
         self.common = common
 
     def branch(self) -> str:
-        """The branch that is checked out; empty when HEAD is detached."""
+        """Returns the branch that is checked out, or nothing if HEAD is detached."""
         head = _link(f"{self.git}/HEAD") or _first_line(f"{self.git}/HEAD")
         if head == "ref: refs/heads/.invalid":  # the reftable format keeps HEAD elsewhere
             from sow.system.program import ask
@@ -31,7 +31,7 @@ class Checkout:
 
 
 def at(root: str) -> Checkout | None:
-    """The checkout whose root is this folder, if it is one."""
+    """Returns the checkout whose root is this folder, if it is one."""
     dot_git = f"{root}/.git"
     if os.path.isdir(dot_git):
         return Checkout(root=root, git=dot_git, common=dot_git)
@@ -47,13 +47,13 @@ def at(root: str) -> Checkout | None:
 
 
 def is_repository(folder: str) -> bool:
-    """Whether a folder is the root of a checkout, or a bare repository."""
+    """Returns whether a folder is the root of a checkout, or a bare repository."""
     bare = (f"{folder}/HEAD", f"{folder}/objects", f"{folder}/refs")
     return os.path.lexists(f"{folder}/.git") or all(map(os.path.exists, bare))
 
 
 def _link(path: str) -> str:
-    """The branch of a HEAD that is a symbolic link, as old versions of git made it; written as in a file."""
+    """Returns the target of a HEAD that is a symbolic link, as old versions of git made it, in the form of a file."""
     try:
         target = os.readlink(path)
     except OSError:

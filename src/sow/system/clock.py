@@ -1,4 +1,4 @@
-"""The door to the clock."""
+"""Reads the clock and formats times."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import time
 
 
 def now() -> str:
-    """The time as our files have it: UTC, whole seconds."""
+    """Returns the time in the form of our files: UTC, whole seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def written(seconds: float) -> str:
-    """Another moment in the same form."""
+    """Returns another time in the same form."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def epoch() -> int:
-    """The time as completion-drive notes have it."""
+    """Returns the time in the form of completion-drive notes."""
     return int(time.time())
 
 
 def stamp() -> str:
-    """The time as part of a file's name."""
+    """Returns the time as part of a file name."""
     return time.strftime("%Y%m%d_%H%M%S", time.gmtime())
 
 
 def local(seconds: float) -> str:
-    """A moment as the clock on the wall shows it, on another day with its date."""
+    """Returns a local time of day, with the date if it is not today."""
     try:
         moment = time.localtime(seconds)
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""A worker's environment: an allow-list, its CLI's own variables and our marks; and folders that the user's names."""
+"""Builds a worker's environment from an allow-list, its CLI's own variables and our marks, and finds user folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATHS = (
     "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONUSERBASE", "GOWORK", "npm_config_prefix", "NPM_CONFIG_PREFIX",
 )  # fmt: skip
 VENVS = (".venv", "venv", "env")
-# What a CLI sets for its own children: left in, it would confuse a CLI that starts below another one.
+# Variables that a CLI sets for its own children; they would confuse a CLI that starts below another one.
 OUTER_MARKS = frozenset(
     {
         "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION",
@@ -43,7 +43,7 @@ OUTER_MARKS = frozenset(
 def worker_environment(
     environment: Mapping[str, str], *, own: Iterable[str], marks: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables that a worker gets: `own` are names, or prefixes that end in _, of its CLI's variables."""
+    """Returns the variables for a worker: `own` are names, or prefixes that end in _, of its CLI's variables."""
     names = tuple(own)
     exact = {name for name in names if not name.endswith("_")}
     prefixes = (*ALLOWED_PREFIXES, *(name for name in names if name.endswith("_")))
@@ -64,58 +64,61 @@ def inside(
     go_work: bool = False,
     sources: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    """The environment for programs in `folder`, another checkout of the same repository.
+    """Returns the environment for programs in `folder`, another checkout of the same repository.
 
     A path below the user's checkout becomes the same path below `folder`, or is left out if it must exist. The virtual
     environment `venv` of the folder comes first; `go_work` says whether the folder has a go.work. With `sources` the
     user accepted the tools of their own checkout: such paths stay, and these folders of the code, relative to a
     checkout, come first for Python.
     """
-    found = dict(environment)
+    variables = dict(environment)
     if os.path.realpath(folder) == os.path.realpath(checkout):
-        return found
+        return variables
     for name in (*PATH_LISTS, *MADE_PATHS, *PATHS):
-        value = found.get(name, "")
+        value = variables.get(name, "")
         entries = value.split(os.pathsep) if name in PATH_LISTS else [value]
-        moved = [_moved(each, checkout, folder, home=found.get("HOME", "")) for each in entries]
+        moved = [_moved(entry, checkout, folder, home=variables.get("HOME", "")) for entry in entries]
         if moved == entries:
             continue
         if sources is not None and name in ("PATH", "VIRTUAL_ENV"):
             moved = entries
         elif name in PATHS:
             moved = []
-        found[name] = os.pathsep.join(moved)
+        variables[name] = os.pathsep.join(moved)
         if not moved:
-            del found[name]
-    found.pop("UV_PROJECT_ENVIRONMENT", None)  # uv would set up that environment, not the one of the folder
-    found["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"  # poetry would use one environment for all checkouts
+            del variables[name]
+    variables.pop("UV_PROJECT_ENVIRONMENT", None)  # uv would set up that environment, not the one of the folder
+    variables["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"  # poetry would use one environment for all checkouts
     if sources:
-        first = [os.path.normpath(os.path.join(folder, each)) for each in sources]
-        found["PYTHONPATH"] = _first(first, found.get("PYTHONPATH", ""))
+        source_folders = [os.path.normpath(os.path.join(folder, source)) for source in sources]
+        variables["PYTHONPATH"] = _first(source_folders, variables.get("PYTHONPATH", ""))
     if venv:
-        own = os.path.join(folder, venv)
-        found |= {"VIRTUAL_ENV": own, "PATH": _first([f"{own}/bin"], found.get("PATH", os.defpath))}
-        found.pop("PYTHONHOME", None)
+        venv_folder = os.path.join(folder, venv)
+        variables |= {
+            "VIRTUAL_ENV": venv_folder,
+            "PATH": _first([f"{venv_folder}/bin"], variables.get("PATH", os.defpath)),
+        }
+        variables.pop("PYTHONHOME", None)
     if not go_work and os.path.exists(f"{checkout}/go.work"):
-        found["GOWORK"] = "off"  # go looks in the folders above, and would find the modules of the user's checkout
-    return found
+        variables["GOWORK"] = "off"  # go looks in the folders above, and would find the modules of the user's checkout
+    return variables
 
 
 def own_venv(folder: str) -> str:
-    """The name of the virtual environment in a folder; empty if there is none."""
-    return next((each for each in VENVS if os.path.isfile(f"{folder}/{each}/pyvenv.cfg")), "")
+    """Returns the name of the virtual environment in a folder, or nothing."""
+    return next((name for name in VENVS if os.path.isfile(f"{folder}/{name}/pyvenv.cfg")), "")
 
 
 def below(path: str, folder: str) -> str | None:
-    """The part of a path below a folder, through links too; None for a path elsewhere."""
-    for one, other in ((path, folder), (os.path.realpath(path), os.path.realpath(folder))):
-        if one == other or one.startswith(f"{other}/"):
-            return one[len(other) + 1 :]
+    """Returns the part of a path below a folder, also through links, or None for a path elsewhere."""
+    for candidate, parent in ((path, folder), (os.path.realpath(path), os.path.realpath(folder))):
+        if candidate == parent or candidate.startswith(f"{parent}/"):
+            return candidate[len(parent) + 1 :]
     return None
 
 
 def _moved(path: str, checkout: str, folder: str, *, home: str) -> str:
-    """A path of the user's environment as it is for another checkout."""
+    """Returns a path of the user's environment as it is for another checkout."""
     if not os.path.isabs(path) or below(path, folder) is not None:
         return path
     part = below(path, checkout)
@@ -127,16 +130,16 @@ def _moved(path: str, checkout: str, folder: str, *, home: str) -> str:
 
 
 def _first(paths: Sequence[str], others: str) -> str:
-    """A list of folders with some at its front."""
-    rest = [each for each in others.split(os.pathsep) if each and each not in paths]
+    """Returns a list of folders with some moved to the front."""
+    rest = [entry for entry in others.split(os.pathsep) if entry and entry not in paths]
     return os.pathsep.join([*paths, *rest])
 
 
-def user_folder(environment: Mapping[str, str], variable: str, usual: str) -> str:
-    """A folder of the user by the XDG rules, which do not count a relative path."""
+def user_folder(environment: Mapping[str, str], variable: str, default: str) -> str:
+    """Returns a folder of the user by the XDG rules, which ignore a relative path."""
     named, home = environment.get(variable, ""), environment.get("HOME", "")
     if named.startswith("/"):
         return named.rstrip("/")
     if not home.startswith("/"):
         raise SowError(f"neither {variable} nor HOME is set to a folder", "set HOME to your home folder")
-    return f"{home.rstrip('/')}/{usual}"
+    return f"{home.rstrip('/')}/{default}"

@@ -1,4 +1,4 @@
-"""Leaving on a signal: what is under way is asked to stop, and waited for, before the process ends."""
+"""Shuts the process down on a signal: asks the work in progress to stop, and waits for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Farewell:
-    """What is under way in this process, each with the event that asks it to stop."""
+    """The work in progress in this process, each with the event that asks it to stop."""
 
     __slots__ = ("stops",)
 
@@ -26,13 +26,13 @@ class Farewell:
         self.stops: set[threading.Event] = set()
 
     def watch(self) -> None:
-        """Leave on Ctrl-C and its kin from now on, also while a thread waits for input that never comes."""
+        """Handles Ctrl-C and similar signals from now on, even while a thread waits for input that never comes."""
         for number in SIGNALS:
             signal.signal(number, self._leave)
 
     @contextmanager
     def during(self, stop: threading.Event) -> Iterator[None]:
-        """Be waited for as long as this lasts."""
+        """Makes a shutdown wait until the block ends."""
         self.stops.add(stop)
         try:
             yield

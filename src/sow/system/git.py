@@ -1,4 +1,4 @@
-"""The door to the git program."""
+"""Runs the git program."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 TIMEOUT = 60
-LONG = 1800  # a checkout of a large repository on a slow disk, with files that a filter fetches
-# Our calls never ask, never page, never run a hook and never start work in the background. What they print does not
-# depend on the user's settings. They believe no commit graph, which could name another tree than the commit does.
+LONG = 1800  # for a checkout of a large repository on a slow disk, with files that a filter fetches
+# Our calls never prompt, page, run a hook or start background work. Their output does not depend on the user's
+# settings. They ignore the commit graph, which could name another tree than the commit does.
 SETTINGS = tuple(
     word
     for setting in (
@@ -75,14 +75,14 @@ QUIET = {
     "GIT_SEQUENCE_EDITOR": ":",
     "LC_ALL": "C",
 }
-MAX_HEAD = 200  # of the line before an object
+MAX_HEAD = 200  # bytes of the line before an object
 ROOM = 64 << 10  # bytes that git needs at least for its smallest files
 BLAME = ("fatal: ", "error: ")
 FOREIGN = b"detected dubious ownership"
 
 
 class Done:
-    """What one git command came to."""
+    """The result of one git command."""
 
     __slots__ = ("code", "err", "full", "out")
 
@@ -90,15 +90,15 @@ class Done:
         self.code = code
         self.out = out
         self.err = err
-        self.full = full  # whether it failed on a disk without room, of which git does not always speak
+        self.full = full  # whether it failed on a full disk, which git does not always report
 
     @property
     def words(self) -> str:
-        """Git's own words on what went wrong: the line that says so, and not a warning before it."""
-        ended = f"exit {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
-        lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [ended]
-        said = next((line for start in BLAME for line in lines if line.startswith(start)), lines[0])
-        return said.removeprefix("fatal: ").removeprefix("error: ") + (" (the disk is full)" if self.full else "")
+        """Returns git's own error message: the line of the failure, not a warning before it."""
+        exit_text = f"exit {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
+        lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [exit_text]
+        message = next((line for start in BLAME for line in lines if line.startswith(start)), lines[0])
+        return message.removeprefix("fatal: ").removeprefix("error: ") + (" (the disk is full)" if self.full else "")
 
 
 def run(
@@ -114,8 +114,8 @@ def run(
     hold: int = -1,
     is_sealed: bool = True,
 ) -> str:
-    """The output of one git command; a failure is our error, with git's own words."""
-    done = attempt(
+    """Returns the output of one git command; raises with git's own message if it fails."""
+    result = attempt(
         arguments,
         cwd=cwd,
         options=options,
@@ -126,14 +126,14 @@ def run(
         hold=hold,
         is_sealed=is_sealed,
     )
-    if check and done.code:
-        raise failure(arguments, done)
-    return done.out
+    if check and result.code:
+        raise failure(arguments, result)
+    return result.out
 
 
-def failure(arguments: Sequence[str], done: Done) -> Failed:
-    """A command that failed, as an error of ours."""
-    return Failed(f"git {arguments[0]} failed: {done.words}", "see 'git status' in this repository")
+def failure(arguments: Sequence[str], result: Done) -> Failed:
+    """Returns the error for a failed command."""
+    return Failed(f"git {arguments[0]} failed: {result.words}", "see 'git status' in this repository")
 
 
 def attempt(
@@ -148,11 +148,11 @@ def attempt(
     hold: int = -1,
     is_sealed: bool = True,
 ) -> Done:
-    """The result of one git command, also of one that failed.
+    """Returns the result of one git command, even of a failed one.
 
-    `options` stand before the command, `index` is another index file than the checkout's own, and `hold` is a lock
-    that git keeps for as long as it runs: when we are killed, the next one waits until our git has ended. With
-    `is_sealed` off, git reads the repository's own settings although a seal exists.
+    `options` precede the command, `index` is another index file than the checkout's own, and `hold` is a lock that git
+    keeps while it runs: if we are killed, the next process waits until our git has ended. With `is_sealed` off, git
+    reads the repository's own settings although a seal exists.
     """
     own = sealed.variables(arguments, cwd, options) if is_sealed else sealed.UNSEALED
     process = _start(arguments, cwd, options, _environment(index, {**own, **(variables or {})}), hold)
@@ -164,7 +164,7 @@ def attempt(
             f"git {arguments[0]} did not end within {timeout:.0f} seconds", "look for a hanging git process"
         ) from None
     except KeyboardInterrupt:
-        # Git in the middle of its work leaves half a checkout behind: it may end first.
+        # Git interrupted in the middle leaves half a checkout behind, so it may end first.
         _finish(process, timeout)
         raise
     code = process.returncode
@@ -189,30 +189,30 @@ def _is_full(folder: str) -> bool:
 
 
 def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), limit: int) -> tuple[str, bool]:
-    """The beginning of what a command prints, in bytes up to the limit, and whether that is all of it."""
+    """Returns the beginning of a command's output, up to the limit in bytes, and whether it is complete."""
     environment = _environment("", sealed.variables(arguments, cwd, options))
     process = _start(arguments, cwd, options, environment, -1, errors=subprocess.DEVNULL)
     try:
-        said = process.stdout.read(limit + 1) if process.stdout else b""
+        output = process.stdout.read(limit + 1) if process.stdout else b""
     finally:
         _kill(process)
-    return said[:limit].decode("utf-8", "replace"), len(said) <= limit
+    return output[:limit].decode("utf-8", "replace"), len(output) <= limit
 
 
 def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
-    """The contents of files by their object names, one after the other, as they are stored: no filter is run."""
-    words = ["cat-file", "--batch"]
-    environment = _environment("", sealed.variables(words, cwd, options))
-    process = _start(words, cwd, options, environment, -1, errors=subprocess.DEVNULL)
-    into, out = process.stdin, process.stdout
+    """Yields the contents of objects by name, as they are stored: no filter is run."""
+    command = ["cat-file", "--batch"]
+    environment = _environment("", sealed.variables(command, cwd, options))
+    process = _start(command, cwd, options, environment, -1, errors=subprocess.DEVNULL)
+    requests, replies = process.stdin, process.stdout
     try:
         for name in names:
-            if into is None or out is None:
+            if requests is None or replies is None:
                 return
-            into.write(f"{name}\n".encode())
-            into.flush()
-            _, _, size = out.readline(MAX_HEAD).rstrip(b"\n").rpartition(b" ")
-            data = out.read(int(size) + 1) if size.isdigit() else b""
+            requests.write(f"{name}\n".encode())
+            requests.flush()
+            _, _, size = replies.readline(MAX_HEAD).rstrip(b"\n").rpartition(b" ")
+            data = replies.read(int(size) + 1) if size.isdigit() else b""
             if not data:
                 raise Failed(f"the object {name} cannot be read", "run the command again")
             yield data[:-1]
@@ -248,7 +248,7 @@ def _start(
             stdout=subprocess.PIPE,
             stderr=errors,
             pass_fds=(hold,) if hold >= 0 else (),
-            start_new_session=True,  # Ctrl-C is for us, who know when git may stop
+            start_new_session=True,  # Ctrl-C goes to us only, because we know when git may stop
         )
     except FileNotFoundError as error:
         if error.filename == cwd:
@@ -266,7 +266,7 @@ def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End git and what it started."""
+    """Kills git and the processes it started."""
     if process.poll() is None:
         tree.signal_one(process.pid, signal.SIGKILL, group=True)
     process.wait()

@@ -1,4 +1,4 @@
-"""Random ids. The `uuid` module costs a hot verb as much as Python itself."""
+"""Makes random ids without the `uuid` module, which costs a hot verb as much as Python itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def uuid4() -> str:
-    """A random UUID, version 4."""
+    """Returns a random UUID, version 4."""
     number = bytearray(os.urandom(16))
     number[6] = number[6] & 0x0F | 0x40
     number[8] = number[8] & 0x3F | 0x80

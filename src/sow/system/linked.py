@@ -1,4 +1,4 @@
-"""What git keeps about a linked worktree, read and mended in its files: git itself gives up on a damaged one.
+"""Reads and repairs git's files about a linked worktree, because git itself gives up on a damaged one.
 
 A worktree is a folder with a pointer in its file .git, and a record in the shared git folder that points back. Each of
 the two can be lost while the other, and the work, is still there.
@@ -13,9 +13,9 @@ from sow.errors import Failed
 from sow.system import boundary, plain_file
 
 POINTER = "gitdir: "
-NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)  # missing, or something else
-INITIALISING = "initializing"  # git's own word in the lock of a worktree that it has not finished
-# What an unfinished operation leaves in a git folder, and the command that knows it.
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)  # missing, or not a regular file
+INITIALISING = "initializing"  # git's text in the lock of a worktree that it has not finished
+# Files that an unfinished operation leaves in a git folder, and its command.
 UNDER_WAY = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -28,16 +28,16 @@ UNDER_WAY = {
 
 
 def record_of(common: str, folder: str) -> str:
-    """Git's record of the worktree in this folder; empty if there is none."""
-    wanted = os.path.realpath(folder)
-    known = {record: _place(record) for record in _records(common)}
-    for record, place in known.items():
-        if place and os.path.realpath(place) == wanted:
+    """Returns git's record of the worktree in this folder, or nothing."""
+    root = os.path.realpath(folder)
+    folders = {record: _place(record) for record in _records(common)}
+    for record, recorded in folders.items():
+        if recorded and os.path.realpath(recorded) == root:
             return record
     # The repository was moved: the pointer has an old path, but the record's own name is in it.
     name = os.path.basename(pointer(folder))
     moved = f"{common}/worktrees/{name}"
-    return moved if name and moved in known and not os.path.lexists(known[moved]) else ""
+    return moved if name and moved in folders and not os.path.lexists(folders[moved]) else ""
 
 
 def _records(common: str) -> list[str]:
@@ -48,19 +48,19 @@ def _records(common: str) -> list[str]:
 
 
 def _place(record: str) -> str:
-    """The folder that a record points back to."""
+    """Returns the folder to which a record points back."""
     target = line(f"{record}/gitdir")
     return os.path.dirname(os.path.join(record, target)) if target else ""
 
 
 def pointer(folder: str) -> str:
-    """What the folder's file .git points to; empty where there is no such file."""
-    said = line(f"{folder}/.git")
-    return os.path.normpath(os.path.join(folder, said.removeprefix(POINTER))) if said.startswith(POINTER) else ""
+    """Returns the target of the folder's file .git, or nothing if there is no such file."""
+    text = line(f"{folder}/.git")
+    return os.path.normpath(os.path.join(folder, text.removeprefix(POINTER))) if text.startswith(POINTER) else ""
 
 
 def is_whole(record: str, folder: str) -> bool:
-    """Whether record and folder point to each other, and git had finished them."""
+    """Returns whether record and folder point to each other, and git had finished them."""
     return (
         os.path.realpath(pointer(folder)) == os.path.realpath(record)
         and os.path.realpath(_place(record)) == os.path.realpath(folder)
@@ -76,25 +76,25 @@ def _head_is_sane(record: str) -> bool:
 
 
 def mend(common: str, record: str, folder: str, *, head: str) -> None:
-    """Let record and folder point to each other again; a HEAD that never was becomes this one."""
+    """Makes record and folder point to each other again; an invalid HEAD becomes this one."""
     write(f"{record}/gitdir", f"{os.path.realpath(folder)}/.git\n")
     if not line(f"{record}/commondir"):
         write(f"{record}/commondir", f"{os.path.relpath(common, record)}\n")
     if not _head_is_sane(record):
         write(f"{record}/HEAD", f"{head}\n")
-    # What is aside stays out of the folder: a left-over there would be taken for work.
+    # The temporary file is outside of the folder, where a left-over would be taken for work.
     write(f"{folder}/.git", f"{POINTER}{os.path.realpath(record)}\n", aside=f"{folder}.pointer")
     if line(f"{record}/locked") == INITIALISING:
         remove(f"{record}/locked")
 
 
 def under_way(git: str) -> dict[str, str]:
-    """The operations that are not finished in a git folder: what tells, and the command."""
+    """Returns the unfinished operations in a git folder: the file that shows each, and its command."""
     return {name: command for name, command in UNDER_WAY.items() if os.path.lexists(f"{git}/{name}")}
 
 
 def write(path: str, text: str, *, aside: str = "") -> None:
-    """Replace one of git's small files as a whole."""
+    """Replaces one of git's small files as a whole."""
     boundary.cross(f"write {path}")
     aside = aside or f"{path}.sow"
     try:
@@ -106,7 +106,7 @@ def write(path: str, text: str, *, aside: str = "") -> None:
 
 
 def copy(source: str, target: str) -> None:
-    """Copy one of git's files as a whole, with its time: git tells by an index's time which entries it may trust."""
+    """Copies one of git's files with its time, by which git decides which entries of an index it may trust."""
     boundary.cross(f"copy to {target}")
     try:
         with open(source, "rb") as old, open(plain_file.create(f"{target}.sow", mode=0o666), "wb") as new:
@@ -120,7 +120,7 @@ def copy(source: str, target: str) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove one file; whether it was there."""
+    """Removes one file; returns whether it existed."""
     boundary.cross(f"remove {path}")
     try:
         os.unlink(path)
@@ -132,7 +132,7 @@ def remove(path: str) -> bool:
 
 
 def line(path: str) -> str:
-    """The first line of one of git's small files; nothing where it is not there."""
+    """Returns the first line of one of git's small files, or nothing if it is missing."""
     try:
         return plain_file.read(path, 8192).partition(b"\n")[0].decode("utf-8", "surrogateescape")
     except OSError as error:

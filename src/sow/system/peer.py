@@ -1,4 +1,4 @@
-"""Another process of this machine that is no child of ours: whether it lives, a polite word to it, and its end."""
+"""Checks, interrupts and waits for another process of this machine that is not our child."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ PAUSE = 0.05
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process."""
+    """Returns whether there is such a process."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's, but alive
+    except PermissionError:  # of another user, but alive
         return True
     return pid > 0
 
 
 def lock_owners(descriptor: int) -> set[int] | None:
-    """The processes that the system's table names as owners of a lock on this file; None where there is no table."""
+    """Returns the processes that own a lock on this file by the system's table; None if there is no table."""
     inode = f":{os.fstat(descriptor).st_ino}"
     try:
         with open("/proc/locks", encoding="ascii", errors="replace") as file:
             rows = [line.split() for line in file]
     except OSError:
         return None
-    # A row that begins with an arrow after its number is one who waits.
+    # A waiting process has an arrow after the number of its row.
     return {int(row[4]) for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(inode)} - {0}
 
 
 class Peer:
-    """One process, held so that a later one with the same number is never meant."""
+    """Another process, held so that a later one with the same pid is never signalled."""
 
     __slots__ = ("descriptor", "pid")
 
@@ -53,7 +53,7 @@ class Peer:
             os.close(self.descriptor)
 
     def interrupt(self) -> None:
-        """Send what Ctrl-C sends, to this process only; one that ignores that gets SIGTERM, a stopped one goes on."""
+        """Sends SIGINT to this process only, or SIGTERM if it ignores that; a stopped process continues."""
         import signal
 
         for number in (signal.SIGTERM if _ignores(self.pid, signal.SIGINT) else signal.SIGINT, signal.SIGCONT):
@@ -63,11 +63,11 @@ class Peer:
                 else:
                     os.kill(self.pid, number)
             except ProcessLookupError:
-                if number != signal.SIGCONT:  # it has ended between the two
+                if number != signal.SIGCONT:  # it ended after the first signal
                     raise
 
     def ended(self, seconds: float) -> bool:
-        """Wait for its end, at most so long; whether it came."""
+        """Waits for its end for at most this time; returns whether it ended."""
         import select
         import time
 
@@ -84,7 +84,7 @@ class Peer:
 
 
 def _ignores(pid: int, number: int) -> bool:
-    """Whether a process ignores a signal, as one does that a script started with `&`; unknown counts as yes."""
+    """Returns whether a process ignores a signal, as one started by a script with `&` does; unknown counts as yes."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
             masks = [line.split()[1] for line in file if line.startswith("SigIgn:")]
@@ -94,10 +94,10 @@ def _ignores(pid: int, number: int) -> bool:
 
 
 def _open(pid: int) -> int:
-    """A handle on the process, where the system has such; -1 elsewhere."""
+    """Returns a handle on the process, or -1 if the system has none."""
     try:
         return os.pidfd_open(pid)
     except ProcessLookupError:
         raise
-    except (AttributeError, OSError):  # macOS, or an old kernel: its number has to do
+    except (AttributeError, OSError):  # macOS, or an old kernel: the pid must do
         return -1

@@ -1,7 +1,7 @@
-"""Files in folders where agents can write: each is made anew, and only a regular file is read.
+"""Creates and reads files in folders where agents can write; each is created new, and only regular files are read.
 
 An agent can plant a link, a second name of another file or a pipe under a name that sow will use. Writing through it
-would change another file of the user's, reading it would copy a secret or wait for ever.
+would change another file of the user, and reading it would copy a secret or wait forever.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
-    """A new file, for its owner only unless told otherwise; what lies there loses this name, and is not touched."""
+    """Creates a file, by default private; an existing one loses this name and is not changed."""
     boundary.cross(f"create {path}")
     try:
         return os.open(path, flags | ANEW, mode)
@@ -28,11 +28,11 @@ def create(path: str, flags: int = os.O_WRONLY, mode: int = 0o600) -> int:
 
 
 def nameless(folder: str, data: bytes = b"") -> int:
-    """A new file with this in it that has no name, by which no other process finds it; it is on this folder's disk."""
+    """Creates a file on this folder's disk without a name, so that no other process can open it."""
     boundary.cross(f"create a file in {folder}")
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    except (AttributeError, OSError):  # macOS, or a file system that cannot: it has a name for a moment
+    except (AttributeError, OSError):  # macOS, or a file system without it: the file has a name for a moment
         path = f"{folder}/.{os.urandom(8).hex()}.tmp"
         descriptor = create(path, os.O_RDWR | os.O_APPEND)
         os.unlink(path)
@@ -43,7 +43,7 @@ def nameless(folder: str, data: bytes = b"") -> int:
 
 
 def copy(descriptor: int, path: str) -> None:
-    """Copy an open file from its beginning into a new one."""
+    """Copies an open file from its beginning into a new one."""
     position, target = 0, create(path)
     boundary.cross(f"write {path}")
     with open(target, "wb") as file:
@@ -53,7 +53,7 @@ def copy(descriptor: int, path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a text into a new file."""
+    """Writes a text into a new file."""
     descriptor = create(path)
     boundary.cross(f"write {path}")
     with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
@@ -61,7 +61,7 @@ def write(path: str, text: str) -> None:
 
 
 def open_to_read(path: str) -> int:
-    """A descriptor of a regular file; anything else is an OSError, and nobody waits for a pipe."""
+    """Returns a descriptor of a regular file; raises OSError for anything else, and never waits for a pipe."""
     descriptor = os.open(path, READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -70,13 +70,13 @@ def open_to_read(path: str) -> int:
 
 
 def read(path: str, limit: int) -> bytes:
-    """The beginning of a regular file."""
+    """Returns the beginning of a regular file."""
     with open(open_to_read(path), "rb") as file:
         return file.read(limit)
 
 
 def read_text(path: str, limit: int) -> str:
-    """The same as text; what is missing or no regular file says nothing."""
+    """Returns the beginning of a regular file as text, or nothing if it is missing or another kind."""
     try:
         return read(path, limit).decode("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The door to agent processes: each in a session of its own, marked, followed through its files, never outliving us."""
+"""Starts agent processes, marked and in their own sessions, follows their output files, and kills their trees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARK = tree.MARK
 INTERRUPT = "interrupt"
 TICK = 0.1
 LOOK_EVERY = 1.0
-FIRST_LOOK = 0.1  # seconds after its start: before that a child has hardly begun
+FIRST_LOOK = 0.1  # seconds after the start; earlier a child has hardly begun
 CHUNK = 1 << 16
 MAX_LINE = 1 << 20
 TAIL = 20_000
@@ -31,7 +31,7 @@ LAST_SECONDS = 5.0
 
 
 class Limits:
-    """How long, how silent and how loud a child may be (zero is no limit), and how long it has to end when asked."""
+    """The limits of a child's time, silence and output (zero is no limit), and its grace period after a stop."""
 
     __slots__ = ("grace", "linger", "silence", "size", "wall")
 
@@ -44,7 +44,7 @@ class Limits:
 
 
 class Lines:
-    """The lines of a growing file. A line that is longer than the limit is cut, so that memory stays bounded."""
+    """The lines of a growing file; a line longer than the limit is cut, so that memory stays bounded."""
 
     __slots__ = ("cut", "descriptor", "left", "seen")
 
@@ -55,28 +55,28 @@ class Lines:
         self.cut = False
         self.seen = 0
 
-    def read(self, most: int = 64) -> list[str]:
-        """The lines that came since the last call, up to `most` chunks of them."""
-        found: list[str] = []
-        for _ in range(most):
-            data = os.pread(self.descriptor, CHUNK, self.seen)  # the position of a shared descriptor is its writer's
+    def read(self, max_chunks: int = 64) -> list[str]:
+        """Returns the lines since the last call, up to `most` chunks."""
+        lines: list[str] = []
+        for _ in range(max_chunks):
+            data = os.pread(self.descriptor, CHUNK, self.seen)  # the writer owns the file position
             if not data:
                 break
             self.seen += len(data)
-            *whole, self.left = (self.left + data).split(b"\n")
-            if self.cut and whole:
-                del whole[0]  # the rest of a line whose beginning was given out already
+            *complete, self.left = (self.left + data).split(b"\n")
+            if self.cut and complete:
+                del complete[0]  # the rest of a cut line
                 self.cut = False
-            found += [_text(line[:MAX_LINE]) for line in whole]
+            lines += [_text(line[:MAX_LINE]) for line in complete]
             if len(self.left) > MAX_LINE:
                 if not self.cut:
-                    found.append(_text(self.left[:MAX_LINE]))
+                    lines.append(_text(self.left[:MAX_LINE]))
                 self.cut, self.left = True, b""
-        return found
+        return lines
 
     def last(self, seconds: float = LAST_SECONDS) -> Iterator[str]:
-        """All that is left now, with a last line that has no end. After so many seconds only the very end is read."""
-        size, before = os.fstat(self.descriptor).st_size, -1  # somebody may still write, and is not waited for
+        """Yields all remaining lines, even an unfinished one. After so many seconds only the last chunk is read."""
+        size, before = os.fstat(self.descriptor).st_size, -1  # later output is not waited for
         give_up = time.monotonic() + seconds
         while before != self.seen < size:
             if time.monotonic() > give_up and self.seen < size - CHUNK:
@@ -88,12 +88,12 @@ class Lines:
             yield _text(last)
 
     def _skip_to(self, position: int) -> None:
-        """Leave out what lies before, and the rest of the line into which that leads."""
+        """Skips to a position, and drops the rest of the line there."""
         self.seen = position
         self.left, self.cut = b"", True
 
     def tail(self, size: int) -> str:
-        """The end of the file as it is now."""
+        """Returns the end of the file as it is now."""
         end = os.fstat(self.descriptor).st_size
         return os.pread(self.descriptor, size, max(0, end - size)).decode("utf-8", "replace")
 
@@ -102,7 +102,7 @@ class Lines:
 
 
 class Log:
-    """A file that a program keeps for itself, from where it ends now; it may not be there yet, or never."""
+    """A program's own log file, read from its present end; it may not exist yet, or never."""
 
     __slots__ = ("lines", "path", "skip")
 
@@ -112,7 +112,7 @@ class Log:
         self.skip = os.path.getsize(path) if path and os.path.isfile(path) else 0
 
     def read(self) -> list[str]:
-        """The lines that came since the last call."""
+        """Returns the lines since the last call."""
         if self.lines is None and self.path and os.path.isfile(self.path) and not os.path.islink(self.path):
             self.lines = Lines(self.path)
             self.lines.seen = self.skip
@@ -172,7 +172,7 @@ class Child:
         census: Census | None = None,
         sealed: bytes | None = None,
     ) -> None:
-        self.sealed = sealed is not None  # whether its words have no name on disk until it has ended
+        self.sealed = sealed is not None  # whether its output has no name on disk until it has ended
         self.paths = (stdout_path, stderr_path)
         self.census = census or censuses.here()
         self.mark = mark
@@ -183,9 +183,9 @@ class Child:
         self.kill_at = self.told_end = 0.0
         self.known: dict[int, int] = {}
         self.silent_size = 0
-        self.ended = self.gone = float("inf")  # when it was seen to be over, and when all of its family were
+        self.ended = self.gone = float("inf")  # when it had ended, and when its whole process tree had
         self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
-        self.lines, self.errors = (Lines(each) for each in self.outputs)
+        self.lines, self.errors = (Lines(descriptor) for descriptor in self.outputs)
         if sealed is None:
             stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         else:
@@ -204,39 +204,39 @@ class Child:
         self.looked = self.started - LOOK_EVERY + FIRST_LOOK
 
     def finished(self) -> None:
-        """The agent has said its last word: from here on it may only linger."""
+        """Records that the agent sent its final event: from now on it may only linger."""
         self.told_end = self.told_end or time.monotonic()
 
     def goes_on(self) -> None:
-        """It works after what looked like its last word, so it does not linger."""
+        """Records that the agent works after its final event, so it does not linger."""
         self.told_end = 0.0
 
     def step(self, on_line: Callable[[str], None], on_error: Callable[[str], None] | None = None) -> bool:
-        """Read what is new and keep the limits; False when the child is gone and all is read."""
+        """Reads new output and enforces the limits; returns False when the child has ended and all is read."""
         alive = not self._has_ended()
         pairs = [(self.lines, on_line)] + ([(self.errors, on_error)] if on_error else [])
-        for lines, tell in pairs:
-            _read_for_a_while(lines, tell)
+        for lines, handler in pairs:
+            _read_for_a_while(lines, handler)
         if alive:
             self._keep_limits()
             self._look_around()
             return True
         self.ended = min(self.ended, time.monotonic())
-        for lines, tell in pairs:
+        for lines, handler in pairs:
             for line in lines.last():
-                tell(line)
+                handler(line)
         return False
 
     def _has_ended(self) -> bool:
-        """Whether it is gone. It stays uncollected, so that until close() its number cannot be somebody else's."""
+        """Returns whether it has ended. It is not reaped before close(), so that its pid cannot be reused."""
         try:
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return self.process.returncode is not None or os.waitid(os.P_PID, self.process.pid, options) is not None
-        except (AttributeError, ChildProcessError):  # an older Python on macOS; somebody lets nobody wait for children
+        except (AttributeError, ChildProcessError):  # an older Python on macOS, or SIGCHLD is ignored
             return self.process.poll() is not None
 
     def _look_around(self) -> None:
-        """Remember whom it started: one that leaves home and takes off its mark is still of this family."""
+        """Records its descendants, so that one that leaves the session and removes its mark is still found."""
         if time.monotonic() > self.looked + LOOK_EVERY:
             table = tree.NURSERY.look(self.census, max(self.looked, self.started))
             self.known |= tree.relatives(self.process.pid, table)
@@ -244,7 +244,7 @@ class Child:
 
     def _keep_limits(self) -> None:
         now = time.monotonic()
-        size = sum(os.fstat(each).st_size for each in self.outputs)
+        size = sum(os.fstat(descriptor).st_size for descriptor in self.outputs)
         if size != self.silent_size:
             self.silent_size, self.quiet_since = size, now
         limits = self.limits
@@ -260,28 +260,28 @@ class Child:
         elif limits.size and size > limits.size:
             self.stop("size")
 
-    def stop(self, why: str) -> None:
-        """Ask it to end, in the way that it understands; after the grace, or at a second interrupt, it is killed."""
+    def stop(self, reason: str) -> None:
+        """Asks it to end with its own signal; after the grace period, or at a second interrupt, it is killed."""
         if self.kill_at:
-            if why == INTERRUPT:
+            if reason == INTERRUPT:
                 self.hurry()
             return
-        self.stopped = self.stopped or why
+        self.stopped = self.stopped or reason
         self.kill_at = time.monotonic() + self.limits.grace
         if not self._has_ended():
             tree.signal_one(self.process.pid, self.stop_signal, group=self.stop_group)
 
     def hurry(self) -> None:
-        """Leave it no more time to end by itself."""
+        """Ends its grace period now."""
         self.kill_at = min(self.kill_at, time.monotonic())
 
     def _kill(self) -> None:
-        """End it for good, with its group and its family."""
+        """Kills it with its group and its process tree."""
         tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
         tree.end(tree.family(self.process.pid, self.mark, self.known, self.census, since=self.born))
 
     def close(self) -> int:
-        """End it if it still runs, sweep what is left of its family, cut its output; returns the exit code."""
+        """Ends it if it still runs, kills its process tree, truncates its output; returns the exit code."""
         self._end()
         self._sweep()
         tree.NURSERY.close(self.process.pid)
@@ -295,11 +295,11 @@ class Child:
         self._close_files()
         try:
             return self.process.wait(tree.PATIENCE)
-        except subprocess.TimeoutExpired:  # the system itself holds it, and will let it go dead
+        except subprocess.TimeoutExpired:  # the kernel holds it
             return -signal.SIGKILL
 
     def _publish(self) -> None:
-        """Leave a copy of what it said, for people: what counts was read before, and a full disk changes nothing."""
+        """Copies its output to files for people; everything needed was read before, so a full disk changes nothing."""
         for descriptor, path in zip(self.outputs, self.paths, strict=True):
             try:
                 plain_file.copy(descriptor, path)
@@ -307,19 +307,19 @@ class Child:
                 continue
 
     def _sweep(self) -> None:
-        """End what is left of its family; nobody is killed by a look that others took before."""
+        """Kills the rest of its process tree; a shared process table only shows whether a sweep is needed."""
         if self._has_ended() and tree.NURSERY.strangers(self.census) == set():
             self.gone = time.monotonic()
             return
-        family = (self.process.pid, self.mark, self.known, self.census)
+        tree_arguments = (self.process.pid, self.mark, self.known, self.census)
         table = tree.NURSERY.look(self.census, self.ended)
         self.gone = tree.NURSERY.looked
-        if tree.family(*family, since=self.born, table=table):
-            tree.sweep(*family, since=self.born)
+        if tree.family(*tree_arguments, since=self.born, table=table):
+            tree.sweep(*tree_arguments, since=self.born)
             self.gone = time.monotonic()
 
     def _end(self) -> None:
-        """One that nobody follows any more has its grace, as after a stop, and no more."""
+        """Ends it after its grace period, as after a stop."""
         while not self._has_ended():
             if not self.kill_at:
                 self.stop(INTERRUPT)
@@ -336,21 +336,21 @@ class Child:
             os.close(descriptor)
 
     def stderr_tail(self) -> str:
-        """The end of what it said on stderr, once it is closed."""
+        """Returns the end of its stderr, once it is closed."""
         return self.said
 
 
-def _read_for_a_while(lines: Lines, tell: Callable[[str], None]) -> None:
-    """Pass new lines on; a flood of them does not keep us from looking at the limits."""
+def _read_for_a_while(lines: Lines, handler: Callable[[str], None]) -> None:
+    """Passes new lines on for a limited time, so that a flood does not delay the limits."""
     before, until = -1, time.monotonic() + READ_SECONDS
     while before != lines.seen and time.monotonic() < until:
         before = lines.seen
         for line in lines.read(1):
-            tell(line)
+            handler(line)
 
 
 def _create(path: str, *, sealed: bool) -> int:
-    """A new private file that can only grow; a sealed one has no name that others could open."""
+    """Creates a private file that can only grow; a sealed one has no name that others could open."""
     try:
         return (
             plain_file.nameless(os.path.dirname(path)) if sealed else plain_file.create(path, os.O_RDWR | os.O_APPEND)
@@ -362,7 +362,7 @@ def _create(path: str, *, sealed: bool) -> int:
 def _start(
     arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int]
 ) -> subprocess.Popen[bytes]:
-    """The program in a session of its own, or what kept it from starting."""
+    """Starts the program in its own session, or raises with the cause."""
     boundary.cross(f"start {arguments[0]}")
     try:
         return subprocess.Popen(
@@ -376,14 +376,14 @@ def _start(
         )
     except OSError as error:
         raise _refusal(error, arguments[0], cwd) from None
-    except ValueError as error:  # a byte in a word or a variable that no program can be given
+    except ValueError as error:  # an argument or a variable with a NUL byte
         raise Failed(f"cannot start {arguments[0]}: {error}", "look at its settings: sow config show") from None
     finally:
         os.close(stdin)
 
 
 def _refusal(error: OSError, program: str, cwd: str) -> SowError:
-    """What kept a program from starting, and whether it was the program at all."""
+    """Returns why a program could not start, and whether the program itself was the cause."""
     if not os.path.isdir(cwd):
         return Failed(f"the working folder is gone: {cwd}", "make it again, or start afresh with --fresh")
     if error.filename == cwd != program:

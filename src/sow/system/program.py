@@ -1,4 +1,4 @@
-"""The door to small programs: one in front of the person, such as an editor, and one that is asked something."""
+"""Runs small programs: in the foreground, such as an editor, or to read their output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOW_AND_THEN = 0.3
 
 
 class Answer:
-    """What a program said before it ended, was too slow, or was too loud; `code` is None where we had to end it."""
+    """The output of a program; `code` is None if we ended it because it was too slow or too loud."""
 
     __slots__ = ("code", "text")
 
@@ -34,7 +34,7 @@ class Answer:
 
 
 class Said:
-    """What a program said on each of its streams, and its exit code."""
+    """The output of a program on each of its streams, and its exit code."""
 
     __slots__ = ("code", "err", "out")
 
@@ -51,9 +51,9 @@ def run_in_front(
     environment: Mapping[str, str] | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> int:
-    """Give the terminal to a program until it ends, and do something `meanwhile`, now and then.
+    """Gives the terminal to a program until it ends, and calls `meanwhile` regularly.
 
-    Ctrl-C is for the program and not for us; it is told when somebody asks us to end.
+    Ctrl-C goes to the program and not to us; SIGTERM is passed on to it.
     """
     boundary.cross(f"start {arguments[0]}")
     try:
@@ -71,7 +71,7 @@ def run_in_front(
                 if meanwhile is not None:
                     meanwhile()
     finally:
-        if process.poll() is None:  # what was done meanwhile failed
+        if process.poll() is None:  # `meanwhile` raised an error
             process.terminate()
             process.wait()
         for number, handler in before.items():
@@ -79,13 +79,13 @@ def run_in_front(
 
 
 def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> Answer:
-    """Run a program and take what it prints; when we return, nothing of it is left."""
+    """Runs a program and returns its output; when we return, all its processes are gone."""
     mark = identity.uuid4()
     boundary.cross(f"start {arguments[0]}")
     try:
         process = subprocess.Popen(
             arguments,
-            cwd="/",  # nobody's repository, whose settings the program could obey
+            cwd="/",  # not a repository, whose settings the program could obey
             env={**environment, MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -103,9 +103,9 @@ def ask(arguments: list[str], *, environment: Mapping[str, str], timeout: float)
 def listen_to(
     arguments: list[str], *, cwd: str, environment: Mapping[str, str], stop: Event, given: str | None = None
 ) -> Said:
-    """Run a program for as long as it takes, and take what it prints; when `stop` is set, it is asked to end.
+    """Runs a program without a time limit and returns its output; when `stop` is set, it is interrupted.
 
-    It is asked as Ctrl-C would, so that one of our own puts its work in order first. It reads what it is `given`.
+    It gets SIGINT like after Ctrl-C, so that a sow can finish its work in order. `given` is its standard input.
     """
     boundary.cross(f"start {arguments[0]}")
     data = None if given is None else given.encode("utf-8", "surrogateescape")
@@ -120,51 +120,51 @@ def listen_to(
         )
     except OSError as error:
         raise Failed(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
-    asked = False
+    interrupted = False
     while True:
         try:
             out, err = process.communicate(data, timeout=NOW_AND_THEN)
             return Said(code=process.returncode, out=_text(out, LARGE), err=_text(err, LARGE))
         except subprocess.TimeoutExpired:
-            data = None  # it is on its way
-            if stop.is_set() and not asked:
+            data = None  # communicate() has it already
+            if stop.is_set() and not interrupted:
                 process.send_signal(signal.SIGINT)
-                asked = True
+                interrupted = True
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End the program and all that it started."""
-    below = tree.relatives(process.pid, census.here().everybody())
+    """Kills the program and all that it started."""
+    relatives = tree.relatives(process.pid, census.here().everybody())
     if process.poll() is None:
         tree.signal_one(process.pid, signal.SIGKILL, group=True)
-    tree.sweep(process.pid, mark, below)
+    tree.sweep(process.pid, mark, relatives)
     process.wait()
     if process.stdout:
         process.stdout.close()
 
 
-def _listen(process: subprocess.Popen[bytes], until: float) -> Answer:
-    """Read until it has ended; one that lives on behind an ended program is not waited for."""
+def _listen(process: subprocess.Popen[bytes], deadline: float) -> Answer:
+    """Reads until the program has ended; does not wait for processes that it leaves behind."""
     pipe = process.stdout.fileno() if process.stdout else -1
-    said = b""
-    while time.monotonic() < until and len(said) < MOST:
+    received = b""
+    while time.monotonic() < deadline and len(received) < MOST:
         ended = process.poll() is not None
         ready, _, _ = select.select([pipe], [], [], 0 if ended else TICK)
         data = os.read(pipe, MOST) if ready else b""
-        said += data
+        received += data
         if not data and (ended or ready):
-            code = _wait(process, until)
-            return Answer(code=code, text=_text(said))
-    return Answer(code=None, text=_text(said))
+            code = _wait(process, deadline)
+            return Answer(code=code, text=_text(received))
+    return Answer(code=None, text=_text(received))
 
 
-def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
-    """The exit code of a program that has closed its output; it may be slow to go."""
+def _wait(process: subprocess.Popen[bytes], deadline: float) -> int | None:
+    """Returns the exit code of a program that has closed its output, or None if it does not end in time."""
     try:
-        return process.wait(max(until - time.monotonic(), 0))
+        return process.wait(max(deadline - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
         return None
 
 
-def _text(said: bytes, most: int = MOST) -> str:
-    return said[:most].decode("utf-8", "replace")
+def _text(data: bytes, limit: int = MOST) -> str:
+    return data[:limit].decode("utf-8", "replace")

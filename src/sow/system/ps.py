@@ -1,4 +1,4 @@
-"""The census of a system without /proc, such as macOS: what the program `ps` tells of the processes."""
+"""Reads the processes of a system without /proc, such as macOS, with the program `ps`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAYOUT = "%a %b %d %H:%M:%S %Y"
 
 
 class Ps:
-    """What `ps` tells: births to the second, environments of our own user's processes, and no sessions."""
+    """The process queries with `ps`: start times in seconds, environments of our own user, and no sessions."""
 
     __slots__ = ()
 
@@ -28,33 +28,33 @@ class Ps:
     slack = 2
 
     def birth(self, pid: int) -> int:
-        """Zero: it is not worth a call of `ps`."""
+        """Returns zero: the start time is not worth a call of `ps`."""
         return 0
 
     def everybody(self) -> dict[int, Process]:
-        """Every live process."""
-        wanted = [word for column in COLUMNS for word in ("-o", f"{column}=")]
-        found = {}
-        for line in _output(["ps", "-A", *wanted]).splitlines():
+        """Returns every live process."""
+        options = [word for column in COLUMNS for word in ("-o", f"{column}=")]
+        processes = {}
+        for line in _output(["ps", "-A", *options]).splitlines():
             pid, parent, group, state, *born = line.split()
             if not state.startswith("Z"):
                 numbers = {"parent": int(parent), "group": int(group), "session": 0, "born": _seconds(born)}
-                found[int(pid)] = Process(name="", alive=True, **numbers)
-        return found
+                processes[int(pid)] = Process(name="", alive=True, **numbers)
+        return processes
 
     def children(self) -> None:
-        """Of no use here: orphans of our children do not become ours."""
+        """Returns None: orphans of our children do not become ours here."""
 
     def marked(self, name: str, value: str, among: Iterable[int] | None = None) -> set[int]:
-        """Every live process, or each of some, that was started with this variable."""
+        """Returns the live processes, or those among some, that were started with this variable."""
         with_environment = "axEww" if sys.platform == "darwin" else "axeww"
         rows = (line.split() for line in _output(["ps", with_environment, "-o", "pid=", "-o", "command="]).splitlines())
-        found = {int(row[0]) for row in rows if f"{name}={value}" in row[1:]}
-        return found if among is None else found.intersection(among)
+        pids = {int(row[0]) for row in rows if f"{name}={value}" in row[1:]}
+        return pids if among is None else pids.intersection(among)
 
 
-def _seconds(words: list[str]) -> int:
-    return int(time.mktime(time.strptime(" ".join(words), LAYOUT)))
+def _seconds(fields: list[str]) -> int:
+    return int(time.mktime(time.strptime(" ".join(fields), LAYOUT)))
 
 
 def _output(arguments: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Secrets are struck out of what we keep: the values of secret variables, in the encodings in which they leak."""
+"""Strikes secrets out of what we keep: the values of secret variables, in the encodings in which they leak."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ NO_FILE = (
     errno.ELOOP,
     errno.ENXIO,
     errno.EISDIR,
-)  # taken away by a worker, or something else in its place
+)  # removed by a worker, or something else in its place
 
 
 def secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> list[str]:
-    """The values of secret variables: by their names, by these names (or prefixes that end in _), and in URLs."""
+    """Returns the values of secret variables: by name, by these names (or prefixes that end in _), and in URLs."""
     given = tuple(names)
-    found = {each for name, value in environment.items() for each in _values(name, value, given)}
-    return sorted(found, key=len, reverse=True)
+    values = {secret for name, value in environment.items() for secret in _values(name, value, given)}
+    return sorted(values, key=len, reverse=True)
 
 
 def names_of_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> list[str]:
-    """The names of the variables that hold those values; a name that fits on no line of a record is left out."""
+    """Returns the names of the variables with those values; leaves out names that do not fit on a line."""
     given = tuple(names)
-    found = (name for name, value in environment.items() if _values(name, value, given))
-    return sorted(name for name in found if name.isprintable() and 0 < len(name) <= LONGEST_NAME)
+    variables = (name for name, value in environment.items() if _values(name, value, given))
+    return sorted(name for name in variables if name.isprintable() and 0 < len(name) <= LONGEST_NAME)
 
 
 def _values(name: str, value: str, given: tuple[str, ...]) -> list[str]:
-    """What is secret about a variable: its value, a password in it, or nothing."""
-    found = _passwords(value)
-    prefixes = tuple(each for each in given if each.endswith("_"))
+    """Returns the secrets in a variable: its value, a password in it, or nothing."""
+    values = _passwords(value)
+    prefixes = tuple(prefix for prefix in given if prefix.endswith("_"))
     if (name in given or name.startswith(prefixes) or _is_secret(name)) and not _is_path(value):
-        found.add(value)
-    return [each for each in found if len(each) >= SHORTEST]
+        values.add(value)
+    return [secret for secret in values if len(secret) >= SHORTEST]
 
 
 def _is_secret(name: str) -> bool:
-    """Whether a name says so: GITHUB_TOKEN and PGPASSWORD do, GIT_AUTHOR_NAME and KEYBOARD do not."""
-    words = name.upper().split("_")
-    return not WORDS.isdisjoint(words) or any(word.endswith(ENDINGS) for word in words)
+    """Returns whether a name sounds secret: GITHUB_TOKEN and PGPASSWORD do, GIT_AUTHOR_NAME and KEYBOARD do not."""
+    parts = name.upper().split("_")
+    return not WORDS.isdisjoint(parts) or any(word.endswith(ENDINGS) for word in parts)
 
 
 def _is_path(value: str) -> bool:
-    """A file that is there is where a secret lies, and not the secret; SSH_AUTH_SOCK is such a one."""
+    """Returns whether the value is an existing path, such as SSH_AUTH_SOCK, which is not itself secret."""
     return value.startswith("/") and os.path.exists(value)
 
 
 def _passwords(value: str) -> set[str]:
-    """What stands before the host in a URL: the password as it is and as it is meant, and both with their user."""
-    found = set()
+    """Returns the passwords in URLs: as written and decoded, each with and without its user."""
+    passwords = set()
     for rest in value.split("://")[1:]:
         authority = rest.split(maxsplit=1)[0] if rest.strip() else ""
         for end in "/?#":
@@ -74,27 +74,27 @@ def _passwords(value: str) -> set[str]:
         if colon and password:
             from urllib.parse import unquote
 
-            found |= {password, unquote(password), f"{user}:{password}", unquote(f"{user}:{password}")}
-    return found
+            passwords |= {password, unquote(password), f"{user}:{password}", unquote(f"{user}:{password}")}
+    return passwords
 
 
 def forms(secret: str) -> set[bytes]:
-    """A secret as it may stand in a file: plain, in JSON, in a URL, in hex, in base64 at any offset."""
-    import binascii  # here, because most calls of a hot verb have no secret
+    """Returns a secret in all forms that a file may have: plain, in JSON, in a URL, in hex, in base64 at any offset."""
+    import binascii  # imported here, because most calls of a hot verb have no secret
 
     raw = secret.encode("utf-8", "surrogateescape")
     quoted = "".join(chr(byte) if chr(byte) in UNQUOTED else f"%{byte:02X}" for byte in raw)
-    found = {raw, _in_json(secret), quoted.encode(), raw.hex().encode(), raw.hex().upper().encode()}
+    candidates = {raw, _in_json(secret), quoted.encode(), raw.hex().encode(), raw.hex().upper().encode()}
     for offset in range(3):  # base64 turns three bytes into four letters: the inner letters depend on the offset only
         coded = binascii.b2a_base64(b"\0" * offset + raw, newline=False)
         start = (0, 2, 3)[offset]
         end = len(coded.rstrip(b"=")) - (1 if (len(raw) + offset) % 3 else 0)
-        found |= {coded[start:end], coded[start:end].translate(URL_SAFE)}
-    return {form for form in found if len(form) >= SHORTEST}
+        candidates |= {coded[start:end], coded[start:end].translate(URL_SAFE)}
+    return {form for form in candidates if len(form) >= SHORTEST}
 
 
 def _in_json(secret: str) -> bytes:
-    """The secret inside a JSON string; the json module is loaded only where something has to be escaped."""
+    """Returns the secret inside a JSON string; loads the json module only if something must be escaped."""
     if secret.isascii() and secret.isprintable() and '"' not in secret and "\\" not in secret:
         return secret.encode()
     import json
@@ -103,9 +103,9 @@ def _in_json(secret: str) -> bytes:
 
 
 def redact_file(path: str, values: Iterable[str]) -> int:
-    """Strike the secrets out of a file in place, with as many stars as they were long; returns how many."""
-    found = needles(values)
-    if not found:
+    """Replaces the secrets in a file with stars of the same length; returns how many."""
+    patterns = needles(values)
+    if not patterns:
         return 0
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -117,13 +117,13 @@ def redact_file(path: str, values: Iterable[str]) -> int:
         facts = os.fstat(descriptor)
         if stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
             descriptor = _alone(path, descriptor)
-        return _strike_file(descriptor, found) if stat.S_ISREG(facts.st_mode) else 0
+        return _strike_file(descriptor, patterns) if stat.S_ISREG(facts.st_mode) else 0
     finally:
         os.close(descriptor)
 
 
 def _alone(path: str, descriptor: int) -> int:
-    """A copy in the place of a file that has a second name: under that it may be a file of the user's."""
+    """Replaces a file that has a second name with a copy, because under that name it may be the user's own."""
     from sow.system import plain_file
 
     copy = plain_file.create(f"{path}.copy", os.O_RDWR)
@@ -140,7 +140,7 @@ def _alone(path: str, descriptor: int) -> int:
 
 
 def _strike_file(descriptor: int, needles: list[bytes]) -> int:
-    """Block by block, each with a bit of the next, so that no secret lies across an edge."""
+    """Replaces the needles block by block; each block overlaps the next, so that no secret is split."""
     overlap = len(needles[0]) - 1
     struck = 0
     for position in range(0, os.fstat(descriptor).st_size, CHUNK):
@@ -153,7 +153,7 @@ def _strike_file(descriptor: int, needles: list[bytes]) -> int:
 
 
 def needles(values: Iterable[str]) -> list[bytes]:
-    """All forms of all values, the longest first."""
+    """Returns all forms of all values, the longest first."""
     return sorted({form for value in values for form in forms(value)}, key=len, reverse=True)
 
 
@@ -167,15 +167,15 @@ def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
 
 
 def struck(data: bytes, needles: list[bytes]) -> bytes:
-    """The bytes with stars in the place of each needle: nothing moves."""
+    """Returns the bytes with stars in the place of each needle; positions stay the same."""
     return _strike(data, needles)[0]
 
 
 def redact_text(text: str, values: Iterable[str]) -> str:
-    """The text without the secrets, in whatever form they stand there."""
+    """Returns the text without the secrets in any form."""
     return struck_text(text, needles(values))
 
 
 def struck_text(text: str, needles: list[bytes]) -> str:
-    """The text with stars in the place of each needle."""
+    """Returns the text with stars in the place of each needle."""
     return struck(text.encode("utf-8", "surrogatepass"), needles).decode("utf-8", "surrogatepass")

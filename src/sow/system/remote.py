@@ -1,7 +1,7 @@
-"""The door to repositories of others: git that never asks, runs nothing of theirs, and ends in time and within a size.
+"""Runs git on repositories of others: it never prompts, runs nothing of theirs, and has limits for time and size.
 
-Several are asked at once. Each git has a process group of its own, with the programs that it starts for the network,
-and the group is gone when we return, however that comes about.
+Several commands run at once. Each git has its own process group with the programs that it starts for the network, and
+the group is killed before we return, even after an error.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 AT_ONCE = 20
 TICK = 0.1
-LINGER = 1.0  # how long the pipes of a git that has ended are still read
+LINGER = 1.0  # seconds in which the pipes of an ended git are still read
 CHUNK = 1 << 16
-MOST = 1 << 20  # of what one git may say; the rest is thrown away
+MOST = 1 << 20  # bytes of output per git; the rest is dropped
 ALLOWED = "https:ssh:file"
 SETTINGS = (
     *("-c", "transfer.fsckObjects=true", "-c", "fetch.recurseSubmodules=false", "-c", "credential.interactive=false"),
@@ -38,7 +38,7 @@ SETTINGS = (
 QUIET = {
     "GIT_ALLOW_PROTOCOL": ALLOWED,
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # an empty one wins over core.askPass and SSH_ASKPASS, and is not run
+    "GIT_ASKPASS": "",  # an empty value wins over core.askPass and SSH_ASKPASS, and is not run
     "SSH_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
@@ -50,7 +50,7 @@ BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15
 
 
 class Ask:
-    """One git command: its words, what stands before them, where it works, and what it is told on standard input."""
+    """One git command: its arguments, options before them, folder and standard input."""
 
     __slots__ = ("arguments", "folder", "input", "options")
 
@@ -58,28 +58,28 @@ class Ask:
         self, arguments: Sequence[str], *, folder: str = "/", options: Sequence[str] = (), input: str = ""
     ) -> None:
         self.arguments = list(arguments)
-        self.folder = folder  # by default nobody's repository, whose settings git could obey
+        self.folder = folder  # by default not a repository, whose settings git could obey
         self.options = list(options)
         self.input = input
 
 
 class Stops:
-    """`with Stops():` a polite signal to end is like Ctrl-C, so that nothing of ours goes on behind us."""
+    """`with Stops():` treats SIGTERM, SIGHUP and SIGQUIT like Ctrl-C, so that no process of ours stays behind."""
 
     __slots__ = ("before",)
 
     def __enter__(self) -> None:
         self.before: list[signal.Signals] = []
         if threading.current_thread() is threading.main_thread():
-            self.before = [each for each in STOPPING if signal.getsignal(each) is signal.SIG_DFL]
-        for each in self.before:
-            signal.signal(each, _stop)
+            self.before = [number for number in STOPPING if signal.getsignal(number) is signal.SIG_DFL]
+        for number in self.before:
+            signal.signal(number, _stop)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for each in self.before:
-            signal.signal(each, signal.SIG_DFL)
+        for number in self.before:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -87,7 +87,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 class Running:
-    """A git that runs; what it says is kept up to a limit."""
+    """A running git; its output is kept up to a limit."""
 
     __slots__ = ("deadline", "ended", "err", "index", "open", "out", "process", "stopped")
 
@@ -102,20 +102,20 @@ class Running:
         self.ended = 0.0
 
     def is_over(self) -> bool:
-        """Whether it has ended and said all; what it left in the background, such as ssh, may hold its pipes."""
+        """Returns whether it has ended and its output is read; background processes such as ssh may hold its pipes."""
         if self.process.poll() is None:
             return False
         self.ended = self.ended or time.monotonic()
         return not self.open or time.monotonic() - self.ended > LINGER
 
     def done(self) -> Answer:
-        """What it came to, when it has ended."""
-        out, err = (bytes(each).decode("utf-8", "surrogateescape") for each in (self.out, self.err))
+        """Returns the result, when it has ended."""
+        out, err = (bytes(data).decode("utf-8", "surrogateescape") for data in (self.out, self.err))
         return Answer(code=self.process.wait(), out=out, err=err, stopped=self.stopped)
 
 
 class Answer(Done):
-    """What one git came to; `stopped` says why we ended it: timeout, or the watcher's word."""
+    """The result of one git; `stopped` says why we ended it: timeout, or the watcher's reason."""
 
     __slots__ = ("stopped",)
 
@@ -125,12 +125,12 @@ class Answer(Done):
 
 
 def run(ask: Ask, *, timeout: float, watch: Callable[[], str] | None = None) -> Answer:
-    """One git command; `watch` is called now and then, and a word of it ends the command."""
+    """Runs one git command; `watch` is called regularly, and a reason that it returns ends the command."""
     return run_all([ask], timeout=timeout, watch=watch)[0]
 
 
 def run_all(asks: Sequence[Ask], *, timeout: float, watch: Callable[[], str] | None = None) -> list[Answer]:
-    """The commands, several at once; the answers are in their order, and nothing of any is left running."""
+    """Runs the commands, several at once; returns the answers in their order, and leaves nothing running."""
     answers: dict[int, Answer] = {}
     running: list[Running] = []
     waiting = list(enumerate(asks))
@@ -143,22 +143,22 @@ def run_all(asks: Sequence[Ask], *, timeout: float, watch: Callable[[], str] | N
                     running.append(_start(index, ask, environment, time.monotonic() + timeout, pipes))
                 _listen(pipes)
                 _stop_late(running, watch)
-                for each in [one for one in running if one.is_over()]:
-                    running.remove(each)
-                    if each.open:
-                        _kill(each, pipes)
-                    answers[each.index] = each.done()
+                for command in [candidate for candidate in running if candidate.is_over()]:
+                    running.remove(command)
+                    if command.open:
+                        _kill(command, pipes)
+                    answers[command.index] = command.done()
         finally:
-            for each in running:
-                _kill(each, pipes)
+            for command in running:
+                _kill(command, pipes)
     return [answers[index] for index in range(len(asks))]
 
 
 def _environment() -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in git.HIDDEN}
     if "GIT_SSH_COMMAND" not in environment and "GIT_SSH" not in environment:
-        own = git.run(["config", "--get", "core.sshCommand"], cwd="/", check=False).strip()
-        environment["GIT_SSH_COMMAND"] = own or BATCH_SSH  # one's own has no terminal to ask on either
+        user_command = git.run(["config", "--get", "core.sshCommand"], cwd="/", check=False).strip()
+        environment["GIT_SSH_COMMAND"] = user_command or BATCH_SSH  # neither has a terminal to ask on
     return environment | QUIET
 
 
@@ -183,10 +183,10 @@ def _start(
     except OSError as error:
         raise Failed(f"cannot start git: {error.strerror}", "mend that and run the command again") from None
     running = Running(index, process, deadline)
-    for pipe, into in ((process.stdout, running.out), (process.stderr, running.err)):
+    for pipe, buffer in ((process.stdout, running.out), (process.stderr, running.err)):
         if pipe:
             os.set_blocking(pipe.fileno(), False)
-            pipes.register(pipe, selectors.EVENT_READ, (running, into))
+            pipes.register(pipe, selectors.EVENT_READ, (running, buffer))
     if process.stdin:
         os.set_blocking(process.stdin.fileno(), False)
         pipes.register(process.stdin, selectors.EVENT_WRITE, (running, bytearray(ask.input.encode())))
@@ -194,15 +194,15 @@ def _start(
 
 
 def _listen(pipes: selectors.BaseSelector) -> None:
-    """Take what there is to read, and give what can be given."""
+    """Reads what can be read, and writes what can be written."""
     for key, _ in pipes.select(TICK):
         running, data = key.data
         if key.events == selectors.EVENT_WRITE:
             _feed(key.fileobj, data, pipes)
             continue
-        read = os.read(key.fd, CHUNK)
-        if read:
-            data += read[: max(MOST - len(data), 0)]
+        chunk = os.read(key.fd, CHUNK)
+        if chunk:
+            data += chunk[: max(MOST - len(data), 0)]
         else:
             running.open -= 1
             _close(key.fileobj, pipes)
@@ -213,7 +213,7 @@ def _feed(pipe: object, data: bytearray, pipes: selectors.BaseSelector) -> None:
         del data[: os.write(pipe.fileno(), data[:CHUNK])]  # type: ignore[attr-defined]
     except BlockingIOError:
         return
-    except BrokenPipeError:  # it wants no more, and says why elsewhere
+    except BrokenPipeError:  # git wants no more input, and reports the cause elsewhere
         data.clear()
     if not data:
         _close(pipe, pipes)
@@ -225,15 +225,15 @@ def _close(pipe: object, pipes: selectors.BaseSelector) -> None:
 
 
 def _stop_late(running: list[Running], watch: Callable[[], str] | None) -> None:
-    word = watch() if watch else ""
-    for each in running:
-        if not each.stopped and not each.ended and (word or time.monotonic() > each.deadline):
-            each.stopped = word or "timeout"
-            tree.signal_one(each.process.pid, signal.SIGKILL, group=True)
+    reason = watch() if watch else ""
+    for command in running:
+        if not command.stopped and not command.ended and (reason or time.monotonic() > command.deadline):
+            command.stopped = reason or "timeout"
+            tree.signal_one(command.process.pid, signal.SIGKILL, group=True)
 
 
 def _kill(running: Running, pipes: selectors.BaseSelector) -> None:
-    """End a git with all that it started, and let its pipes go."""
+    """Kills a git with all that it started, and closes its pipes."""
     tree.signal_one(running.process.pid, signal.SIGKILL, group=True)
     for pipe in (running.process.stdin, running.process.stdout, running.process.stderr):
         if pipe and not pipe.closed:

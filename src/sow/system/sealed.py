@@ -1,4 +1,4 @@
-"""A sealed copy of a repository's git settings: our git calls use it, and not the files that a worker can edit.
+"""Makes a sealed copy of a repository's git settings, which our git calls use instead of files that a worker can edit.
 
 Git reads its settings, attributes, excludes, grafts and the shallow list from the folder in GIT_COMMON_DIR. While a
 seal exists, that variable names a folder of ours outside of the repository. It holds the settings of the moment when
@@ -68,21 +68,21 @@ class Seal:
 
     @property
     def picture(self) -> dict[str, Any]:
-        """The state of the repository's git folder when the seal was made."""
-        found: dict[str, Any] = self.facts["picture"]
-        return found
+        """Returns the state of the repository's git folder when the seal was made."""
+        picture: dict[str, Any] = self.facts["picture"]
+        return picture
 
     def own(self, root: str) -> None:
-        """Use this seal for all git calls of this process in that checkout."""
+        """Uses this seal for all git calls of this process in that checkout."""
         OWNED[root] = self
 
     def ensure(self) -> None:
-        """Write the folder again if it is not as we wrote it."""
+        """Writes the folder again if it is not as we wrote it."""
         if self.current_stamps() != self.stamps:
             self.write()
 
     def write(self) -> None:
-        """Write the files and links of the folder."""
+        """Writes the files and links of the folder."""
         _make_folder(self.folder)
         _make_folder(f"{self.folder}/info")
         if '[filter "lfs"]' in self.facts["files"]["config"]:
@@ -100,19 +100,19 @@ class Seal:
         self.stamps = self.current_stamps()
 
     def texts(self) -> dict[str, str]:
-        """The files of the folder; the user's own attributes and excludes are read from copies there."""
+        """Returns the files of the folder; the user's own attributes and excludes are read from copies there."""
         files: dict[str, str] = self.facts["files"]
         pairs = (("core.attributesFile", "attributes"), ("core.excludesFile", "ignore"))
-        more = [(key, f"{self.folder}/{name}" if name in files else os.devnull) for key, name in pairs]
-        return {**files, "config": files["config"] + config_text(more)}
+        settings = [(key, f"{self.folder}/{name}" if name in files else os.devnull) for key, name in pairs]
+        return {**files, "config": files["config"] + config_text(settings)}
 
     def current_stamps(self) -> list[Stamp | None]:
-        """The inodes, sizes and times of the folder's files; a program cannot set the time of a change back."""
+        """Returns the inodes, sizes and times of the folder's files; a program cannot set the change time back."""
         names = ("", "info", *self.facts["files"])
         return [stamp(f"{self.folder}/{name}") for name in names]
 
     def remove(self) -> None:
-        """Remove the folder; from now on git reads the repository's own settings again."""
+        """Removes the folder; from now on git reads the repository's own settings again."""
         for root in [root for root, seal in OWNED.items() if seal.folder == self.folder]:
             del OWNED[root]
         if os.path.lexists(f"{self.folder}/{FACTS}"):
@@ -127,73 +127,73 @@ class Seal:
                 os.rmdir(folder)
 
     def refuse_misled(self) -> None:
-        """Refuse to call git if a file appeared that redirects git, and that git cannot be told to ignore."""
+        """Raises if a file appeared that redirects git and that git cannot be told to ignore."""
         for name in REFUSED:
             path = f"{self.facts['common']}/{name}"
-            known = self.facts["refused"].get(name)
-            if (known is not None or stamp(path) is not None) and content(path) != known:
+            expected = self.facts["refused"].get(name)
+            if (expected is not None or stamp(path) is not None) and content(path) != expected:
                 raise Waiting(
                     f"{path} changed since the run started, and git would take objects or refs from elsewhere",
                     "undo it: sow doctor --undo-git-changes, or keep it: sow doctor --keep-git-changes",
                 )
 
     def variables(self, cwd: str, options: Sequence[str]) -> dict[str, str]:
-        """The environment variables that make git use this seal."""
-        found = {"GIT_COMMON_DIR": self.folder, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+        """Returns the environment variables that make git use this seal."""
+        settings = {"GIT_COMMON_DIR": self.folder, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
         if not self.facts["lazy"]:
-            found["GIT_NO_LAZY_FETCH"] = "1"
-        if any(each.startswith("--git-dir=") for each in options):
-            return found
+            settings["GIT_NO_LAZY_FETCH"] = "1"
+        if any(option.startswith("--git-dir=") for option in options):
+            return settings
         root, _, inside = cwd.partition(WORKTREES)
         if not inside:
-            return {**found, "GIT_DIR": self.facts["git"], "GIT_WORK_TREE": root}
+            return {**settings, "GIT_DIR": self.facts["git"], "GIT_WORK_TREE": root}
         folder = f"{root}{WORKTREES}{inside.partition('/')[0]}"
         record = linked.record_of(self.facts["common"], folder)
         # Without a record the call fails. Git must not follow a pointer that a worker wrote.
-        return {**found, "GIT_DIR": record or f"{self.folder}/none", "GIT_WORK_TREE": folder}
+        return {**settings, "GIT_DIR": record or f"{self.folder}/none", "GIT_WORK_TREE": folder}
 
 
 def variables(arguments: Sequence[str], cwd: str, options: Sequence[str]) -> dict[str, str]:
-    """The environment variables for a git call in a folder; none where the repository is not sealed."""
+    """Returns the environment variables for a git call in a folder; none if the repository is not sealed."""
     seal = find(cwd)
     if seal is None:
         return {}
     seal.refuse_misled()
-    if arguments[0] in DIRECT or any(DIRECT_FORMAT in each for each in arguments):
+    if arguments[0] in DIRECT or any(DIRECT_FORMAT in argument for argument in arguments):
         return UNSEALED
     seal.ensure()
     return seal.variables(cwd, options)
 
 
 def find(cwd: str) -> Seal | None:
-    """The seal of the checkout whose root, or whose worktree of ours, this folder is."""
+    """Returns the seal of the checkout whose root or whose task worktree this folder is."""
     root = cwd.partition(WORKTREES)[0]
     if root in OWNED:
         return OWNED[root]
     try:
-        where = checkout.at(root)
-    except SowError:  # a broken pointer: git says so itself
+        repository = checkout.at(root)
+    except SowError:  # a broken pointer: git reports it
         return None
-    return load(where) if where is not None else None
+    return load(repository) if repository is not None else None
 
 
-def load(where: Checkout) -> Seal | None:
-    """The seal that another process made for a repository and did not remove."""
-    for folder in _folders(where):
+def load(repository: Checkout) -> Seal | None:
+    """Loads the seal that another process made for a repository and did not remove."""
+    for folder in _folders(repository):
         facts = _facts(folder)
-        # A repository that was made anew at the same path is another one.
-        if facts is not None and facts.get("identity") == identity(where):
-            seal = Seal(folder, {**facts, "root": where.root, "git": where.git})
+        # A new repository at the same path has another identity.
+        if facts is not None and facts.get("identity") == identity(repository):
+            seal = Seal(folder, {**facts, "root": repository.root, "git": repository.git})
             if all(content(f"{folder}/{name}") == text for name, text in seal.texts().items()):
                 seal.stamps = seal.current_stamps()
             return seal
     return None
 
 
-def make(where: Checkout, facts: dict[str, Any]) -> Seal:
-    """Seal a repository: write the folder at the first place that can be written."""
+def make(repository: Checkout, facts: dict[str, Any]) -> Seal:
+    """Seals a repository: writes the folder at the first path that can be written."""
     problem: Failed | None = None
-    for folder in _folders(where):
+    for folder in _folders(repository):
         seal = Seal(folder, facts)
         try:
             seal.write()
@@ -201,40 +201,40 @@ def make(where: Checkout, facts: dict[str, Any]) -> Seal:
             problem = error
             continue
         return seal
-    raise problem or Failed(f"cannot seal the settings of {where.root}", "set HOME to your home folder")
+    raise problem or Failed(f"cannot seal the settings of {repository.root}", "set HOME to your home folder")
 
 
-def identity(where: Checkout) -> list[int]:
-    """What tells a git folder from another one at the same path."""
+def identity(repository: Checkout) -> list[int]:
+    """Returns the device and inode that tell a git folder from another one at the same path."""
     try:
-        facts = os.stat(where.common)
-    except OSError:  # a linked worktree whose repository is gone: git says so itself
+        facts = os.stat(repository.common)
+    except OSError:  # a linked worktree whose repository is gone: git reports it
         return []
     return [facts.st_dev, facts.st_ino]
 
 
-def _folders(where: Checkout) -> list[str]:
-    """The user's state folder, which no worker is granted; else, where there is none, the git folder."""
-    key = hashlib.sha256(os.path.realpath(where.common).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    beside = f"{where.common}/sow/sealed"
+def _folders(repository: Checkout) -> list[str]:
+    """Returns the user's state folder, which no worker may write, then the git folder."""
+    key = hashlib.sha256(os.path.realpath(repository.common).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    in_git_folder = f"{repository.common}/sow/sealed"
     try:
-        return [f"{user_folder(os.environ, 'XDG_STATE_HOME', '.local/state')}/sow/git/{key}", beside]
+        return [f"{user_folder(os.environ, 'XDG_STATE_HOME', '.local/state')}/sow/git/{key}", in_git_folder]
     except SowError:
-        return [beside]
+        return [in_git_folder]
 
 
 def _facts(folder: str) -> dict[str, Any] | None:
-    """The facts of a seal; none of a file that is not whole, which a power loss can leave."""
+    """Returns the facts of a seal, or None if the file is incomplete, which a power loss can cause."""
     text = content(f"{folder}/{FACTS}")
     try:
-        found = json.loads(text) if text else None
+        facts = json.loads(text) if text else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "picture" in found else None
+    return facts if isinstance(facts, dict) and "picture" in facts else None
 
 
 def content(path: str) -> str | None:
-    """The text of a small file of git; None where there is none."""
+    """Returns the text of a small file of git, or None if it is missing."""
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "surrogateescape")
@@ -245,7 +245,7 @@ def content(path: str) -> str | None:
 
 
 def stamp(path: str) -> Stamp | None:
-    """The inode, size and times of a file; None where there is none."""
+    """Returns the inode, size and times of a file, or None if it is missing."""
     try:
         facts = os.stat(path)
     except OSError:
@@ -289,7 +289,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def config_text(settings: Sequence[tuple[str, str | None]]) -> str:
-    """Settings as the text of a git config file, in their order."""
+    """Returns settings as the text of a git config file, in their order."""
     return "".join(f"{_section(key)}\t{_setting(key, value)}\n" for key, value in settings)
 
 

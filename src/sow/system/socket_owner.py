@@ -1,4 +1,4 @@
-"""Which process is at the other end of a connection within this machine, from /proc, where there is one."""
+"""Finds the process at the other end of a local connection, from /proc, if there is one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from sow.system import caller
 
 NOBODY_SEEN = "the process that sent it cannot be seen"
 LOOKS = 3
-MAPPED = "0000000000000000FFFF0000"  # how an address of IPv4 stands in the table of IPv6
+MAPPED = "0000000000000000FFFF0000"  # the prefix of an IPv4 address in the table of IPv6
 
 
 def refusal(client: tuple[str, int], server: tuple[str, int]) -> str:
-    """Why what this client asks for is not a wish of the person whose process we are; empty where it is.
+    """Returns why a request of this client does not come from our user; empty if it does.
 
-    Without /proc nobody can say: then the token and the cookie are all that is asked for.
+    Without /proc it cannot be known: then only the token and the cookie are checked.
     """
     if not os.path.exists("/proc/net/tcp"):
         return ""
-    found = _row(client, server)
-    if found is None:
+    connection = _row(client, server)
+    if connection is None:
         return NOBODY_SEEN
-    owner, inode = found
+    owner, inode = connection
     if owner not in (os.getuid(), 0):
         return "it comes from another user of this machine"
     holders = _holders(inode, owner)
@@ -33,21 +33,21 @@ def refusal(client: tuple[str, int], server: tuple[str, int]) -> str:
 
 
 def is_foreign(client: tuple[str, int], server: tuple[str, int]) -> bool:
-    """Whether another user owns the client's end; without /proc nobody can say, and it counts as ours."""
+    """Returns whether another user owns the client's end; without /proc it counts as ours."""
     if not os.path.exists("/proc/net/tcp"):
         return False
-    found = _row(client, server)
-    return found is None or found[0] not in (os.getuid(), 0)
+    connection = _row(client, server)
+    return connection is None or connection[0] not in (os.getuid(), 0)
 
 
 def _row(client: tuple[str, int], server: tuple[str, int]) -> tuple[int, str] | None:
-    """The user who owns the client's end of a connection, and its number; None once it is closed."""
-    ends = _shown(client), _shown(server)
+    """Returns the user and the inode of the client's end of a connection, or None if it is closed."""
+    addresses = _shown(client), _shown(server)
     for table, prefix in (("/proc/net/tcp", ""), ("/proc/net/tcp6", MAPPED)):
-        wanted = [prefix + each for each in ends]
+        expected = [prefix + address for address in addresses]
         for line in _lines(table):
             row = line.split()
-            if row[1:3] == wanted and row[9] != "0":
+            if row[1:3] == expected and row[9] != "0":
                 return int(row[7]), row[9]
     return None
 
@@ -61,28 +61,28 @@ def _lines(path: str) -> list[str]:
 
 
 def _shown(end: tuple[str, int]) -> str:
-    """An address and a port as the tables show them."""
+    """Returns an address and a port in the form of the tables."""
     number = int.from_bytes(socket.inet_aton(end[0]), sys.byteorder)
     return f"{number:08X}:{end[1]:04X}"
 
 
 def _holders(inode: str, owner: int) -> set[int]:
-    """Who has that end open; where it is one that hides its files (sshd does), everybody of that user who does."""
+    """Returns the processes that have the socket open; if none shows it, all of that user that hide their files."""
     hidden: set[int] = set()
-    for _ in range(LOOKS):  # one that hands it on while we look is met at the next look
-        found: set[int] = set()
+    for _ in range(LOOKS):  # if the socket is passed on meanwhile, the next look finds it
+        holders: set[int] = set()
         hidden = set()
         for name in os.listdir("/proc"):
             if name.isdigit():
-                has = _has(name, f"socket:[{inode}]")
-                (found if has else hidden if has is None and _user(name) == owner else set()).add(int(name))
-        if found:
-            return found
+                holds = _has(name, f"socket:[{inode}]")
+                (holders if holds else hidden if holds is None and _user(name) == owner else set()).add(int(name))
+        if holders:
+            return holders
     return hidden
 
 
 def _has(pid: str, link: str) -> bool | None:
-    """Whether a process has this file open; None where it does not show its files."""
+    """Returns whether a process has this file open; None if it hides its files."""
     folder = f"/proc/{pid}/fd"
     try:
         return any(_target(f"{folder}/{name}") == link for name in os.listdir(folder))
@@ -102,7 +102,7 @@ def _target(path: str) -> str:
 
 
 def _user(pid: str) -> int:
-    """The user whose rights a process has; -1 where it is gone."""
+    """Returns the effective user of a process, or -1 if it is gone."""
     for line in _lines(f"/proc/{pid}/status"):
         if line.startswith("Uid:"):
             return int(line.split()[2])

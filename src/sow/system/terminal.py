@@ -1,4 +1,4 @@
-"""The door to the terminal: nothing that an agent wrote can move the cursor or change a colour."""
+"""Reads from and writes to the terminal; escapes everything by which an agent's text could control it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT = 4 << 20
 
-# Control characters become their pictures (␛), and what turns text around or breaks lines is dropped.
+# Control characters become their pictures (␛). Characters that reverse text or break lines are dropped.
 HARMLESS: dict[int, int | str | None] = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
 HARMLESS |= {0x7F: 0x2421}
 HARMLESS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")
@@ -25,27 +25,27 @@ COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold":
 
 
 def harmless(text: str) -> str:
-    """The text with every control byte made visible or taken out; line ends and tabs stay."""
+    """Returns the text with every control character made visible or removed; line ends and tabs stay."""
     return text if text.isascii() and text.isprintable() else text.translate(HARMLESS)
 
 
 def harmless_line(text: str) -> str:
-    """The same, on one line."""
+    """Returns the text without control characters, on one line."""
     return " ".join(harmless(text).split())
 
 
 def coloured(stream: TextIO) -> bool:
-    """Colour only on a terminal, and never against NO_COLOR."""
+    """Returns whether to use colours: only on a terminal, and never against NO_COLOR."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """The text in a colour, where the stream shows colours."""
+    """Returns the text in a colour, if the stream shows colours."""
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if coloured(stream or sys.stdout) else text
 
 
 def columns() -> int:
-    """How wide the terminal is; 80 where there is none."""
+    """Returns the width of the terminal, or 80 if there is none."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):
@@ -53,28 +53,28 @@ def columns() -> int:
 
 
 def out(text: str) -> None:
-    """One line, or several, for the person or the program that called."""
+    """Prints to standard output."""
     sys.stdout.write(f"{text}\n")
 
 
 def err(text: str) -> None:
-    """One line beside the output."""
+    """Prints to standard error."""
     sys.stderr.write(f"{text}\n")
 
 
 def is_interactive() -> bool:
-    """Whether a person can see a question and answer it."""
+    """Returns whether a person can see a question and answer it."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(question: str, *, default: bool = False) -> bool:
-    """Ask for a yes on the terminal; an empty line is the default, and no answer is no."""
+    """Asks for a yes on the terminal; an empty line is the default, and no answer is no."""
     answer = ask(f"{question} [{'Y/n' if default else 'y/N'}]")
     return answer in ("y", "yes") or (default and answer == "\n")
 
 
 def ask(question: str) -> str:
-    """The answer to a question on the terminal, in small letters; a line end for an empty line, nothing for no line."""
+    """Returns the answer to a question in lower case; a line end for an empty line, nothing at end of file."""
     sys.stderr.write(f"{question} ")
     sys.stderr.flush()
     line = sys.stdin.readline().lower()
@@ -82,17 +82,17 @@ def ask(question: str) -> str:
 
 
 def read_input() -> str:
-    """All of standard input, as the text of an argument given as `-`."""
+    """Returns all of standard input, as the text of an argument given as `-`."""
     if sys.stdin is None:
         raise SowError("standard input is closed: there is no text to read for -", "give the text itself, or @FILE")
     return read_stream(sys.stdin.buffer, "standard input")
 
 
-def read_stream(stream: BinaryIO, what: str) -> str:
-    """All of a stream as text, up to a limit."""
+def read_stream(stream: BinaryIO, label: str) -> str:
+    """Returns all of a stream as text, up to a limit."""
     data = stream.read(MAX_INPUT + 1)
     if len(data) > MAX_INPUT:
         raise SowError(
-            f"{what} is larger than {MAX_INPUT >> 20} MiB", "give a shorter text, and put the rest into a file"
+            f"{label} is larger than {MAX_INPUT >> 20} MiB", "give a shorter text, and put the rest into a file"
         )
     return data.decode("utf-8", "surrogateescape")

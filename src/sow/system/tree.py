@@ -1,8 +1,8 @@
-"""Families of processes: who descends from a child of ours or carries its mark, and how all of them end.
+"""Finds and kills the process trees of our children: their descendants and all processes with their mark.
 
-Agent CLIs start their tools in sessions of their own, so killing a group leaves the tools alive. A family is found by
-descent (where the system lets us inherit orphans, theirs too), by the child's group, by whom we have seen below it
-before, and by the mark in the environment, which outlives us.
+Agent CLIs start their tools in new sessions, so killing a group leaves the tools alive. A process tree is found by
+descent (including orphans, if the system lets us inherit them), by the child's group, by the processes seen below it
+before, and by the mark in the environment, which remains after a crash of ours.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Nursery:
-    """The children that this process has started and not yet closed, and what must be told apart from theirs."""
+    """The children that this process has started and not yet closed, and the processes that are not theirs."""
 
     __slots__ = ("inherits", "looked", "name", "older", "shown", "table", "tasks")
 
     def __init__(self) -> None:
         self.tasks: dict[int, str] = {}
-        self.table: dict[int, Process] = {}  # of the last look that several may share
+        self.table: dict[int, Process] = {}  # the last process table, which several children may share
         self.looked = float("-inf")
-        self.older: set[int] = set()  # sessions that were there before; no child of ours can ever get into one
-        self.inherits = False  # whether the system makes orphans of our children our own
-        self.name = self.shown = ""  # our own, and the one that we show
+        self.older: set[int] = set()  # sessions that existed before; no child of ours can enter one
+        self.inherits = False  # whether orphans of our children become our own children
+        self.name = self.shown = ""  # our original process name, and the one that we show
 
     def open(self, task: str, census: Census) -> None:
-        """Get ready for a child: its orphans will be ours, and all below us can see that we supervise."""
+        """Prepares for a child: inherits its orphans, and shows all descendants that we supervise."""
         if census.inherits and not self.older:
             table = census.everybody() if _has_children() else {}
             self.older = {os.getsid(0), *(table[pid].session for pid in below({os.getpid()}, table))}
@@ -50,7 +50,7 @@ class Nursery:
         self.tasks[pid] = task
 
     def close(self, pid: int = 0) -> None:
-        """A child is gone, or was never born; with the last one our old name comes back."""
+        """Removes a child that has ended or never started; after the last one our old process name is restored."""
         self.tasks.pop(pid, None)
         if self.tasks:
             self._show(set(self.tasks.values()))
@@ -59,36 +59,38 @@ class Nursery:
             self.name = self.shown = ""
 
     def look(self, census: Census, after: float) -> dict[int, Process]:
-        """Every live process at one moment after that time: one look serves all children that had ended by then."""
+        """Returns every live process at a moment after that time; one table serves all children that ended before."""
         if self.looked <= after:
             self.looked = time.monotonic()
             self.table = census.everybody()
         return self.table
 
     def strangers(self, census: Census) -> set[int] | None:
-        """Our own children whom we did not start: live orphans of those that have ended; None where nobody can say.
+        """Returns our children that we did not start: live orphans of ended children; None if the system cannot tell.
 
-        Those who have ended are collected: a run would gather thousands of them. What one of them had left becomes ours
-        with its end, and is found by the next reading. A table of all processes can miss one that is just being born.
+        Ended ones are reaped, because a run would collect thousands of them. When one ends, its own children become
+        ours and the next reading finds them. A table of all processes can miss one that is just starting.
         """
         while self.inherits and (children := census.children()) is not None:
-            found = {pid for pid in children - self.tasks.keys() if not self._was_here_before(pid)}
-            alive = {pid for pid in found if not _collect(pid)}
-            if alive or not found:
+            adopted = {pid for pid in children - self.tasks.keys() if not self._was_here_before(pid)}
+            alive = {pid for pid in adopted if not _collect(pid)}
+            if alive or not adopted:
                 return alive
         return None
 
     def _was_here_before(self, pid: int) -> bool:
-        """Whether a child is none of an agent's: an errand of ours, or a job of the shell that has become us."""
+        """Returns whether a child belongs to no agent: a program of ours, or a job of the shell that became us."""
         try:
             return os.getsid(pid) in self.older
-        except ProcessLookupError:  # gone, where nobody is let wait for children
+        except ProcessLookupError:  # gone, because SIGCHLD is ignored
             return True
 
     def orphans(self, table: dict[int, Process]) -> set[int]:
-        """Those whom we inherited: neither started by us nor by whoever was here before us."""
-        mine = {pid for pid, each in table.items() if each.parent == os.getpid() and each.session not in self.older}
-        return mine - set(self.tasks)
+        """Returns the inherited processes: started neither by us nor in a session that existed before."""
+        children = {
+            pid for pid, process in table.items() if process.parent == os.getpid() and process.session not in self.older
+        }
+        return children - set(self.tasks)
 
     def _show(self, tasks: set[str]) -> None:
         badge = censuses.badge(tasks.pop() if len(tasks) == 1 else "")
@@ -101,7 +103,7 @@ NURSERY = Nursery()
 
 
 def _has_children() -> bool:
-    """Whether there are any already, as when a shell with jobs has become us; nearly always there are none."""
+    """Returns whether there are children already, for example if a shell with jobs became us; this is rare."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return True
@@ -110,7 +112,7 @@ def _has_children() -> bool:
 
 
 def _collect(pid: int) -> bool:
-    """Whether a child has ended; it is gone then."""
+    """Reaps a child if it has ended, and returns whether it had."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -118,7 +120,7 @@ def _collect(pid: int) -> bool:
 
 
 def become_subreaper() -> bool:
-    """Let orphans of our children become ours, where the system has that."""
+    """Makes orphans of our children our own children, if the system supports it."""
     try:
         import ctypes
 
@@ -128,68 +130,70 @@ def become_subreaper() -> bool:
 
 
 def below(roots: Iterable[int], table: dict[int, Process]) -> set[int]:
-    """Every process below these, but for those that we ourselves started on the way."""
+    """Returns every process below these; does not descend into this process."""
     children: dict[int, list[int]] = {}
     for pid, process in table.items():
         children.setdefault(process.parent, []).append(pid)
-    found: set[int] = set()
+    descendants: set[int] = set()
     waiting = list(roots)
     while waiting:
-        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in found and pid != os.getpid()]
-        found.update(new)
+        new = [pid for pid in children.get(waiting.pop(), ()) if pid not in descendants and pid != os.getpid()]
+        descendants.update(new)
         waiting += new
-    return found
+    return descendants
 
 
 def working_in(folder: str) -> dict[int, str]:
-    """Every live process but ours whose working folder is this one or below it, with its name."""
-    place = os.path.realpath(folder)
-    found = {}
+    """Returns every live process except ours whose working folder is this one or below it, with its name."""
+    root = os.path.realpath(folder)
+    names = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         try:
-            where = os.readlink(f"/proc/{name}/cwd") if name.isdigit() and int(name) != os.getpid() else ""
-            if where and f"{where}/".startswith(f"{place}/"):
+            cwd = os.readlink(f"/proc/{name}/cwd") if name.isdigit() and int(name) != os.getpid() else ""
+            if cwd and f"{cwd}/".startswith(f"{root}/"):
                 with open(f"/proc/{name}/comm", encoding="utf-8", errors="replace") as file:
-                    found[int(name)] = file.read().strip()
-        except OSError:  # ended meanwhile, or another user's
+                    names[int(name)] = file.read().strip()
+        except OSError:  # ended meanwhile, or of another user
             continue
-    return found
+    return names
 
 
 def relatives(root: int, table: dict[int, Process]) -> dict[int, int]:
-    """Everybody below a live child or in its group, and when each was born, so that they are known again later."""
-    group = {pid for pid, each in table.items() if each.group == root}
+    """Returns the pid and start time of everything below a live child or in its group."""
+    group = {pid for pid, process in table.items() if process.group == root}
     return {pid: table[pid].born for pid in (group | below({root, *group}, table)) - {root}}
 
 
 def family(
     root: int,
     mark: str,
-    known: dict[int, int],
+    seen_before: dict[int, int],
     census: Census,
     *,
     since: int = 0,
     table: dict[int, Process] | None = None,
 ) -> set[int]:
-    """All that a child started: those below it, in its group, with its mark, and whoever was seen with it before.
+    """Returns everything that a child started: below it, in its group, with its mark, or seen with it before.
 
-    Nobody who was born before the child (`since`) can have its mark, which is new and random.
+    A process older than the child (`since`) cannot have its mark, which is new and random.
     """
     table = census.everybody() if table is None else table
-    found = {pid for pid, born in known.items() if pid in table and abs(table[pid].born - born) <= census.slack}
-    found |= census.marked(MARK, mark, [pid for pid, each in table.items() if each.born >= since]) if mark else set()
-    if root not in table:  # a live process with its number is another one, with a group of its own
-        found |= {pid for pid, each in table.items() if each.group == root}
-    strangers = NURSERY.strangers(census) or set()
-    if census.inherits and set(NURSERY.tasks) == {root}:  # while several work, nobody can say whose an orphan is
-        found |= NURSERY.orphans(table) | strangers
-    elif mark and strangers:
-        found |= census.marked(MARK, mark, strangers)
-    return (found | below({root, *found}, table)) - {os.getpid(), root}
+    pids = {pid for pid, born in seen_before.items() if pid in table and abs(table[pid].born - born) <= census.slack}
+    pids |= (
+        census.marked(MARK, mark, [pid for pid, process in table.items() if process.born >= since]) if mark else set()
+    )
+    if root not in table:  # a live process with this pid is another one, with its own group
+        pids |= {pid for pid, process in table.items() if process.group == root}
+    adopted = NURSERY.strangers(census) or set()
+    if census.inherits and set(NURSERY.tasks) == {root}:  # else the owner of an orphan is unknown
+        pids |= NURSERY.orphans(table) | adopted
+    elif mark and adopted:
+        pids |= census.marked(MARK, mark, adopted)
+    return (pids | below({root, *pids}, table)) - {os.getpid(), root}
 
 
 def signal_one(pid: int, number: int, *, group: bool = False) -> None:
-    """Send a signal to a process, or to the group that it leads; one that is gone is no error."""
+    """Sends a signal to a process, or to the group that it leads; ignores one that has ended."""
     try:
         if group:
             os.killpg(pid, number)
@@ -200,23 +204,23 @@ def signal_one(pid: int, number: int, *, group: bool = False) -> None:
 
 
 def end(pids: Collection[int]) -> None:
-    """Kill these processes for good.
+    """Kills these processes.
 
-    All are stopped before the first of them dies: an agent whose command was killed a moment before it would go on
-    with its next step, and could hand in.
+    All are stopped before the first one dies: otherwise an agent whose command is killed first would go on with its
+    next step, and could submit.
     """
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in pids:
             signal_one(pid, number)
 
 
-def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = None, *, since: int = 0) -> int:
-    """Kill what is left of a family until nothing is; returns how many there were."""
+def sweep(root: int, mark: str, seen_before: dict[int, int], census: Census | None = None, *, since: int = 0) -> int:
+    """Kills the rest of a process tree until nothing is left; returns how many there were."""
     census = census or censuses.here()
     swept: set[int] = set()
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
-        left = family(root, mark, known, census, since=since)
+        left = family(root, mark, seen_before, census, since=since)
         if not left:
             break
         swept |= left
@@ -227,19 +231,19 @@ def sweep(root: int, mark: str, known: dict[int, int], census: Census | None = N
 
 
 def living(marks: Iterable[str], census: Census | None = None) -> set[str]:
-    """Those of some marks that a live process carries."""
+    """Returns those of some marks that a live process carries."""
     census = census or censuses.here()
     everybody = census.everybody()
     return {mark for mark in marks if census.marked(MARK, mark, everybody)}
 
 
 def sweep_mark(mark: str) -> int:
-    """The same for a family whose parent is gone: after a crash of ours the mark is all that is left."""
+    """Kills a process tree whose root is gone: after a crash of ours only the mark is left."""
     return sweep(-1, mark, {}) if mark else 0
 
 
 def reap(pids: set[int]) -> None:
-    """Collect the orphans that we inherited, so that they do not stay as zombies."""
+    """Reaps the orphans that we inherited, so that they do not stay as zombies."""
     for pid in pids:
         try:
             os.waitpid(pid, os.WNOHANG)

@@ -1,16 +1,16 @@
-"""How many columns of a terminal a text takes: wide letters and emoji take two, marks on a letter none."""
+"""Measures the terminal columns of a text: wide letters and emoji take two, marks on a letter none."""
 
 from __future__ import annotations
 
 import unicodedata
 
 INVISIBLE = ("Mn", "Me", "Cf")
-EMOJI_STYLE = "\ufe0f"  # makes the sign before it an emoji, and wide
-JAMO = range(0x1160, 0x1200)  # vowels and finals of Hangul that join the letter before
+EMOJI_STYLE = "\ufe0f"  # makes the character before it an emoji, and wide
+JAMO = range(0x1160, 0x1200)  # Hangul vowels and finals that join the letter before
 
 
 def columns(text: str) -> int:
-    """The columns of a text on one line; where terminals differ, the larger number."""
+    """Returns the columns of a text on one line; where terminals differ, the larger number."""
     return len(text) if text.isascii() else sum(_step(text, index) for index in range(len(text)))
 
 
@@ -29,21 +29,21 @@ def _alone(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def cut(text: str, room: int) -> str:
-    """As much of the text as there is room for, with a sign where something is missing."""
-    if room <= 0:
+def cut(text: str, width: int) -> str:
+    """Returns as much of the text as fits, with an ellipsis if something is missing."""
+    if width <= 0:
         return ""
-    if columns(text) <= room:
+    if columns(text) <= width:
         return text
-    used = 0
+    total = 0
     for index in range(len(text)):
-        used += _step(text, index)
-        if used > room - 1:
+        total += _step(text, index)
+        if total > width - 1:
             return f"{text[:index]}…"
     return text
 
 
-def pad(text: str, room: int) -> str:
-    """The text, cut or filled up to exactly so many columns."""
-    shown = cut(text, room)
-    return shown + " " * (room - columns(shown))
+def pad(text: str, width: int) -> str:
+    """Returns the text, cut or padded to exactly this many columns."""
+    shown = cut(text, width)
+    return shown + " " * (width - columns(shown))
