@@ -1,4 +1,4 @@
-"""Sinks: folders of documents from other repositories, each pinned to a commit, kept without their history."""
+"""Installs sinks: folders of documents from other repositories, each pinned to a commit, without history."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Sinks(Keeper):
     def described(self, entry: Any, folder: str) -> Any:
         if entry.get("described_by", describing.BY_FILES) != describing.BY_FILES:
             return entry
-        found = describing.describe(folder, entry["name"])
-        tags = list(found.tags)
-        words = {"summary": found.summary, "when_to_use": found.when_to_use, "tags": tags}
-        return {**entry, **words, "described_by": describing.BY_FILES}
+        description = describing.describe(folder, entry["name"])
+        tags = list(description.tags)
+        fields = {"summary": description.summary, "when_to_use": description.when_to_use, "tags": tags}
+        return {**entry, **fields, "described_by": describing.BY_FILES}
 
     def install(self, given: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
-        """Install a folder of a repository, or what the user knows by a name."""
+        """Installs a folder of a repository, or a sink that the user's list has by this name."""
         draft = self._known(given, cwd) if not path else None
         if draft is None:
             url, folder = self.url(given, cwd), sources.check_folder(path)
@@ -49,33 +49,33 @@ class Sinks(Keeper):
         return self.bring_in(draft, commit)
 
     def _draft(self, url: str, folder: str, name: str) -> Sink:
-        where: SinkSource = {"url": url, "path": folder, "ref": ""}
-        return {"name": name, "source": where, "summary": "", "when_to_use": "", "tags": []}
+        source: SinkSource = {"url": url, "path": folder, "ref": ""}
+        return {"name": name, "source": source, "summary": "", "when_to_use": "", "tags": []}
 
     def _known(self, given: str, cwd: str) -> Sink | None:
-        """The entry of that name among those that the user installed anywhere; a folder of that name comes first."""
+        """Returns the entry of that name in the user's list; None if a folder of that name exists here."""
         if "/" in given or ":" in given or os.path.isdir(os.path.join(cwd, given)):
             return None
         mine: list[Sink] = self.catalog.load_user(self.environment)
-        found = next((each for each in mine if each["name"] == given), None)
-        if found is None:
+        known = next((entry for entry in mine if entry["name"] == given), None)
+        if known is None:
             if sources.kind_of(given) == sources.PATH and not os.path.lexists(os.path.join(cwd, given)):
-                names = [each["name"] for each in mine]
+                names = [entry["name"] for entry in mine]
                 hint = nearest(given, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
                 raise SowError(f"there is no folder {given!r:.100} here, and no sink that you know by that name", hint)
             return None
-        if sources.kind_of(found["source"]["url"]) == sources.PATH and not os.path.isabs(found["source"]["url"]):
+        if sources.kind_of(known["source"]["url"]) == sources.PATH and not os.path.isabs(known["source"]["url"]):
             raise SowError(f"{self.catalog.user_path(self.environment)}: {given} has no full path", "mend that entry")
-        sources.check_folder(found["source"]["path"])
-        draft: Sink = {**found, "source": {**found["source"]}}
+        sources.check_folder(known["source"]["path"])
+        draft: Sink = {**known, "source": {**known["source"]}}
         draft.pop("installed_at", None)
         return draft
 
-    def describe(self, name: str, words: Description, by: str) -> Sink:
-        """Give a sink its description."""
+    def describe(self, name: str, description: Description, by: str) -> Sink:
+        """Sets the fields of a sink's description that are not empty."""
         fields: dict[str, Any] = {"described_by": by}
-        fields |= {"summary": words.summary} if words.summary else {}
-        fields |= {"when_to_use": words.when_to_use} if words.when_to_use else {}
-        fields |= {"tags": list(words.tags)} if words.tags else {}
+        fields |= {"summary": description.summary} if description.summary else {}
+        fields |= {"when_to_use": description.when_to_use} if description.when_to_use else {}
+        fields |= {"tags": list(description.tags)} if description.tags else {}
         changed: Sink = self.change(name, fields)
         return changed
