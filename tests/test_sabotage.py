@@ -462,8 +462,8 @@ SABOTAGES = {
     ),
     "a report is kept though its facts are others": Sabotage(
         "dashboard/kept_replies.py",
-        "            return known[1] if known is not None and known[0] == mark else None\n",
-        "            return known[1] if known is not None else None\n",
+        "            return cached[1] if cached is not None and cached[0] == mark else None\n",
+        "            return cached[1] if cached is not None else None\n",
         "dashboard/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
     ),
     "planted git settings are used": Sabotage(
