@@ -61,8 +61,8 @@ class Access:
 
     def cookie(self) -> str:
         """Returns a new cookie as a Set-Cookie value."""
-        until = str(int(time.time()) + LIFE)
-        value = f"{until}.{self._signature(until)}"
+        expires = str(int(time.time()) + LIFE)
+        value = f"{expires}.{self._signature(expires)}"
         return f"{self.cookie_name}={value}; Max-Age={LIFE}; Path=/; HttpOnly; SameSite=Strict"
 
     def knows(self, cookies: str) -> bool:
@@ -74,14 +74,14 @@ class Access:
         return False
 
     def _is_good(self, value: str) -> bool:
-        until, _, signature = value.partition(".")
-        if not (until.isascii() and until.isdigit() and len(until) < 16):
+        expires, _, signature = value.partition(".")
+        if not (expires.isascii() and expires.isdigit() and len(expires) < 16):
             return False
-        right = hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(until).encode())
-        return right and int(until) > time.time()
+        signed = hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(expires).encode())
+        return signed and int(expires) > time.time()
 
-    def _signature(self, until: str) -> str:
-        text = f"{self.scope}\0{until}".encode("utf-8", "surrogateescape")
+    def _signature(self, expires: str) -> str:
+        text = f"{self.scope}\0{expires}".encode("utf-8", "surrogateescape")
         return hmac.new(bytes.fromhex(self.key), text, "sha256").hexdigest()
 
 

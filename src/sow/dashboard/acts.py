@@ -174,9 +174,9 @@ def _error(error: str, hint: str) -> dict[str, Any]:
 
 def _refusal(result: Said) -> tuple[int, dict[str, Any]]:
     """Turns the `error:` and `hint:` lines of a call into a status and a document."""
-    before, _, rest = harmless(result.err).partition("error: ")
+    preamble, _, rest = harmless(result.err).partition("error: ")
     error, _, hint = rest.partition("\nhint: ")
     if not error.strip():
-        error, hint = (before.strip() or result.out.strip())[-MOST_SAID:] or f"exit code {result.code}", ""
+        error, hint = (preamble.strip() or result.out.strip())[-MOST_SAID:] or f"exit code {result.code}", ""
     status = BAD if result.code == USAGE else REFUSED
     return status, _error(error.strip()[:MOST_SAID], hint.strip()[:MOST_SAID])

@@ -30,10 +30,10 @@ class Asset:
         self.tag = f'"{hashlib.sha256(data).hexdigest()[:20]}"'
         self.small = b""
 
-    def reply(self, *, packs: bool, known: str) -> Reply:
+    def reply(self, *, packs: bool, client_tag: str) -> Reply:
         """Returns the file; if the browser has it already, only a 304 with its tag."""
         headers = (("ETag", self.tag), ("Cache-Control", "no-cache"))
-        if known == self.tag:
+        if client_tag == self.tag:
             return Reply(304, b"", "", headers)
         if not packs:
             return Reply(200, self.data, self.kind, headers)

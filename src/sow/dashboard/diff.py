@@ -30,17 +30,23 @@ def page(home: Home, ident: str, iteration: str, start: str, limit: str, *, need
     desk, repository = desk_of(home, ident), Repository(home)
     iterations = _iterations(repository, desk) if isinstance(desk, Desk) and is_task_id(ident) else []
     listed = [{key: entry[key] for key in ("iteration", "commit", "base")} for entry in iterations]
-    wanted = paging.whole(iteration, "the iteration", iterations[-1]["iteration"] if iterations else 0)
-    chosen = next((entry for entry in iterations if entry["iteration"] == wanted), None)
+    number = paging.whole(iteration, "the iteration", iterations[-1]["iteration"] if iterations else 0)
+    chosen = next((entry for entry in iterations if entry["iteration"] == number), None)
     if chosen is None and iteration and iterations:
-        raise Missing(f"task {ident} has no commit of iteration {wanted}", "choose another iteration")
+        raise Missing(f"task {ident} has no commit of iteration {number}", "choose another iteration")
     if chosen is None:
         return {"iterations": listed, "iteration": None, "files": [], "cut": False, **paging.page(b"", 0, 0)}
     base, commit = chosen["base"], chosen["commit"]
-    text, whole = differences.patch(repository, base, commit, MOST)
-    files, all_named = differences.counts(repository, base, commit, MOST_FILES)
+    text, patch_complete = differences.patch(repository, base, commit, MOST)
+    files, files_complete = differences.counts(repository, base, commit, MOST_FILES)
     shown = paging.of_text(text, start, limit, needles)
-    return {"iterations": listed, "iteration": wanted, "files": files, "cut": not (whole and all_named), **shown}
+    return {
+        "iterations": listed,
+        "iteration": number,
+        "files": files,
+        "cut": not (patch_complete and files_complete),
+        **shown,
+    }
 
 
 def _iterations(repository: Repository, desk: Desk) -> list[Document]:

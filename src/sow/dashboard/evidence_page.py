@@ -27,11 +27,11 @@ SLACK = 5  # seconds between the time in a file's name and the start of the chec
 
 def page(home: Home, ident: str, number: str, start: str, limit: str, *, needles: list[bytes]) -> dict[str, Any]:
     """Returns a page of one check's output, by the index of its evidence in the task."""
-    desk, wanted = desk_of(home, ident), paging.whole(number, "the number", 0)
+    desk, index = desk_of(home, ident), paging.whole(number, "the number", 0)
     evidence = desk.task().get("evidence", []) if isinstance(desk, Desk) else []
-    if wanted >= len(evidence):
-        raise Missing(f"task {ident} has no evidence {wanted}", f"it has {len(evidence)} pieces, counted from 0")
-    text = _output(home, ident, evidence[wanted])
+    if index >= len(evidence):
+        raise Missing(f"task {ident} has no evidence {index}", f"it has {len(evidence)} pieces, counted from 0")
+    text = _output(home, ident, evidence[index])
     if text is None:
         raise Missing("what this command said is not kept on this machine", "repeat it: sow runs verify")
     return paging.of_text(text, start, limit, needles)

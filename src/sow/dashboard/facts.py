@@ -64,9 +64,9 @@ class Facts:
             changes, now = self.watch.changes, time.monotonic()
             if self.kept is None or self.kept[0] != changes or now > self.kept[1] + FRESH:
                 self.kept = (changes, now, self.watch.picture.document())
-            more = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
-            more["trouble"] = self.watch.trouble
-            return {**self.kept[2], **more, "run": self.watch.picture.run_now()}
+            extra = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
+            extra["trouble"] = self.watch.trouble
+            return {**self.kept[2], **extra, "run": self.watch.picture.run_now()}
 
     def task(self, ident: str) -> Document:
         """Returns the page of one task."""

@@ -176,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
         asset = self.server.assets.get(name)
         if asset is None:
             raise Refused(404, "the page has no such file", USE_THE_PAGE)
-        return asset.reply(packs=self._packs(), known=self.headers.get("If-None-Match", ""))
+        return asset.reply(packs=self._packs(), client_tag=self.headers.get("If-None-Match", ""))
 
     def _session(self, body: dict[str, Any]) -> Reply:
         token = body.get("token")

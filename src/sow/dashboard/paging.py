@@ -27,9 +27,9 @@ def whole(text: str, name: str, otherwise: int) -> int:
     return int(text)
 
 
-def place(text: str) -> int:
+def place(offset_text: str) -> int:
     """Parses an offset; a negative offset counts from the end of the file."""
-    return -whole(text[1:], "from", 0) if text.startswith("-") else whole(text, "from", 0)
+    return -whole(offset_text[1:], "from", 0) if offset_text.startswith("-") else whole(offset_text, "from", 0)
 
 
 def of_file(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:
@@ -46,11 +46,11 @@ def of_file(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str
         if not stat.S_ISREG(status.st_mode):
             raise Missing("this is not a regular file", "look at the folder of the task")
         begin = _begin(begin, status.st_size)
-        before = min(len(needles[0]) - 1 if needles else 0, begin)  # a secret may lie across the edge of a page
-        data = os.pread(descriptor, before + length + len(needles[0] if needles else b""), begin - before)
+        overlap = min(len(needles[0]) - 1 if needles else 0, begin)  # a secret may lie across the edge of a page
+        data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)
     finally:
         os.close(descriptor)
-    visible = redaction.struck(data, needles)[before : before + length]
+    visible = redaction.struck(data, needles)[overlap : overlap + length]
     return page(visible, begin, status.st_size)
 
 

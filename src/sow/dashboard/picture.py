@@ -152,7 +152,7 @@ class Picture:
                 live, self.run = self.run.live, RunScene(self.run.folder, self.standpoint)
                 self.run.live, change.heard, change.stale = live, [], True
                 entries = self.run.look() or []
-            change.named |= {entry.entry.task for entry in entries}
+            change.named |= {item.entry.task for item in entries}
             change.heard = [*change.heard, *entries][-MOST_HEARD:]
             if not self.run.tail.more:
                 return
@@ -206,8 +206,8 @@ class Picture:
         phase_by_id = {ident: cached.phase for ident, cached in self.cache.known.items() if cached.task}
         tasks = [self.cache.known[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.desk(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        left, idle = look(working, self.standpoint)
-        return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, left)
+        still_running, idle = look(working, self.standpoint)
+        return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
 
     def document(self) -> dict[str, Any]:
         """Returns the overview."""

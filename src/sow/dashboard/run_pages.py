@@ -64,8 +64,8 @@ class RunPages:
 
     def entries(self, folder: RunFolder, start: str, limit: str) -> Document:
         """Returns some journal lines from an offset; a negative offset counts from the end."""
-        most = min(paging.whole(limit, "limit", MOST_LINES), MOST_LINES)
-        return _page(folder, paging.place(start), most)
+        max_lines = min(paging.whole(limit, "limit", MOST_LINES), MOST_LINES)
+        return _page(folder, paging.place(start), max_lines)
 
 
 def mark(folder: RunFolder) -> tuple[Any, ...]:
@@ -95,7 +95,7 @@ def _entries(tail: JournalTail) -> Iterator[Any]:
             return
 
 
-def _page(folder: RunFolder, start: int, most: int) -> Document:
+def _page(folder: RunFolder, start: int, max_lines: int) -> Document:
     tail, scene = JournalTail(folder.journal_path, start), Scene()
     lines: list[Document] = []
     while True:
@@ -105,7 +105,7 @@ def _page(folder: RunFolder, start: int, most: int) -> Document:
             line = line_of(folder.id, entry, scene)
             if line:
                 lines.append(line)
-            if len(lines) >= most:
+            if len(lines) >= max_lines:
                 return {"lines": lines, "next": end, "more": True}
         if not tail.more:
             return {"lines": lines, "next": tail.place, "more": False}

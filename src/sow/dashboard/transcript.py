@@ -34,17 +34,18 @@ def page(
     """Returns one page of a part of a turn; `live` says that it still grows."""
     if part and part not in PARTS:
         raise SowError(f"a turn has no part {part!r:.40}", f"its parts are: {', '.join(PARTS)}")
-    number, wanted = paging.whole(session, "the session", 0), paging.whole(turn, "the turn", 0)
+    session_number, turn_number = paging.whole(session, "the session", 0), paging.whole(turn, "the turn", 0)
     for record in sessions.records(desk_of(home, ident)):
         for entry in record.session["turns"]:
-            if (record.session["number"], entry["number"]) == (number, wanted):
+            if (record.session["number"], entry["number"]) == (session_number, turn_number):
                 live = "ended_at" not in entry and is_worked_on(home, ident)
-                path = record.file(wanted, PARTS[part or "readable"])
+                path = record.file(turn_number, PARTS[part or "readable"])
                 # During a turn, its files still contain secrets.
                 needles = redaction.needles(redaction.secrets(environment, entry.get("unstruck", ())))
                 return {**_read(path, start, limit, needles, live=live), "live": live}
     raise Missing(
-        f"task {ident} has no turn {wanted} in session {number}", "see its sessions: they are on this machine"
+        f"task {ident} has no turn {turn_number} in session {session_number}",
+        "see its sessions: they are on this machine",
     )
 
 

@@ -102,7 +102,7 @@ class Watch:
             self.looked = time.monotonic()
             self.cost = 0.0 if self.is_first else self.looked - now  # the first look reads everything
             self.due = self.looked + max(WHOLE, SHARE * self.cost)
-        self.urgent = any(entry.entry.event in TURNS for entry in change.heard)
+        self.urgent = any(item.entry.event in TURNS for item in change.heard)
         self._tell(change)
         self.failing = 0.0
         if self.trouble:
@@ -160,11 +160,11 @@ class Watch:
 
     def _tell_entries(self, change: Change) -> None:
         run = self.place[0]
-        for entry in change.heard:
-            if entry.line:
-                self._push("line", entry.line, entry.end)
-            if entry.gain.spans or entry.gain.marks:
-                self._push("spans", {"run": run, "add": entry.gain.spans, "marks": entry.gain.marks}, entry.end)
+        for item in change.heard:
+            if item.line:
+                self._push("line", item.line, item.end)
+            if item.gain.spans or item.gain.marks:
+                self._push("spans", {"run": run, "add": item.gain.spans, "marks": item.gain.marks}, item.end)
 
     def _tell_tasks(self, change: Change) -> None:
         """Adds events for changed rows; if they are many, or some no longer exist, the page loads everything again."""

@@ -38,8 +38,8 @@ def compile_for(
     """Chooses documents for a task that is worked on in this folder."""
     library = Library(desk.home, folder, targets(environment))
     library.fill(project, task)
-    given = by_hand(task)
-    documents = [document for document in library.documents if document.path not in given]
+    given_paths = by_hand(task)
+    documents = [document for document in library.documents if document.path not in given_paths]
     try:
         description = desk.home.read(desk.description_path)
     except FileNotFoundError:
@@ -148,10 +148,10 @@ def _described(pick: Pick) -> Chosen:
     return entry
 
 
-def _entry(pick: Pick, left: int, most: int) -> Chosen | None:
-    """Returns the whole document if it fits, else an excerpt of at most `most` bytes; None if there is none."""
+def _entry(pick: Pick, max_whole: int, max_size: int) -> Chosen | None:
+    """Returns the whole document if it fits, else an excerpt of at most `max_size` bytes; None if there is none."""
     entry = _described(pick)
-    if entry["size"] <= left:
+    if entry["size"] <= max_whole:
         return entry
     if pick.document.kind == UPSTREAM:
         return None
@@ -159,7 +159,7 @@ def _entry(pick: Pick, left: int, most: int) -> Chosen | None:
         text = read_text(Disk(), os.path.realpath(pick.document.place))
     except (OSError, SowError):  # deleted in the meantime
         return None
-    excerpt = passage.best(text, pick.words, most)
+    excerpt = passage.best(text, pick.words, max_size)
     if excerpt is None:
         return None
     return {**entry, "size": excerpt.size, "lines": excerpt.lines}

@@ -76,12 +76,19 @@ def describe(folder: str, name: str) -> Description:
     """Describes a folder from its documents."""
     pages = _pages(folder)
     main = next((page for page in pages if _speaks(page)), pages[0] if len(pages) == 1 else None)
-    own = [main] if main else []
-    summary = _first([*(page.field(SUMMARY) for page in own), *(_titled(page) for page in own), _outline(pages)])
-    when = _first(
-        [*(page.field(WHEN) for page in own), *(page.when for page in own), _whens(pages), _topics(pages, name)]
+    main_pages = [main] if main else []
+    summary = _first(
+        [*(page.field(SUMMARY) for page in main_pages), *(_titled(page) for page in main_pages), _outline(pages)]
     )
-    tags = [tag for page in (*own, *pages) for tag in _tags(page.field(TAGS))]
+    when = _first(
+        [
+            *(page.field(WHEN) for page in main_pages),
+            *(page.when for page in main_pages),
+            _whens(pages),
+            _topics(pages, name),
+        ]
+    )
+    tags = [tag for page in (*main_pages, *pages) for tag in _tags(page.field(TAGS))]
     return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
 
 
@@ -224,10 +231,10 @@ def _short(text: str) -> str:
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
 
 
-def excerpts(folder: str, most: int) -> str:
+def excerpts(folder: str, max_size: int) -> str:
     """Returns the beginnings of a folder's documents, up to a size, for an agent that describes them."""
     parts: list[str] = []
-    left = most
+    left = max_size
     for path in texts(folder):
         if left <= 0:
             parts.append("(more files, not shown)")
@@ -236,7 +243,7 @@ def excerpts(folder: str, most: int) -> str:
             text = read_text(Disk(), path)
         except (SowError, FileNotFoundError):  # too large, or not text: the other documents are shown
             continue
-        shown = text[: min(left, most // 4)]
+        shown = text[: min(left, max_size // 4)]
         left -= len(shown)
         parts.append(f"=== {path.removeprefix(f'{folder}/')}\n{shown}")
     return "\n\n".join(parts)

@@ -55,20 +55,20 @@ class Found:
 
 def resolve(url: str, ref: str, *, seconds: float) -> str:
     """Returns the commit of one ref."""
-    found = resolve_all([(url, ref)], seconds=seconds)[0]
-    if found.problem:
-        raise found.problem
-    return found.commit
+    result = resolve_all([(url, ref)], seconds=seconds)[0]
+    if result.problem:
+        raise result.problem
+    return result.commit
 
 
-def resolve_all(wanted: Sequence[tuple[str, str]], *, seconds: float) -> list[Found]:
+def resolve_all(refs: Sequence[tuple[str, str]], *, seconds: float) -> list[Found]:
     """Returns the commits of many refs, asked for in parallel; a full commit id needs no question."""
-    asked = [(url, ref) for url, ref in dict.fromkeys(wanted) if not sources.is_commit(ref)]
+    asked = [(url, ref) for url, ref in dict.fromkeys(refs) if not sources.is_commit(ref)]
     answers = remote.run_all([Ask(["ls-remote", "--", url, *_patterns(ref)]) for url, ref in asked], timeout=seconds)
     by_ref = {pair: _found(*pair, answer, seconds) for pair, answer in zip(asked, answers, strict=True)}
-    absent = [(url, ref) for (url, ref), found in by_ref.items() if found.reached and found.problem and ref]
+    absent = [(url, ref) for (url, ref), result in by_ref.items() if result.reached and result.problem and ref]
     by_ref |= dict(zip(absent, _without(absent, seconds), strict=True))
-    return [Found(ref) if sources.is_commit(ref) else by_ref[url, ref] for url, ref in wanted]
+    return [Found(ref) if sources.is_commit(ref) else by_ref[url, ref] for url, ref in refs]
 
 
 def _patterns(ref: str) -> list[str]:

@@ -86,11 +86,11 @@ class Keeper:
         """Returns the folder of an entry's files."""
         return f"{self.home.sow}/{self.catalog.key}/{sources.check_name(name)}"
 
-    def url(self, given: str, cwd: str) -> str:
+    def url(self, address: str, cwd: str) -> str:
         """Returns the URL as the index stores it; a path on this machine becomes absolute."""
-        if sources.kind_of(given) != sources.PATH:
-            return given
-        path = os.path.realpath(os.path.join(cwd, os.path.expanduser(given)))
+        if sources.kind_of(address) != sources.PATH:
+            return address
+        path = os.path.realpath(os.path.join(cwd, os.path.expanduser(address)))
         if not os.path.isdir(path):
             raise SowError(f"there is no folder {path}", sources.FORMS)
         if sources.kind_of(path) != sources.PATH or not checkout.is_repository(path):
@@ -159,17 +159,17 @@ class Keeper:
 
     def poll(self, names: list[str]) -> list[Polled]:
         """Looks for new commits of all entries or some; changes nothing."""
-        mine = self.catalog.load_user(self.environment)
+        user_entries = self.catalog.load_user(self.environment)
         folder = f"{self.home.sow}/{self.catalog.key}"
-        return polling.poll(self.entries(names), mine, folder, seconds=self.limits.seconds)
+        return polling.poll(self.entries(names), user_entries, folder, seconds=self.limits.seconds)
 
     def update(self, names: list[str], *, ref: str | None = None, force: bool = False) -> Iterator[Renewed]:
         """Updates all entries or some, one after the other; a failure of one does not stop the rest."""
         before = self.entries(names)
         entries = before if ref is None else [_moved(entry, sources.check_ref(ref)) for entry in before]
-        mine = self.catalog.load_user(self.environment)
+        user_entries = self.catalog.load_user(self.environment)
         folder = f"{self.home.sow}/{self.catalog.key}"
-        polled = polling.poll(entries, mine, folder, seconds=self.limits.seconds)
+        polled = polling.poll(entries, user_entries, folder, seconds=self.limits.seconds)
         for result, entry in zip(polled, before, strict=True):
             try:
                 yield self._renewed(result, entry, moved=ref is not None, force=force)
@@ -228,9 +228,9 @@ class Keeper:
         return entry
 
     def _forget(self, entry: Any) -> None:
-        for known in self.catalog.load_user(self.environment):
-            if is_known([known], entry["source"]):
-                self.catalog.drop_user(self.environment, known["name"])
+        for user_entry in self.catalog.load_user(self.environment):
+            if is_known([user_entry], entry["source"]):
+                self.catalog.drop_user(self.environment, user_entry["name"])
 
     def change(self, name: str, fields: Mapping[str, Any]) -> Any:
         """Changes fields of an entry, in this checkout and in the user's list."""

@@ -106,24 +106,24 @@ class Library:
         target = "/".join((base, *parts))
         if os.path.isfile(f"{self.home.root}/{target}"):
             return [target]
-        return list(self._texts(target, most=MOST_HINTED))
+        return list(self._texts(target, max_files=MOST_HINTED))
 
     def _upstream(self, project: ProjectState, task: Task) -> None:
         """Adds the outputs of the tasks that this one builds on, and the files that they wrote."""
         for ident in task["depends_on"]:
             try:
                 desk = desks.find(self.home, project, ident)
-                before = desk.task()
+                upstream = desk.task()
             except SowError as error:
                 self.remarks.append(error.message)
                 continue
             owner = f"task {ident}"
             for path in self._texts(self.home.relative(f"{desk.folder}/task_output"), suffixes=()):
                 self._add(path, UPSTREAM, owner=owner, sure=f"output of {owner}, which this task builds on")
-            for path in before.get("files", ()):
+            for path in upstream.get("files", ()):
                 if path not in task.get("files", ()):  # files that this task writes itself are in its description
-                    why = f"{owner} wrote it, and this task builds on that"
-                    self._add(path, UPSTREAM, owner=owner, sure=why, root=self.folder)
+                    reason = f"{owner} wrote it, and this task builds on that"
+                    self._add(path, UPSTREAM, owner=owner, sure=reason, root=self.folder)
 
     def _entries(self, load: Callable[[Home], list[Any]]) -> list[Any]:
         """Loads the entries of an index; an invalid index gives a remark and no documents."""
@@ -134,7 +134,7 @@ class Library:
             return []
 
     def _texts(
-        self, base: str, *, root: str = "", suffixes: tuple[str, ...] = TEXTS, most: int = MOST_FILES
+        self, base: str, *, root: str = "", suffixes: tuple[str, ...] = TEXTS, max_files: int = MOST_FILES
     ) -> Iterator[str]:
         """Yields the paths of all texts below a folder; skips links and hidden files."""
         stack = [(base, 0)]
@@ -148,7 +148,7 @@ class Library:
                     stack.append((f"{folder}/{entry.name}", depth + 1))
                 elif entry.is_file(follow_symlinks=False) and entry.name.lower().endswith(suffixes or ("",)):
                     count += 1
-                    if count > most:
+                    if count > max_files:
                         return
                     yield f"{folder}/{entry.name}"
 

@@ -32,16 +32,16 @@ class Polled:
         self.problem = problem
 
 
-def poll(entries: Sequence[Any], mine: list[Any], folder: str, *, seconds: float) -> list[Polled]:
-    """Returns the state of each entry; `mine` is the user's list of sources, `folder` holds the files."""
-    early = [_early(entry, mine, folder) for entry in entries]
-    asked = [entry for entry, decided in zip(entries, early, strict=True) if decided is None]
-    wanted = [(entry["source"]["url"], entry["source"]["ref"]) for entry in asked]
-    answers = iter(fetching.resolve_all(wanted, seconds=seconds))
-    return [decided or _judged(entry, next(answers), folder) for entry, decided in zip(entries, early, strict=True)]
+def poll(entries: Sequence[Any], user_entries: list[Any], folder: str, *, seconds: float) -> list[Polled]:
+    """Returns the state of each entry; `user_entries` is the user's list of sources, `folder` holds the files."""
+    known_states = [_early(entry, user_entries, folder) for entry in entries]
+    unknown = [entry for entry, state in zip(entries, known_states, strict=True) if state is None]
+    refs = [(entry["source"]["url"], entry["source"]["ref"]) for entry in unknown]
+    answers = iter(fetching.resolve_all(refs, seconds=seconds))
+    return [state or _judged(entry, next(answers), folder) for entry, state in zip(entries, known_states, strict=True)]
 
 
-def _early(entry: Any, mine: list[Any], folder: str) -> Polled | None:
+def _early(entry: Any, user_entries: list[Any], folder: str) -> Polled | None:
     """Returns a state that needs no remote. An index may come from somebody else, so its values are checked again."""
     source = entry["source"]
     try:
@@ -52,7 +52,7 @@ def _early(entry: Any, mine: list[Any], folder: str) -> Polled | None:
             raise SowError(f"{source['url']!r} is no full path", "remove it, and install it again")
     except SowError as error:
         return Polled(entry, UNREACHABLE, problem=error)
-    if not is_known(mine, source):
+    if not is_known(user_entries, source):
         problem = SowError(
             f"{entry['name']} comes from {source['url']}, which you never installed: nothing is fetched from there",
             "look at it; if you want it, remove this one and install it yourself",

@@ -62,9 +62,11 @@ class Repos(Keeper):
             "described_by": describing.BY_USER if by_user else describing.BY_FILES,
         }
 
-    def add(self, given: str, words: Words, *, ref: str, name: str, clone: bool, cwd: str) -> tuple[Repo, list[str]]:
+    def add(
+        self, address: str, description: Words, *, ref: str, name: str, clone: bool, cwd: str
+    ) -> tuple[Repo, list[str]]:
         """Links a repository: a path on this machine by a link, any other URL by a clone."""
-        url = self.url(given, cwd)
+        url = self.url(address, cwd)
         mode = CLONE if clone or sources.kind_of(url) != sources.PATH else SYMLINK
         if mode == SYMLINK and ref:
             raise SowError("a link follows whatever is checked out there, so --ref has no meaning", "add --clone")
@@ -72,10 +74,10 @@ class Repos(Keeper):
             "name": sources.check_name(name or sources.name_for(url)),
             "source": {"url": url, "ref": sources.check_ref(ref)},
             "mode": mode,
-            "purpose": words.purpose,
-            "hints": words.hints,
-            "tags": words.tags,
-            "described_by": describing.BY_USER if words.fields else describing.BY_FILES,
+            "purpose": description.purpose,
+            "hints": description.hints,
+            "tags": description.tags,
+            "described_by": describing.BY_USER if description.fields else describing.BY_FILES,
         }
         self.refuse_known(draft["name"])
         if mode == SYMLINK:
@@ -105,7 +107,7 @@ class Repos(Keeper):
         if f"{root}/".startswith(f"{target.rstrip('/')}/") or f"{target}/".startswith(f"{root}/.sow/"):
             raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
 
-    def describe(self, name: str, words: Words) -> Repo:
+    def describe(self, name: str, description: Words) -> Repo:
         """Replaces a repository's description by the user's."""
-        changed: Repo = self.change(name, {**words.fields, "described_by": describing.BY_USER})
+        changed: Repo = self.change(name, {**description.fields, "described_by": describing.BY_USER})
         return changed

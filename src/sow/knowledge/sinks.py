@@ -35,12 +35,12 @@ class Sinks(Keeper):
         fields = {"summary": description.summary, "when_to_use": description.when_to_use, "tags": tags}
         return {**entry, **fields, "described_by": describing.BY_FILES}
 
-    def install(self, given: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
+    def install(self, name_or_url: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
         """Installs a folder of a repository, or a sink that the user's list has by this name."""
-        draft = self._known(given, cwd) if not path else None
+        draft = self._known(name_or_url, cwd) if not path else None
         if draft is None:
-            url, folder = self.url(given, cwd), sources.check_folder(path)
-            draft = self._draft(url, folder, name or sources.name_for(given if folder == "" else url, folder))
+            url, folder = self.url(name_or_url, cwd), sources.check_folder(path)
+            draft = self._draft(url, folder, name or sources.name_for(name_or_url if folder == "" else url, folder))
         draft["name"] = sources.check_name(name or draft["name"])
         draft["source"]["ref"] = sources.check_ref(draft["source"]["ref"] if ref is None else ref)
         self.refuse_known(draft["name"])
@@ -52,22 +52,26 @@ class Sinks(Keeper):
         source: SinkSource = {"url": url, "path": folder, "ref": ""}
         return {"name": name, "source": source, "summary": "", "when_to_use": "", "tags": []}
 
-    def _known(self, given: str, cwd: str) -> Sink | None:
+    def _known(self, name_or_url: str, cwd: str) -> Sink | None:
         """Returns the entry of that name in the user's list; None if a folder of that name exists here."""
-        if "/" in given or ":" in given or os.path.isdir(os.path.join(cwd, given)):
+        if "/" in name_or_url or ":" in name_or_url or os.path.isdir(os.path.join(cwd, name_or_url)):
             return None
-        mine: list[Sink] = self.catalog.load_user(self.environment)
-        known = next((entry for entry in mine if entry["name"] == given), None)
-        if known is None:
-            if sources.kind_of(given) == sources.PATH and not os.path.lexists(os.path.join(cwd, given)):
-                names = [entry["name"] for entry in mine]
-                hint = nearest(given, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
-                raise SowError(f"there is no folder {given!r:.100} here, and no sink that you know by that name", hint)
+        user_entries: list[Sink] = self.catalog.load_user(self.environment)
+        sink = next((entry for entry in user_entries if entry["name"] == name_or_url), None)
+        if sink is None:
+            if sources.kind_of(name_or_url) == sources.PATH and not os.path.lexists(os.path.join(cwd, name_or_url)):
+                names = [entry["name"] for entry in user_entries]
+                hint = nearest(name_or_url, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
+                raise SowError(
+                    f"there is no folder {name_or_url!r:.100} here, and no sink that you know by that name", hint
+                )
             return None
-        if sources.kind_of(known["source"]["url"]) == sources.PATH and not os.path.isabs(known["source"]["url"]):
-            raise SowError(f"{self.catalog.user_path(self.environment)}: {given} has no full path", "mend that entry")
-        sources.check_folder(known["source"]["path"])
-        draft: Sink = {**known, "source": {**known["source"]}}
+        if sources.kind_of(sink["source"]["url"]) == sources.PATH and not os.path.isabs(sink["source"]["url"]):
+            raise SowError(
+                f"{self.catalog.user_path(self.environment)}: {name_or_url} has no full path", "mend that entry"
+            )
+        sources.check_folder(sink["source"]["path"])
+        draft: Sink = {**sink, "source": {**sink["source"]}}
         draft.pop("installed_at", None)
         return draft
 

@@ -94,14 +94,14 @@ class TextIndex:
         """Reads new and changed documents, and deletes the rows of missing ones."""
         self.ids.clear()
         rows = {row[1]: row for row in connection.execute("SELECT id, path, size, mtime, about FROM files")}
-        wanted = {document.path: document for document in documents}
-        for path, document in wanted.items():
+        by_path = {document.path: document for document in documents}
+        for path, document in by_path.items():
             row = rows.get(path)
             if row is not None and row[2:] == (document.size, document.mtime, document.about):
                 self.ids[row[0]] = document
             else:
                 self._read(connection, document, row)
-        for path in rows.keys() - wanted.keys():
+        for path in rows.keys() - by_path.keys():
             self._forget(connection, rows[path][0])
 
     def _read(self, connection: sqlite3.Connection, document: Document, row: tuple[Any, ...] | None) -> None:

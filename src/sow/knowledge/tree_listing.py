@@ -28,10 +28,10 @@ class Entry:
 
 def listing(tree: str, options: list[str], folder: str) -> list[Entry]:
     """Lists all files below a tree; refuses a bad name."""
-    text, whole = git.read(
+    text, complete = git.read(
         ["ls-tree", "-r", "-l", "-z", "--full-tree", tree], cwd=folder, options=options, limit=MOST_TEXT
     )
-    if not whole:
+    if not complete:
         raise SowError("the source has too many files", "name a folder in it that holds what you need")
     return [_entry(line) for line in text.split("\0") if line]
 
