@@ -318,7 +318,7 @@ SABOTAGES = {
     ),
     "an index that came with a repository is fetched from": Sabotage(
         "knowledge/polling.py",
-        "    if not is_known(mine, source):\n",
+        "    if not is_known(user_entries, source):\n",
         "    if False:\n",
         "guarantees/test_s9_knowledge.py::test_a_committed_index_fetches_nothing",
     ),
@@ -414,8 +414,8 @@ SABOTAGES = {
     ),
     "a cookie need not be signed": Sabotage(
         "dashboard/access.py",
-        "        return right and int(until) > time.time()\n",
-        "        return int(until) > time.time()\n",
+        "        return signed and int(expires) > time.time()\n",
+        "        return int(expires) > time.time()\n",
         "guarantees/test_s7_dashboard.py::test_cookies[GET /api/state]",
     ),
     "the dashboard listens to everybody": Sabotage(
@@ -462,8 +462,8 @@ SABOTAGES = {
     ),
     "a report is kept though its facts are others": Sabotage(
         "dashboard/kept_replies.py",
-        "            return known[1] if known is not None and known[0] == mark else None\n",
-        "            return known[1] if known is not None else None\n",
+        "            return cached[1] if cached is not None and cached[0] == mark else None\n",
+        "            return cached[1] if cached is not None else None\n",
         "dashboard/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
     ),
     "planted git settings are used": Sabotage(

@@ -1,1 +1,1 @@
-"""Roles: who they are, where their words come from, and what a worker is told at its start."""
+"""Roles: their definitions and prompts, and the first prompt of a worker."""

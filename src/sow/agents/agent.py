@@ -1,4 +1,4 @@
-"""An agent is a role: a name, a description and the words that it starts with. It never names a program or a flag."""
+"""Defines an agent's role: a name, a description and a prompt. A role never names a program or a flag."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ BUILT_IN = "built-in"
 USER = "user"
 PROJECT = "project"
 
-# Who judges the work of others. Their words come from the package or from the user, never from the repository,
-# unless the user trusts it: otherwise a repository could vote on its own work.
+# Roles that judge the work of others. Their prompts come from the package or from the user. A repository may define
+# them only if the user trusts it: otherwise a repository could approve its own work.
 JUDGES = frozenset({"orchestrator", "reviewer", "quality-control", "verifier", "design-verifier", "integrator"})
 
 
 class Agent:
-    """One role."""
+    """One role with its description, tools and source."""
 
     __slots__ = ("capabilities", "description", "ignored", "name", "path", "prompt_path", "source", "tools")
 
@@ -31,26 +31,26 @@ class Agent:
         self.name = name
         self.description = description
         self.capabilities = capabilities
-        self.prompt_path = prompt_path  # of a packaged template
-        self.tools = tools  # what its CLI may use; none given means inherited
+        self.prompt_path = prompt_path  # of a packaged template; empty for a role that only a file defines
+        self.tools = tools  # tools that its CLI may use; empty means all that the CLI offers
         self.source = source
-        self.path = path  # of the file that defines it, where it is not built in
-        self.ignored = ignored  # what else stands in that file's frontmatter: it has no effect
+        self.path = path  # the file that defines it; empty for a built-in role
+        self.ignored = ignored  # other fields of that file's frontmatter; sow does not use them
 
     @property
     def judges(self) -> bool:
-        """Whether it reads and decides, and changes nothing."""
+        """True if the agent only reads and answers."""
         return self.name in JUDGES and self.name not in ("orchestrator", "integrator")
 
     @property
     def only_in_files(self) -> bool:
-        """Whether no built-in role has this name."""
+        """True if no built-in role has this name."""
         return bool(self.path) and not self.prompt_path
 
     @property
     def delegable(self) -> bool:
-        """Whether a CLI that reads the same file may play the role as its subagent.
+        """True if a CLI that reads the same file may play the role as its subagent.
 
-        It would obey the rest of the frontmatter too (a model, hooks, servers): such a file's words are told instead.
+        The CLI would also apply other frontmatter fields (model, hooks, servers); if there are any, sow sends the text.
         """
         return self.only_in_files and not self.ignored

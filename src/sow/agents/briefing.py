@@ -1,4 +1,4 @@
-"""What a worker is told: its role, its task, and what is on disk when it starts with no history."""
+"""Builds the first prompt of a worker: its role, its task, and a note about earlier work."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ OR_YOURSELF = "If you have no subagent {name}, play that role yourself. These ar
 
 
 def task_prompt(desk: Desk, task: Task, sow: str, folder: str = "") -> str:
-    """The task's part of the prompt: where it is, how to speak about it, and what to read."""
-    told = "\n".join(
+    """Returns the task's part of the prompt: its folder, the commands to report with, and the documents to read."""
+    task_part = "\n".join(
         [
             f"Execute task {task['id']}. Location: {desk.folder}/",
             "",
@@ -44,30 +44,30 @@ def task_prompt(desk: Desk, task: Task, sow: str, folder: str = "") -> str:
             f"End your turn with: {sow} task set --id {task['id']} status needs_review (or paused, or failed).",
         ]
     )
-    named = references(desk, task, folder or desk.home.root)
-    return f"{told}\n\n{REFERENCES}\n{named}" if named else told
+    document_lines = references(desk, task, folder or desk.home.root)
+    return f"{task_part}\n\n{REFERENCES}\n{document_lines}" if document_lines else task_part
 
 
 def references(desk: Desk, task: Task, folder: str) -> str:
-    """The documents of a task, as its worker in this folder finds them, each with the reason for it."""
-    chosen = {each["path"]: each for each in task.get("context", ())}
-    return "\n".join(_reference(desk, path, chosen.get(path), folder) for path in task["references"])
+    """Lists the documents of a task, with paths that a worker in this folder can open and the reason for each."""
+    chosen_by_path = {chosen["path"]: chosen for chosen in task.get("context", ())}
+    return "\n".join(_reference(desk, path, chosen_by_path.get(path), folder) for path in task["references"])
 
 
 def _reference(desk: Desk, path: str, chosen: Chosen | None, folder: str) -> str:
-    """One of them; a path of ours is given in full, since a worktree has no part of them."""
+    """Returns one line. Paths below .sow/ become absolute, because a worktree does not contain them."""
     if path.startswith(".sow/"):
         path = f"{folder if os.path.exists(f'{folder}/{path}') else desk.home.root}/{path}"
     if chosen is None:
         return f"- {path} (given with the task)"
-    from sow.domain.size import shown  # here, because few tasks come with chosen documents
+    from sow.domain.size import shown  # imported here because few tasks have chosen documents
 
     part = f", lines {chosen['lines']}" if "lines" in chosen else ""
     return f"- {path}{part} ({shown(chosen['size'])}; {chosen['kind']}: {chosen['reason']})"
 
 
 def words_of(agent: Agent) -> str:
-    """A role's own words, as they were written."""
+    """Returns a role's prompt as it was written."""
     if agent.path:
         return split(read_text(Disk(), os.path.realpath(agent.path), MAX_FILE), agent.path)[1]
     return prompts.load(f"templates/{agent.prompt_path.removesuffix('.md')}")
@@ -76,21 +76,23 @@ def words_of(agent: Agent) -> str:
 def spawn_prompt(
     agent: Agent, desk: Desk, task: Task, sow: str, *, delegates: bool, packet: str = "", folder: str = ""
 ) -> str:
-    """The whole prompt of a new session: the role's words, and the task."""
-    told = task_prompt(desk, task, sow, folder)
+    """Returns the prompt of a new session: the role's prompt and the task."""
+    task_part = task_prompt(desk, task, sow, folder)
     if packet:
-        told += f"\n\n{packet}"
-    words = words_of(agent).strip()
+        task_part += f"\n\n{packet}"
+    role_prompt = words_of(agent).strip()
     if not agent.path:
-        return f"{prompts.render(words, sow=sow, task=task['id'])}\n\n{told}\n"
-    told += f"\n\nHow a worker works here, whatever its role: {sow} prompt guidance/common/contract"
+        return f"{prompts.render(role_prompt, sow=sow, task=task['id'])}\n\n{task_part}\n"
+    task_part += f"\n\nHow a worker works here, whatever its role: {sow} prompt guidance/common/contract"
     if delegates and agent.delegable:
-        return f"use the {agent.name} subagent to: {told}\n\n{OR_YOURSELF.format(name=agent.name)}\n\n{words}\n"
-    return f"{words}\n\n{told}\n"
+        return (
+            f"use the {agent.name} subagent to: {task_part}\n\n{OR_YOURSELF.format(name=agent.name)}\n\n{role_prompt}\n"
+        )
+    return f"{role_prompt}\n\n{task_part}\n"
 
 
 def packet(task: Task, sow: str, *, why: str) -> str:
-    """What a fresh session needs to go on with work that another one began."""
+    """Tells a new session how to continue the work of an earlier one."""
     return "\n".join(
         [
             f"An earlier session worked on this task and is gone ({why}).",
@@ -102,22 +104,24 @@ def packet(task: Task, sow: str, *, why: str) -> str:
 
 
 def whole_task(desk: Desk, task: Task) -> str:
-    """The task itself, for a worker that can run no command to look at it, or to ask."""
-    from sow.store import feedback  # here, because few CLIs can run no command
+    """Returns the task's text for a worker that cannot run commands to read it or to ask."""
+    from sow.store import feedback  # imported here because few CLIs cannot run commands
 
     try:
         parts = [desk.home.read(desk.description_path).strip()]
     except FileNotFoundError:
         parts = []
-    parts += [f"Feedback {each['number']}: {each['text']}" for each in feedback.read(desk)]
-    asking = BY_HAND.format(
+    parts += [f"Feedback {entry['number']}: {entry['text']}" for entry in feedback.read(desk)]
+    how_to_ask = BY_HAND.format(
         log=desk.home.relative(desk.log_path),
         state=desk.home.relative(desk.state_path),
         agent=agent_id(task["assigned_agent"], task["iteration"]),
     )
-    return "\n\n".join(["You cannot run sow, so this is all that it would show you about the task:", *parts, asking])
+    return "\n\n".join(
+        ["You cannot run sow, so this is all that it would show you about the task:", *parts, how_to_ask]
+    )
 
 
 def reminder(task: str, sow: str) -> str:
-    """What a worker is told that ended its turn without a word about its task."""
+    """Returns the reminder for a worker that ended its turn and left the task in progress."""
     return REMINDER.format(sow=sow, id=task)

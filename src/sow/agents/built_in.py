@@ -1,4 +1,4 @@
-"""The roles that come with sow."""
+"""Lists the roles that come with sow."""
 
 from __future__ import annotations
 

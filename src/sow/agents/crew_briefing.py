@@ -1,4 +1,4 @@
-"""What the agents of a workflow are told: who they are in it, where their desk is, and what has changed for them."""
+"""Builds the prompts of a workflow's agents: role, agent folder, and what changed since the last turn."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FORM_OF_ROLE = "guidance/{role}/workflow"
 
 
 def with_contract(instructions: str) -> str:
-    """An agent's instructions with the contract at their end, as it is now."""
+    """Returns an agent's instructions with the current contract at the end."""
     return contract_block.put(instructions, prompts.load(CONTRACT))
 
 
 def role_words(agent: Agent, sow: str, name: str) -> str:
-    """How a role works in a workflow: its file's own words, its guidance for workflows, or what it is in one line."""
+    """Returns a role's prompt for workflows: its file's text, else its packaged guidance, else one line."""
     if agent.path:
         return words_of(agent).strip()
     guidance = FORM_OF_ROLE.format(role=agent.name)
@@ -32,7 +32,7 @@ def role_words(agent: Agent, sow: str, name: str) -> str:
 
 
 def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id: str, sow: str) -> str:
-    """What an agent of the crew is told when its session begins; `folder` is its desk."""
+    """Returns the first prompt of an agent's session; `folder` is its agent folder."""
     return "\n".join(
         [
             role_words(agent, sow, name),
@@ -48,7 +48,7 @@ def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id
 
 
 def ending(sow: str) -> list[str]:
-    """How a turn ends, in three lines."""
+    """Returns the lines that say how to end a turn."""
     return [
         f"When the work is done: `{sow} workflow set status completion_drive_review`, settle your notes, then",
         f"`{sow} workflow set status ready_for_verification`. When you need an answer: escalate notes, then",
@@ -64,7 +64,7 @@ def news(
     broken: Sequence[str] = (),
     why: str = "",
 ) -> str:
-    """What an agent must know that was not there in its last turn; nothing where there is nothing new."""
+    """Lists what changed since the agent's last turn; empty if nothing did."""
     parts = [f"An earlier session of yours is gone ({why}); what it left is on disk. Do not start over."] if why else []
     if resolutions:
         answers = "\n".join(f"- {note}: {text}" for note, text in resolutions.items())
@@ -80,13 +80,13 @@ def news(
     return "\n\n".join(parts)
 
 
-def next_prompt(told: str, *, name: str, sow: str) -> str:
-    """What an agent is told whose session goes on."""
-    return "\n".join([told or "Go on with your task.", "", f"(You are {name}.)", *ending(sow)])
+def next_prompt(news_text: str, *, name: str, sow: str) -> str:
+    """Returns the prompt that continues an agent's session."""
+    return "\n".join([news_text or "Go on with your task.", "", f"(You are {name}.)", *ending(sow)])
 
 
 def reminder(name: str, sow: str) -> str:
-    """What an agent is told that ended its turn without a status."""
+    """Returns the reminder for an agent that ended its turn without a status."""
     return "\n".join(
         [
             f"Your turn ended, {name}, but you are still at work by your status.",
@@ -97,4 +97,4 @@ def reminder(name: str, sow: str) -> str:
 
 
 def _lines(items: Sequence[str]) -> str:
-    return "\n".join(f"- {each}" for each in items)
+    return "\n".join(f"- {item}" for item in items)

@@ -1,4 +1,4 @@
-"""Agents in files: Markdown with frontmatter, found by a whitelist of folders. A bad file is only a warning."""
+"""Reads agent definitions from Markdown files with frontmatter; an invalid file gives a warning."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ NUMBERED = tuple(f"{number:02d}-" for number in range(1, 11))
 FIELDS = ("name", "description", "tools")
 MAX_FILE = 1 << 20
 MOST_FILES = 1000
-YAML_SIGNS = tuple("\"'[{|>&*!")  # a text that begins with one of these is meant as YAML, and no prose
-OURS = "sow-version:"  # in the frontmatter of files that `sow install` wrote: copies of built-in roles, no source
+YAML_SIGNS = tuple("\"'[{|>&*!")  # a description that begins with one of these is YAML already and is not quoted
+OURS = "sow-version:"  # marks files that `sow install` wrote; they are copies of built-in roles
 
 
 def discover(folder: str, source: str, *, inside: str = "") -> tuple[dict[str, Agent], list[str]]:
-    """The agents below a folder, and a warning for each file that is none; a missing folder has none.
+    """Returns the agents below a folder, and a warning for each invalid file; a missing folder has no agents.
 
-    A link may not lead out of `inside`: it could make a role of a file that its repository does not even hold.
+    A link may not lead out of `inside`: otherwise a file outside of the repository could define a role.
     """
-    found: dict[str, Agent] = {}
+    agents: dict[str, Agent] = {}
     warnings: list[str] = []
     for path in _files(folder, warnings):
         try:
             agent = read_agent(real_path(path, inside), source, path)
         except SowError as error:
-            said = error.message.removeprefix(path)
-            warnings.append(f"{path}{said}" if said.startswith(":") else f"{path}: {said.strip()}")
+            message = error.message.removeprefix(path)
+            warnings.append(f"{path}{message}" if message.startswith(":") else f"{path}: {message.strip()}")
             continue
         if agent is None:
             continue
-        if agent.name in found:
-            warnings.append(f"{path}: agent {agent.name} is defined in {found[agent.name].path} already")
+        if agent.name in agents:
+            warnings.append(f"{path}: agent {agent.name} is defined in {agents[agent.name].path} already")
         else:
-            found[agent.name] = agent
-    return found, warnings
+            agents[agent.name] = agent
+    return agents, warnings
 
 
 def _files(folder: str, warnings: list[str]) -> list[str]:
-    """Markdown files at the root and in numbered folders (01-* to 10-*), without what is documentation by its name."""
+    """Lists Markdown files in the folder and in its numbered folders (01-* to 10-*), except documentation."""
     entries = _entries(folder, warnings)
-    found = [entry.path for entry in entries if _is_definition(entry)]
-    seen = {os.path.realpath(folder)}  # a link to a folder that is read already brings nothing
+    paths = [entry.path for entry in entries if _is_definition(entry)]
+    seen = {os.path.realpath(folder)}  # folders that were read: a link to one of them adds nothing
     for entry in entries:
         if entry.name.startswith(NUMBERED) and _is_folder(entry) and os.path.realpath(entry.path) not in seen:
             seen.add(os.path.realpath(entry.path))
-            found += [each.path for each in _entries(entry.path, warnings) if _is_definition(each)]
-    if len(found) > MOST_FILES:
-        warnings.append(f"{folder}: {len(found)} files; only the first {MOST_FILES} are read")
-    return found[:MOST_FILES]
+            paths += [child.path for child in _entries(entry.path, warnings) if _is_definition(child)]
+    if len(paths) > MOST_FILES:
+        warnings.append(f"{folder}: {len(paths)} files; only the first {MOST_FILES} are read")
+    return paths[:MOST_FILES]
 
 
 def _entries(folder: str, warnings: list[str]) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; nothing if it is not there."""
+    """Returns a folder's entries by name; none if the folder is missing."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -73,19 +73,19 @@ def _entries(folder: str, warnings: list[str]) -> list[os.DirEntry[str]]:
 
 def _is_definition(entry: os.DirEntry[str]) -> bool:
     name = entry.name
-    named = name.endswith(".md") and name != "README.md" and not name.endswith("-framework.md")
-    return named and not _is_folder(entry)
+    has_agent_name = name.endswith(".md") and name != "README.md" and not name.endswith("-framework.md")
+    return has_agent_name and not _is_folder(entry)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads in a circle: it is read, and then said
+    except OSError:  # a link that leads in a circle: reading it as a file gives the warning
         return False
 
 
 def real_path(path: str, inside: str = "") -> str:
-    """Where a file really is."""
+    """Resolves links; refuses a link that is broken or leads out of `inside`."""
     real = os.path.realpath(path)
     if os.path.islink(path) and not os.path.exists(path):
         raise SowError(f"{path}: it is a link that leads nowhere", "put the file itself there, or remove the link")
@@ -95,7 +95,7 @@ def real_path(path: str, inside: str = "") -> str:
 
 
 def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
-    """The agent that a file defines; None for a file that our own install wrote."""
+    """Reads the agent that a file defines; None for a file that `sow install` wrote."""
     shown = shown or path
     try:
         head, body = split(read_text(Disk(), path, MAX_FILE), shown)
@@ -124,7 +124,7 @@ def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
 
 
 def split(text: str, path: str) -> tuple[str, str]:
-    """The frontmatter and the body of a Markdown file."""
+    """Splits a Markdown file into frontmatter and body."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
     if len(fences) < 2 or fences[0] != 0:
@@ -133,7 +133,7 @@ def split(text: str, path: str) -> tuple[str, str]:
 
 
 def _fields(head: str, path: str) -> dict[Any, Any]:
-    """The frontmatter's fields; an empty line stands for the fence, so that an error has the file's own line."""
+    """Parses the frontmatter; an empty line replaces the fence, so that line numbers in errors are the file's own."""
     try:
         fields = yaml_text.load(f"\n{head}\n", path)
     except InvalidFile:
@@ -149,7 +149,7 @@ def _fields(head: str, path: str) -> dict[Any, Any]:
 
 
 def _quoted(head: str) -> str:
-    """The frontmatter with its description quoted: agent CLIs themselves write prose with colons there."""
+    """Quotes the description in the frontmatter, because agent CLIs write unquoted text with colons there."""
     field = "description: "
     return "\n".join(
         field + yaml_text.scalar(line.removeprefix(field).strip())
@@ -160,13 +160,13 @@ def _quoted(head: str) -> str:
 
 
 def _tools(value: Any, path: str) -> tuple[str, ...]:
-    """`tools: [Read, Grep]`, or `tools: Read, Grep`; a tool is one word, so that it can never be a flag."""
-    names = [each.strip() for each in value.split(",")] if isinstance(value, str) else value or []
+    """Parses `tools: [Read, Grep]` or `tools: Read, Grep`; a tool is one word, so that it is never a flag."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value or []
     if not isinstance(names, list):
         raise SowError(f"{path}: tools: must be a list of names", "tools: [Read, Grep, Edit]")
-    for each in names:
-        if not isinstance(each, str) or not _is_tool(each):
-            raise SowError(f"{path}: tools: {each!r:.80} is not the name of a tool", "tools: [Read, Grep, Edit]")
+    for name in names:
+        if not isinstance(name, str) or not _is_tool(name):
+            raise SowError(f"{path}: tools: {name!r:.80} is not the name of a tool", "tools: [Read, Grep, Edit]")
     return tuple(dict.fromkeys(names))
 
 

@@ -1,4 +1,4 @@
-"""The execution layer: the files through which an agent CLI that a person opens knows sow, made from packaged texts."""
+"""Builds the files that tell an interactive agent CLI about sow (the execution layer)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOOKS = {
 
 
 class Source:
-    """A slash command as it is packaged: its name, what it is for, and what it tells the agent."""
+    """A packaged slash command: its name, its description and its text."""
 
     __slots__ = ("body", "description", "hint", "name")
 
@@ -38,21 +38,21 @@ class Source:
 
 
 def layer(name: str, *, user: bool) -> Layer:
-    """The layer for one CLI, in a repository or in the user's home."""
+    """Returns the layer for one CLI, for a repository or for the user's home."""
     if name not in LAYERS:
-        known = ", ".join(LAYERS)
-        raise SowError(f"there is no execution layer for {name!r:.60}", nearest(name, LAYERS) or f"there is: {known}")
+        names = ", ".join(LAYERS)
+        raise SowError(f"there is no execution layer for {name!r:.60}", nearest(name, LAYERS) or f"there is: {names}")
     return LAYERS[name](user)
 
 
 def commands() -> list[Source]:
     """Every packaged slash command."""
-    place = os.path.join(FOLDER, "commands")
-    found = []
-    for folder, _, files in os.walk(place):
-        inside = os.path.relpath(folder, place)
-        found += [os.path.normpath(f"{inside}/{file.removesuffix('.md')}") for file in files if file.endswith(".md")]
-    return [Source(name, _read(f"commands/{name}.md")) for name in sorted(found)]
+    root = os.path.join(FOLDER, "commands")
+    names = []
+    for folder, _, files in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        names += [os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")]
+    return [Source(name, _read(f"commands/{name}.md")) for name in sorted(names)]
 
 
 def _read(name: str) -> str:
@@ -61,23 +61,25 @@ def _read(name: str) -> str:
 
 
 def guide() -> str:
-    """What every agent in a repository with sow should know, on less than a page."""
+    """Returns the short guide to sow that every agent gets."""
     return _read("guide.md")
 
 
 def claude_command(source: Source) -> str:
-    """A slash command in the form of Claude Code."""
+    """Formats a slash command for Claude Code."""
     hint = f"argument-hint: {json.dumps(source.hint)}\n" if source.hint else ""
     return _stamped(f"---\ndescription: {json.dumps(source.description)}\n{hint}---\n{source.body}")
 
 
 def claude_agent(agent: Agent) -> str:
-    """A role as a subagent of Claude Code; the task is told by who calls it."""
+    """Formats a role as a subagent of Claude Code; its caller names the task."""
     tools = f"tools: {JUDGE_TOOLS}\n" if agent.judges else ""
-    words = prompts.load(f"templates/{agent.name}").replace(prompts.TASK, "010").strip()
+    role_prompt = prompts.load(f"templates/{agent.name}").replace(prompts.TASK, "010").strip()
     if agent.name != "orchestrator":
-        words += "\n\n## Who you are to sow\n\n" + _read("subagent.md").replace("{role}", agent.name).strip()
-    return _stamped(f"---\nname: {agent.name}\ndescription: {json.dumps(agent.description)}\n{tools}---\n{words}\n")
+        role_prompt += "\n\n## Who you are to sow\n\n" + _read("subagent.md").replace("{role}", agent.name).strip()
+    return _stamped(
+        f"---\nname: {agent.name}\ndescription: {json.dumps(agent.description)}\n{tools}---\n{role_prompt}\n"
+    )
 
 
 def _stamped(text: str, style: str = layer_mark.FRONTMATTER) -> str:
@@ -85,19 +87,19 @@ def _stamped(text: str, style: str = layer_mark.FRONTMATTER) -> str:
 
 
 def hooks() -> dict[str, object]:
-    """The hooks of Claude Code; where sow is not installed they do nothing."""
-    found: dict[str, object] = {}
-    for event, (matcher, word) in HOOKS.items():
-        command = f"command -v sow >/dev/null 2>&1 || exit 0; sow hook {word}"
+    """Returns the hooks of Claude Code; they do nothing if sow is not installed."""
+    groups: dict[str, object] = {}
+    for event, (matcher, name) in HOOKS.items():
+        command = f"command -v sow >/dev/null 2>&1 || exit 0; sow hook {name}"
         entry: dict[str, object] = {"matcher": matcher} if matcher else {}
-        found[event] = [{**entry, "hooks": [{"type": "command", "command": command, "timeout": 20}]}]
-    return {"hooks": found}
+        groups[event] = [{**entry, "hooks": [{"type": "command", "command": command, "timeout": 20}]}]
+    return {"hooks": groups}
 
 
 def claude_files() -> dict[str, str]:
-    """The agents and commands for Claude Code, by their paths below .claude or in the plugin."""
+    """Returns the agents and commands for Claude Code, by path below .claude or in the plugin."""
     files = {f"agents/{agent.name}.md": claude_agent(agent) for agent in STANDARD_AGENTS}
-    return files | {f"commands/{each.name}.md": claude_command(each) for each in commands()}
+    return files | {f"commands/{source.name}.md": claude_command(source) for source in commands()}
 
 
 def _claude(user: bool) -> Layer:
@@ -115,31 +117,31 @@ def _block() -> str:
 
 
 def _codex(user: bool) -> Layer:
-    """Codex reads AGENTS.md, and has skills in the place of commands: `$sow-plan` and the goal behind it."""
+    """Builds the layer for Codex, which reads AGENTS.md and has skills instead of commands (`$sow-plan GOAL`)."""
     pieces = [Piece(".codex/AGENTS.md" if user else "AGENTS.md", _block(), block=True)]
-    for each in commands():
-        name = f"sow-{_flat(each.name)}"
-        head = f"---\nname: {name}\ndescription: {json.dumps(each.description)}\n---\n"
-        body = each.body.replace(ARGUMENTS, "what the person wrote after the name of this skill")
+    for source in commands():
+        name = f"sow-{_flat(source.name)}"
+        head = f"---\nname: {name}\ndescription: {json.dumps(source.description)}\n---\n"
+        body = source.body.replace(ARGUMENTS, "what the person wrote after the name of this skill")
         pieces.append(Piece(f".agents/skills/{name}/SKILL.md", _stamped(head + body, layer_mark.PAGE)))
     return Layer(pieces, (".agents/skills",))
 
 
 def _gemini(user: bool) -> Layer:
     pieces = [Piece(".gemini/GEMINI.md" if user else "GEMINI.md", _block(), block=True)]
-    for each in commands():
-        body = each.body.replace(ARGUMENTS, "{{args}}")
-        text = f"description = {json.dumps(each.description)}\nprompt = '''\n{body}'''\n"
-        pieces.append(Piece(f".gemini/commands/{each.name}.toml", _stamped(text, layer_mark.HASHES)))
+    for source in commands():
+        body = source.body.replace(ARGUMENTS, "{{args}}")
+        text = f"description = {json.dumps(source.description)}\nprompt = '''\n{body}'''\n"
+        pieces.append(Piece(f".gemini/commands/{source.name}.toml", _stamped(text, layer_mark.HASHES)))
     return Layer(pieces, (".gemini/commands",))
 
 
 def _cursor(user: bool) -> Layer:
-    """Cursor has flat commands, to which it adds what the person wrote behind them, and rules of a repository."""
+    """Builds the layer for Cursor, which has flat commands, adds the user's text to them, and reads rules."""
     pieces = []
-    for each in commands():
-        body = each.body.replace(ARGUMENTS, "what the person wrote after this command")
-        pieces.append(Piece(f".cursor/commands/{_flat(each.name)}.md", _stamped(body, layer_mark.PAGE)))
+    for source in commands():
+        body = source.body.replace(ARGUMENTS, "what the person wrote after this command")
+        pieces.append(Piece(f".cursor/commands/{_flat(source.name)}.md", _stamped(body, layer_mark.PAGE)))
     if not user:
         rule = f"---\ndescription: How work is done here\nalwaysApply: true\n---\n{guide()}"
         pieces.append(Piece(".cursor/rules/sow.mdc", _stamped(rule)))
@@ -159,7 +161,7 @@ OWNER = {"name": "The sow authors"}
 
 
 def marketplace(source: str) -> str:
-    """The file by which Claude Code finds the plugin: in the plugin's own folder, and at the root of the repository."""
+    """Returns the file by which Claude Code finds the plugin: in the plugin's folder and at the repository's root."""
     document: dict[str, object] = {
         "name": "sow",
         "owner": OWNER,
@@ -170,7 +172,7 @@ def marketplace(source: str) -> str:
 
 
 def plugin_files() -> dict[str, str]:
-    """The same layer as a plugin of Claude Code with its marketplace, by their paths in the plugin's folder."""
+    """Returns the layer as a Claude Code plugin with its marketplace, by path in the plugin's folder."""
     manifest: dict[str, object] = {**PLUGIN, "version": __version__, "author": OWNER, "license": "MIT"}
     return claude_files() | {
         ".claude-plugin/plugin.json": _document(manifest),

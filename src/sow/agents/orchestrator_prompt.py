@@ -1,4 +1,4 @@
-"""What the orchestrator is told when a person opens it: who it is, where the work stands, and what comes first."""
+"""Builds the orchestrator's prompt: its role, the state of the work, and the first steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLE = "orchestrator"
 
 
 class Situation:
-    """Where the work stands, as code found it."""
+    """Facts about the work, and steps to take next."""
 
     __slots__ = ("branch", "facts", "goal", "root", "sow", "steps")
 
@@ -26,7 +26,7 @@ class Situation:
 
 
 def new_project(situation: Situation, *, begin: list[str]) -> Situation:
-    """A goal for which there is no project yet: `begin` are the commands that make one."""
+    """Adds the steps for a goal without a project; `begin` are the commands that create one."""
     sow = situation.sow
     situation.facts.append("There is no project on this branch yet.")
     situation.steps += [
@@ -41,7 +41,7 @@ def new_project(situation: Situation, *, begin: list[str]) -> Situation:
 def known_project(
     situation: Situation, *, name: str, description: str, phases: str, step: tuple[str, str]
 ) -> Situation:
-    """A project that is under way: the steps by which one with no memory of it takes it up."""
+    """Adds the facts of an existing project, and the steps to resume it."""
     sow = situation.sow
     situation.facts += [f"Project: {name}", *([f"What it is for: {description}"] if description else [])]
     situation.facts.append(f"Phases: {phases}")
@@ -59,7 +59,7 @@ def known_project(
 
 
 def known_workflow(situation: Situation, *, name: str) -> Situation:
-    """A workflow that is under way without a project."""
+    """Adds the facts and steps of a workflow without a project."""
     sow = situation.sow
     situation.facts.append(f"A workflow is under way: {name}")
     situation.steps += [
@@ -70,13 +70,13 @@ def known_workflow(situation: Situation, *, name: str) -> Situation:
 
 
 def prompt(agent: Agent, situation: Situation) -> str:
-    """The whole prompt."""
-    words = briefing.words_of(agent).strip()
-    told = words if agent.path else prompts.render(words, sow=situation.sow, task=prompts.TASK)
-    lines = [told, "", "## Where you are", ""]
+    """Returns the whole prompt."""
+    template = briefing.words_of(agent).strip()
+    role_prompt = template if agent.path else prompts.render(template, sow=situation.sow, task=prompts.TASK)
+    lines = [role_prompt, "", "## Where you are", ""]
     lines.append(f"- The repository is {situation.root}, on branch {situation.branch or '(none)'}.")
     lines.append(f"- Call sow by its full path: {situation.sow}")
-    lines += [f"- {each}" for each in situation.facts]
+    lines += [f"- {fact}" for fact in situation.facts]
     if situation.goal:
         lines += ["", "## What the person wants", "", *(f"> {line}" for line in situation.goal.split("\n"))]
     lines += ["", "## Take it up", "", "Trust what is on disk more than what you remember.", ""]
@@ -85,5 +85,5 @@ def prompt(agent: Agent, situation: Situation) -> str:
 
 
 def _called(sow: str, command: str) -> str:
-    """A command of advice with the full path of sow."""
+    """Replaces `sow` in a command by the full path of sow."""
     return f"{sow} {command.removeprefix('sow ')}" if command.startswith("sow ") else command

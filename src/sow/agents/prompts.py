@@ -1,4 +1,4 @@
-"""Packaged prompts: templates that a worker starts with, and guidance that it loads itself."""
+"""Reads packaged prompts: templates for workers, and guidance that workers load themselves."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from sow.errors import SowError, nearest
 
 FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-TEXTS: dict[str, str] = {}  # those that were read: a run takes hundreds of turns with the same few
-TASK = "{id}"  # stands for the worker's own task in a prompt
+TEXTS: dict[str, str] = {}  # cache: a run takes hundreds of turns with the same few prompts
+TASK = "{id}"  # placeholder for the worker's own task in a prompt
 
 
 def names() -> list[str]:
-    """Every packaged prompt, as `sow prompt` takes it."""
-    found = []
+    """Lists the packaged prompts by the names that `sow prompt` takes."""
+    prompt_names = []
     for folder, _, files in os.walk(FOLDER):
         inside = os.path.relpath(folder, FOLDER)
-        found += [os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")]
-    return sorted(found)
+        prompt_names += [
+            os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")
+        ]
+    return sorted(prompt_names)
 
 
 def load(name: str) -> str:
-    """The text of one prompt, as it was written."""
+    """Returns the text of one prompt as it was written."""
     if name not in TEXTS:
         TEXTS[name] = _read(name)
     return TEXTS[name]
@@ -40,13 +42,13 @@ def _read(name: str) -> str:
 
 
 def title(text: str) -> str:
-    """What a prompt is about: its first heading, or its first line."""
+    """Returns a prompt's first heading, or its first line."""
     lines = [line for line in text.split("\n") if line.strip()]
     return next((line for line in lines if line.startswith("# ")), lines[0] if lines else "").removeprefix("# ")
 
 
 def render(text: str, *, sow: str, task: str) -> str:
-    """A packaged prompt for one worker: its commands with the full path of sow, since some CLIs replace PATH."""
+    """Puts the full path of sow into a prompt's commands, because some CLIs replace PATH; and the task's id."""
     lines = []
     fenced = False
     for line in text.split("\n"):

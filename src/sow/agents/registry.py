@@ -1,4 +1,4 @@
-"""All roles of a checkout: the package's, the user's over them, the repository's over those, as far as it may."""
+"""Collects the roles of a checkout: built-in, the user's, and the repository's where it may define them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ FOLDER = ".claude/agents"
 
 
 class AgentRegistry:
-    """Roles by name."""
+    """The roles of one checkout by name."""
 
     __slots__ = ("agents", "judges", "warnings")
 
     def __init__(
         self, *, root: str = "", user_home: str = "", trusted: bool = False, reviewers: Iterable[str] = ()
     ) -> None:
-        self.judges = JUDGES.union(reviewers)  # the user may let any role review, and then no repository defines it
+        self.judges = JUDGES.union(
+            reviewers
+        )  # the user may make any role a reviewer; a repository may not define those
         self.agents: dict[str, Agent] = {agent.name: agent for agent in STANDARD_AGENTS}
         self.warnings: list[str] = []
         if user_home:
@@ -32,9 +34,9 @@ class AgentRegistry:
         if root and not (user_home and os.path.realpath(root) == os.path.realpath(user_home)):
             self._read(*discover(f"{root}/{FOLDER}", PROJECT, inside=root), trusted=trusted)
 
-    def _read(self, found: dict[str, Agent], warnings: list[str], *, trusted: bool) -> None:
+    def _read(self, agents: dict[str, Agent], warnings: list[str], *, trusted: bool) -> None:
         self.warnings += warnings
-        for agent in found.values():
+        for agent in agents.values():
             if agent.name in self.judges and not trusted:
                 self.warnings.append(
                     f"{agent.path}: {agent.name} judges, so a repository may not define it;"
@@ -44,31 +46,31 @@ class AgentRegistry:
                 self._take(agent)
 
     def _take(self, agent: Agent) -> None:
-        """A file gives a role its words; what the role is stays, and a repository's file never widens its tools."""
-        known = self.agents.get(agent.name)
-        if known is not None:
-            agent.capabilities = known.capabilities
-            agent.prompt_path = known.prompt_path
-            if agent.source == PROJECT and known.tools and agent.tools:
-                agent.tools = tuple(each for each in known.tools if each in agent.tools)
-                if not agent.tools:  # no list at all would mean every tool
+        """Adds a role from a file. It replaces the prompt only, and a repository's file never adds tools."""
+        current = self.agents.get(agent.name)
+        if current is not None:
+            agent.capabilities = current.capabilities
+            agent.prompt_path = current.prompt_path
+            if agent.source == PROJECT and current.tools and agent.tools:
+                agent.tools = tuple(tool for tool in current.tools if tool in agent.tools)
+                if not agent.tools:  # an empty list would mean every tool
                     self.warnings.append(f"{agent.path}: names no tool that {agent.name} may use, so it does not count")
                     return
             elif agent.source == PROJECT:
-                agent.tools = known.tools or agent.tools
+                agent.tools = current.tools or agent.tools
         self.agents[agent.name] = agent
 
     def get(self, name: str) -> Agent:
-        """One role."""
+        """Returns one role."""
         agent = self.agents.get(name)
         if agent is None:
             raise SowError(f"unknown agent: {name}", self._advice(name))
         return agent
 
     def _advice(self, name: str) -> str:
-        """What was meant perhaps: a file of that name that could not be used, or another name."""
-        passed = [each for each in self.warnings if f"/{name}.md:" in each]
-        return passed[0] if passed else nearest(name, self.agents) or "see 'sow agent list'"
+        """Returns the warning about a file of that name, or the nearest name."""
+        warnings = [warning for warning in self.warnings if f"/{name}.md:" in warning]
+        return warnings[0] if warnings else nearest(name, self.agents) or "see 'sow agent list'"
 
     def names(self) -> list[str]:
         return sorted(self.agents)

@@ -1,1 +1,1 @@
-"""Views of the store in a browser: a server on loopback, its guard, and the facts that its pages show."""
+"""The dashboard: a web server on loopback, its access checks, and the data that its pages show."""

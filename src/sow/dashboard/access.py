@@ -1,4 +1,4 @@
-"""Who may see the dashboard: a one-time token in a private file, exchanged for a cookie that this server signed."""
+"""Controls access to the dashboard: a one-time token in a private file is exchanged for a signed cookie."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 LIFE = 30 * 24 * 3600
 LONGEST = 64 << 10
-HIGHEST = 65535  # port
+HIGHEST = 65535  # highest port number
 HEX = frozenset("0123456789abcdef")
 
 
 class Access:
-    """The secrets of one server: the token is for the next browser, the key signs the cookies of all."""
+    """The secrets of one server: a token for the next browser, and a key that signs all cookies."""
 
     __slots__ = ("cookie_name", "facts", "key", "lock", "path", "scope", "token")
 
@@ -33,15 +33,15 @@ class Access:
         self.path = path(environment, root, read_only=read_only)
         self.scope = f"{os.path.realpath(root)}\0{read_only}"
         self.cookie_name = f"sow_{_digest(root)[:8]}" + ("_ro" if read_only else "")
-        known = stored(self.path).get("key", "")
-        # A server that starts again keeps its key, so that an open page goes on.
-        self.key = known if len(known) == 64 and HEX.issuperset(known) else os.urandom(32).hex()
+        stored_key = stored(self.path).get("key", "")
+        # A restarted server keeps its key, so that the cookies of open pages stay valid.
+        self.key = stored_key if len(stored_key) == 64 and HEX.issuperset(stored_key) else os.urandom(32).hex()
         self.token = ""
         self.facts: dict[str, Any] = {}
         self.lock = threading.Lock()
 
     def begin(self, port: int) -> None:
-        """Write down where the server is, with a new token."""
+        """Writes the server's port and a new token to the private file."""
         self.facts = {"port": port, "pid": os.getpid()}
         with self.lock:
             self._renew()
@@ -52,7 +52,7 @@ class Access:
         self.token = token
 
     def spend(self, token: str) -> bool:
-        """Whether this is the token; it is used up then, and another one takes its place."""
+        """Checks the token; a valid token is used up and replaced."""
         with self.lock:
             if not self.token or not hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
                 return False
@@ -60,55 +60,55 @@ class Access:
             return True
 
     def cookie(self) -> str:
-        """A new cookie, as a browser is told to keep it."""
-        until = str(int(time.time()) + LIFE)
-        value = f"{until}.{self._signature(until)}"
+        """Returns a new cookie as a Set-Cookie value."""
+        expires = str(int(time.time()) + LIFE)
+        value = f"{expires}.{self._signature(expires)}"
         return f"{self.cookie_name}={value}; Max-Age={LIFE}; Path=/; HttpOnly; SameSite=Strict"
 
     def knows(self, cookies: str) -> bool:
-        """Whether one of a browser's cookies is ours, and not too old."""
-        for each in cookies.split(";"):
-            name, _, value = each.strip().partition("=")
+        """True if one of the cookies is signed by this server and has not expired."""
+        for cookie in cookies.split(";"):
+            name, _, value = cookie.strip().partition("=")
             if name == self.cookie_name and self._is_good(value):
                 return True
         return False
 
     def _is_good(self, value: str) -> bool:
-        until, _, signature = value.partition(".")
-        if not (until.isascii() and until.isdigit() and len(until) < 16):
+        expires, _, signature = value.partition(".")
+        if not (expires.isascii() and expires.isdigit() and len(expires) < 16):
             return False
-        right = hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(until).encode())
-        return right and int(until) > time.time()
+        signed = hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(expires).encode())
+        return signed and int(expires) > time.time()
 
-    def _signature(self, until: str) -> str:
-        text = f"{self.scope}\0{until}".encode("utf-8", "surrogateescape")
+    def _signature(self, expires: str) -> str:
+        text = f"{self.scope}\0{expires}".encode("utf-8", "surrogateescape")
         return hmac.new(bytes.fromhex(self.key), text, "sha256").hexdigest()
 
 
 def path(environment: Mapping[str, str], root: str, *, read_only: bool) -> str:
-    """Where the secrets of a checkout's server are; a server that only shows has others than one that acts."""
+    """Returns the path of a server's secrets; a read-only server has a file of its own."""
     name = _digest(root)[:16] + ("-read-only" if read_only else "")
     return f"{user_folder(environment, 'XDG_CONFIG_HOME', '.config')}/sow/ui/{name}.json"
 
 
 def stored(path: str) -> dict[str, Any]:
-    """What a server wrote down; nothing where the file is not the user's alone, and so could be known to others."""
+    """Reads a server's file; empty if the file is invalid, or if other users could have read it."""
     try:
-        facts = os.lstat(path)
-        private = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
-        if not private or facts.st_size > LONGEST:
+        status = os.lstat(path)
+        private = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+        if not private or status.st_size > LONGEST:
             return {}
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            content = json.load(file)
     except (OSError, ValueError, RecursionError):
         return {}
     kinds = {"token": str, "key": str, "port": int, "pid": int}
-    good = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
-    return found if good and 0 < found["port"] <= HIGHEST else {}
+    valid = isinstance(content, dict) and all(isinstance(content.get(name), kind) for name, kind in kinds.items())
+    return content if valid and 0 < content["port"] <= HIGHEST else {}
 
 
 def address(port: int, token: str) -> str:
-    """What a person opens: the token is behind the #, which a browser sends to nobody."""
+    """Returns the URL to open; the token follows the #, which a browser sends to no server."""
     return f"http://127.0.0.1:{port}/#token={token}"
 
 

@@ -1,4 +1,4 @@
-"""What a person does on the page: each act is a call of sow, so that every rule of the shell holds here as well."""
+"""Carries out what a user does on the page. Each act runs the sow command, so that all its rules apply."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0  # seconds
 STOP_WAIT = "30s"
-MOST_SAID = 4000  # characters of what a call printed
+MOST_SAID = 4000  # characters of a command's output
 LONGEST = 100_000
-LONGEST_REASON = 2000  # what the command takes; far more would be no word of a command line
+LONGEST_REASON = 2000  # the limit of the command itself
 REFUSED, BAD, TOO_LONG = 409, 422, 504
-USAGE = 2  # the exit code of bad input
+USAGE = 2  # exit code of the command for bad input
 
 
 class Bad(SowError):
-    """What was sent is not what the act takes."""
+    """The request's values are not what the act takes."""
 
 
 class Call:
-    """One call of sow: its words, and the text that it reads."""
+    """One call of the sow command: its arguments and its input."""
 
     __slots__ = ("given", "words")
 
@@ -43,7 +43,7 @@ class Call:
 
 
 def _text(body: Body, name: str, longest: int = LONGEST) -> str:
-    """A text that was typed."""
+    """Returns a text from the request."""
     value = body.get(name)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -53,12 +53,12 @@ def _text(body: Body, name: str, longest: int = LONGEST) -> str:
 
 
 def _is_sound(text: str) -> bool:
-    """Whether a program can be given a text: neither a zero nor half a character is in it."""
-    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+    """True if a text can be passed to a program: it has no NUL and no surrogate."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _word(body: Body, name: str) -> str:
-    """A short name: of a task, an agent, a run or a question."""
+    """Returns a short name from the request: of a task, an agent, a run or a question."""
     value = _text(body, name)
     if len(value) > 200 or not value.isprintable() or value != value.strip():
         raise Bad(f"{name} is not a name", "send the name as the page has it")
@@ -85,7 +85,7 @@ def _approve(body: Body) -> list[Call]:
 
 
 def _send_back(body: Body) -> list[Call]:
-    """The words for the next iteration first: a task that goes back without them would be done the same way again."""
+    """Adds the feedback first: a task that goes back without it would be done the same way again."""
     ident = _task(body)
     feedback = Call("feedback", "add", "--", ident, "-", given=_text(body, "text"))
     return [feedback, Call("task", "set", f"--id={ident}", "--", "status", "in_progress")]
@@ -122,7 +122,7 @@ ACTS: dict[str, Callable[[Body], list[Call]]] = {
 
 
 class Acting:
-    """Where acts are done: a checkout, and the environment of the server."""
+    """Carries out acts in one checkout, with the server's environment."""
 
     __slots__ = ("environment", "root", "status_of")
 
@@ -132,7 +132,7 @@ class Acting:
         self.status_of = status_of
 
     def do(self, name: str, body: Body) -> tuple[int, dict[str, Any]]:
-        """Do an act; returns the status of the reply, and what there is to say."""
+        """Carries out an act; returns the HTTP status and the document of the reply."""
         if name not in ACTS:
             return 404, _error(f"there is no act {name!r:.60}", f"the acts are: {', '.join(ACTS)}")
         try:
@@ -140,41 +140,43 @@ class Acting:
         except Bad as error:
             return BAD, _error(error.message, error.hint)
         status = self.status_of(str(body.get("task", ""))) if name == "send-back" else "needs_review"
-        if status != "needs_review":  # the first of its two calls would leave feedback on any task
+        if status != "needs_review":  # otherwise the first of the two calls would leave feedback on any task
             return REFUSED, _error(f"there is no work to send back: the task is {status}", "look at the task again")
-        said = []
+        outputs = []
         for call in calls:
-            found = self._run(call)
-            if found is None:
+            result = self._run(call)
+            if result is None:
                 return TOO_LONG, _error("sow did not end in time", "see what happened: sow status")
-            if found.code:
-                return _refusal(found)
-            said.append(found.out.strip())
-        return 200, {"ok": True, "text": harmless("\n".join(each for each in said if each))[-MOST_SAID:]}
+            if result.code:
+                return _refusal(result)
+            outputs.append(result.out.strip())
+        return 200, {"ok": True, "text": harmless("\n".join(output for output in outputs if output))[-MOST_SAID:]}
 
     def _run(self, call: Call) -> Said | None:
-        """One call, to its end; None where it was asked to end because it took too long."""
+        """Runs one call to its end; None if it took too long and was stopped."""
         stop = threading.Event()
         timer = threading.Timer(PATIENCE, stop.set)
         timer.daemon = True
         timer.start()
-        words = [sow_path(), f"--root={self.root}", *call.words]
+        arguments = [sow_path(), f"--root={self.root}", *call.words]
         try:
-            said = program.listen_to(words, cwd=self.root, environment=self.environment, stop=stop, given=call.given)
+            result = program.listen_to(
+                arguments, cwd=self.root, environment=self.environment, stop=stop, given=call.given
+            )
         finally:
             timer.cancel()
-        return None if stop.is_set() else said
+        return None if stop.is_set() else result
 
 
 def _error(error: str, hint: str) -> dict[str, Any]:
     return {"error": error, "hint": hint}
 
 
-def _refusal(said: Said) -> tuple[int, dict[str, Any]]:
-    """The `error:` line and the `hint:` lines of a call, as a document."""
-    before, _, rest = harmless(said.err).partition("error: ")
+def _refusal(result: Said) -> tuple[int, dict[str, Any]]:
+    """Turns the `error:` and `hint:` lines of a call into a status and a document."""
+    preamble, _, rest = harmless(result.err).partition("error: ")
     error, _, hint = rest.partition("\nhint: ")
     if not error.strip():
-        error, hint = (before.strip() or said.out.strip())[-MOST_SAID:] or f"exit code {said.code}", ""
-    status = BAD if said.code == USAGE else REFUSED
+        error, hint = (preamble.strip() or result.out.strip())[-MOST_SAID:] or f"exit code {result.code}", ""
+    status = BAD if result.code == USAGE else REFUSED
     return status, _error(error.strip()[:MOST_SAID], hint.strip()[:MOST_SAID])

@@ -1,4 +1,4 @@
-"""The files of the page: a fixed list, read from the package when the server starts."""
+"""Serves the files of the page, which are read from the package when the server starts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Asset:
         self.tag = f'"{hashlib.sha256(data).hexdigest()[:20]}"'
         self.small = b""
 
-    def reply(self, *, packs: bool, known: str) -> Reply:
-        """The file; nothing but its tag, where the browser has it already."""
+    def reply(self, *, packs: bool, client_tag: str) -> Reply:
+        """Returns the file; if the browser has it already, only a 304 with its tag."""
         headers = (("ETag", self.tag), ("Cache-Control", "no-cache"))
-        if known == self.tag:
+        if client_tag == self.tag:
             return Reply(304, b"", "", headers)
         if not packs:
             return Reply(200, self.data, self.kind, headers)
@@ -42,11 +42,11 @@ class Asset:
 
 
 def load(folder: str = FOLDER) -> dict[str, Asset]:
-    """Every file of the page by its name; what is of no known kind is none."""
-    found = {}
+    """Loads the files of the page by name; files of unknown kinds are skipped."""
+    assets = {}
     for name in sorted(os.listdir(folder)):
         kind = KINDS.get(os.path.splitext(name)[1])
         if kind:
             with open(f"{folder}/{name}", "rb") as file:
-                found[name] = Asset(file.read(), kind)
-    return found
+                assets[name] = Asset(file.read(), kind)
+    return assets

@@ -1,10 +1,10 @@
-"""What went wrong in sow itself, said on the terminal of the server."""
+"""Reports bugs in sow on the server's terminal."""
 
 from __future__ import annotations
 
 
 def complain(error: BaseException) -> None:
-    """Say where it came from, for whoever has to mend it."""
+    """Prints the traceback."""
     import traceback
 
     from sow.system.terminal import err, harmless

@@ -1,4 +1,4 @@
-"""The reading side of a connection: all of a request must come in time, however slowly its bytes drip."""
+"""Reads from a connection with one deadline for a whole request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Patience(io.RawIOBase):
-    """A socket that is read until a moment, and not for ever: the time for each byte would never run out."""
+    """A socket that is read until a deadline. A timeout per byte would let a slow client hold it open."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Patience(io.RawIOBase):
         self.until = 0.0
 
     def within(self, seconds: float) -> None:
-        """From now on, give up after so long."""
+        """Sets the deadline to so many seconds from now."""
         self.until = time.monotonic() + seconds
 
     def readable(self) -> bool:

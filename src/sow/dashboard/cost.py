@@ -1,4 +1,4 @@
-"""What was spent: by agent, by executor and by run. What an agent CLI did not tell is counted, and never as zero."""
+"""Adds up costs by agent, executor and run. Turns without a known cost are counted, and never as zero."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Window = tuple[str, str]
 
 OUTSIDE = "outside of runs"
-MOST_TASKS = 2000  # whose own sessions are looked at for turns that no run took
+MOST_TASKS = 2000  # whose sessions are read for turns outside of runs
 SUMS = ("cost_usd", "input_tokens", "output_tokens")
 
 
 class Sums:
-    """The turns of one run, added up; the turns themselves are not kept."""
+    """The sums of one run's turns."""
 
     __slots__ = ("agents", "executors", "stamp", "total")
 
@@ -44,7 +44,7 @@ class Sums:
 
 
 class Costs:
-    """The costs of one checkout; a run is added up again only when its journal has grown."""
+    """The costs of one checkout; a run is added up again only if its journal changed."""
 
     __slots__ = ("home", "known", "shelf")
 
@@ -54,14 +54,16 @@ class Costs:
         self.known: dict[str, Sums] = {}
 
     def document(self) -> dict[str, Any]:
-        """All rows, the dearest first."""
+        """Returns all rows, the most expensive first."""
         self.shelf.look()
         folders = self.shelf.listed()
         sums = self.known = {folder.id: self._sums(folder) for folder in folders}
-        alone = Sums(_outside(self.home, folders), None)
-        parts = [*sums.values(), alone]
-        runs = [{**sums[each.id].total, "name": each.id, "title": each.run["name"]} for each in reversed(folders)]
-        runs += [{**alone.total, "name": OUTSIDE, "title": OUTSIDE}] if alone.total["turns"] else []
+        outside = Sums(_outside(self.home, folders), None)
+        parts = [*sums.values(), outside]
+        runs = [
+            {**sums[folder.id].total, "name": folder.id, "title": folder.run["name"]} for folder in reversed(folders)
+        ]
+        runs += [{**outside.total, "name": OUTSIDE, "title": OUTSIDE}] if outside.total["turns"] else []
         return {
             "by_agent": _merged([row for part in parts for row in part.agents]),
             "by_executor": _merged([row for part in parts for row in part.executors]),
@@ -71,32 +73,32 @@ class Costs:
 
     def _sums(self, folder: RunFolder) -> Sums:
         mark = stamp(folder.journal_path)
-        known = self.known.get(folder.id)
-        return known if known is not None and known.stamp == mark else Sums(_turns(folder), mark)
+        sums = self.known.get(folder.id)
+        return sums if sums is not None and sums.stamp == mark else Sums(_turns(folder), mark)
 
 
 def _turns(folder: RunFolder) -> list[Turn]:
     try:
         return History(folder.journal("run_started", "turn_started", "turn_ended")).turns
-    except SowError:  # its report says what is wrong with the journal
+    except SowError:  # the run's report says what is wrong with the journal
         return []
 
 
 def _outside(home: Home, folders: Sequence[RunFolder]) -> list[Turn]:
-    """The turns on this machine that no run took."""
+    """Returns the turns on this machine that belong to no run."""
     of_tasks: dict[str, list[Window]] = {}
-    of_crews: list[Window] = []  # verifiers and architects are no agents of the plan, and work in its runs
+    of_crews: list[Window] = []  # verifiers and architects are not in the plan, but work in its runs
     for folder in folders:
         window = (folder.run["started_at"], folder.run.get("ended_at", "9"))
-        if report_crew.is_crew([each["path"] for each in folder.run["plans"]]):
+        if report_crew.is_crew([plan["path"] for plan in folder.run["plans"]]):
             of_crews.append(window)
         for task in folder.run["tasks"]:
             of_tasks.setdefault(task, []).append(window)
-    found = []
+    turns = []
     for name in _names(f"{home.sow}/local/sessions")[:MOST_TASKS]:
         windows = of_tasks.get(name, []) if is_task_id(name) else of_crews
-        found += [turn for turn in _recorded(home, name) if not any(a <= turn.at <= b for a, b in windows)]
-    return found
+        turns += [turn for turn in _recorded(home, name) if not any(start <= turn.at <= end for start, end in windows)]
+    return turns
 
 
 def _names(folder: str) -> list[str]:
@@ -109,16 +111,16 @@ def _names(folder: str) -> list[str]:
 def _recorded(home: Home, task: str) -> list[Turn]:
     try:
         return [turn for record in sessions.records(Desk(home, "", task)) for turn in of_record(record)]
-    except (SowError, OSError):  # the task's own page says what is wrong with them
+    except (SowError, OSError):  # the task's page says what is wrong with the records
         return []
 
 
 def groups(turns: Sequence[Turn], name_of: Callable[[Turn], str]) -> list[Row]:
-    """One row for each name."""
-    found: dict[str, list[Turn]] = {}
+    """Returns one row per name."""
+    by_name: dict[str, list[Turn]] = {}
     for turn in turns:
-        found.setdefault(name_of(turn) or "unknown", []).append(turn)
-    return [_row(name, own) for name, own in found.items()]
+        by_name.setdefault(name_of(turn) or "unknown", []).append(turn)
+    return [_row(name, group) for name, group in by_name.items()]
 
 
 def _row(name: str, turns: Sequence[Turn]) -> Row:
@@ -128,16 +130,16 @@ def _row(name: str, turns: Sequence[Turn]) -> Row:
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:
-    found: dict[str, list[Row]] = {}
+    by_name: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["name"], []).append(row)
-    added = [_added(name, own) for name, own in found.items()]
-    return sorted(added, key=lambda row: (-(row["cost_usd"] or 0.0), -row["seconds"], row["name"]))
+        by_name.setdefault(row["name"], []).append(row)
+    merged = [_added(name, group) for name, group in by_name.items()]
+    return sorted(merged, key=lambda row: (-(row["cost_usd"] or 0.0), -row["seconds"], row["name"]))
 
 
 def _added(name: str, rows: Sequence[Row]) -> Row:
-    """Several rows as one; what nobody told stays untold."""
-    told = {key: [row[key] for row in rows if row[key] is not None] for key in SUMS}
-    sums = {key: round(sum(values), 6) if values else None for key, values in told.items()}
+    """Adds rows up to one; a value that no row has stays None."""
+    columns = {key: [row[key] for row in rows if row[key] is not None] for key in SUMS}
+    sums = {key: round(sum(values), 6) if values else None for key, values in columns.items()}
     counts = {key: sum(row[key] for row in rows) for key in ("turns", "untold")}
     return {"name": name, **counts, "seconds": round(sum(row["seconds"] for row in rows), 3), **sums}

@@ -1,4 +1,4 @@
-"""The workflow of a checkout as it was seen last, and its agents in the words of tasks."""
+"""Caches the workflow of a checkout, and makes task rows of its agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CrewCache:
-    """Read again only when the state, or the view that counts its notes, is another file."""
+    """The workflow; it is read again only if its state, its view or its plan changed."""
 
     __slots__ = ("folder", "glance", "loaded", "notes", "stamps", "workers")
 
@@ -34,7 +34,7 @@ class CrewCache:
         self.stamps: Any = (None, None, None)
 
     def look(self) -> bool:
-        """Whether there is another workflow, or the same in another state."""
+        """Reads the workflow if it changed; returns whether it did."""
         folder = self.folder
         stamps = (stamp(folder.state_path), stamp(folder.view_path), stamp(folder.plan_path))
         if stamps == self.stamps:
@@ -45,21 +45,21 @@ class CrewCache:
             self.loaded = folder.load() if folder.exists() else None
         except SowError:  # the glance says what is wrong
             self.loaded = None
-        known = folder.notes(self.loaded) if self.loaded else {}
-        self.notes = {name: len(unresolved(each)) for name, each in known.items()}
+        notes_by_agent = folder.notes(self.loaded) if self.loaded else {}
+        self.notes = {name: len(unresolved(notes)) for name, notes in notes_by_agent.items()}
         return True
 
     def rows(self, run: RunScene | None) -> list[dict[str, Any]]:
-        """One row for each agent."""
+        """Returns one row per agent."""
         if self.loaded is None:
             return []
         workflow = self.loaded["workflow"]
-        found = []
+        rows = []
         for name, task in report_crew.tasks(workflow).items():
             member = workflow["members"][name]
-            known = {**task, "id": name, "updated_at": member["last_update"]}
-            seen = {**known, "session_id": member.get("session_id")}
-            executor = self.workers.executor(self.folder.desk(name, self.loaded), seen, run)
-            row = of_task(known, phase=CREW, notes=self.notes.get(name, 0), executor=executor, run=run)
-            found.append({**row, "own_status": member["status"]})
-        return found
+            row_task = {**task, "id": name, "updated_at": member["last_update"]}
+            state = {**row_task, "session_id": member.get("session_id")}
+            executor = self.workers.executor(self.folder.desk(name, self.loaded), state, run)
+            row = of_task(row_task, phase=CREW, notes=self.notes.get(name, 0), executor=executor, run=run)
+            rows.append({**row, "own_status": member["status"]})
+        return rows

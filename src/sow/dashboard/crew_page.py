@@ -1,4 +1,4 @@
-"""The page of a workflow: where it stands, its agents, their notes and what was escalated."""
+"""Builds the page of a workflow: its state, its agents, their notes and its escalations."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def document(home: Home, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All that a person wants to know of a workflow; `rows` are its agents on the board."""
+    """Returns the document of the page; `rows` are the agents' rows."""
     folder = WorkflowFolder(home)
     if not folder.exists():
         raise Missing("there is no workflow here", "begin one: sow workflow new NAME")
     loaded = folder.load()
     workflow = loaded["workflow"]
-    shown = status_document.document(folder, loaded)
-    waits = shown["next"] == "sow workflow approve"
+    status = status_document.document(folder, loaded)
+    awaits_approval = status["next"] == "sow workflow approve"
     return {
-        **shown,
+        **status,
         "members": list(rows),
         "notes": folder.notes(loaded),
-        "verifiers": {name: each["verifier"] for name, each in workflow["members"].items()},
+        "verifiers": {name: member["verifier"] for name, member in workflow["members"].items()},
         "escalations": workflow["escalations"],
         "answers": workflow.get("answers", []),
         "verified": workflow.get("verified"),
         "approval": workflow.get("approval"),
-        "acts": ["approve-workflow"] if waits else [],
+        "acts": ["approve-workflow"] if awaits_approval else [],
     }

@@ -1,4 +1,4 @@
-"""The open connections: how many there are, whose they are, and whether one more is let in."""
+"""Counts the open connections by owner, and decides whether to accept another."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST = 200
-MANY = 50  # from here on the owner of each new connection is looked up, and nobody may be idle for long
-MOST_OF_OTHERS = 50  # connections of other users of this machine, of those whose owner was looked up
+MANY = 50  # from here on, the owner of each new connection is looked up, and idle connections are closed soon
+MOST_OF_OTHERS = 50  # connections of other users of this machine, among those whose owner was looked up
 
 
 class Crowd:
-    """Counts connections, so that other users of the machine cannot take all places of the dashboard's owner."""
+    """The open connections; limits other users, so that they cannot use up the connections of the dashboard's owner."""
 
     __slots__ = ("is_foreign", "lock", "others", "seen")
 
     def __init__(self, is_foreign: Callable[[socket.socket], bool]) -> None:
-        self.is_foreign = is_foreign  # whether another user has the other end
+        self.is_foreign = is_foreign  # True if another user has the other end
         self.lock = threading.Lock()
         self.seen: set[socket.socket] = set()
         self.others: set[socket.socket] = set()
 
     @property
     def is_large(self) -> bool:
-        """Whether there are so many connections that an idle one has to go."""
+        """True if there are so many connections that idle ones are closed soon."""
         return len(self.seen) >= MANY
 
     def admit(self, connection: socket.socket) -> bool:
-        """Let a new connection in, if there is room for one of its owner."""
+        """Accepts a new connection if its owner is below the limit."""
         foreign = self.is_large and self.is_foreign(connection)
         with self.lock:
             if len(self.seen) >= MOST or (foreign and len(self.others) >= MOST_OF_OTHERS):
@@ -42,12 +42,12 @@ class Crowd:
         return True
 
     def leave(self, connection: socket.socket) -> None:
-        """Forget a connection that is closed."""
+        """Removes a closed connection."""
         with self.lock:
             self.seen.discard(connection)
             self.others.discard(connection)
 
     def all(self) -> list[socket.socket]:
-        """Every open connection."""
+        """Returns all open connections."""
         with self.lock:
             return list(self.seen)

@@ -1,4 +1,4 @@
-"""The tasks of a project as they were seen last: only a state file whose stamps are others is read again."""
+"""Caches the tasks of a project; a state file is read again only if its stamp changed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from sow.domain.shapes import ProjectState
     from sow.store.home import Home
 
-# What rows, the inbox and the advice are made of; reviews, evidence and answers are read with the task's own page.
+# The fields for rows, inbox and advice. Reviews, evidence and answers are read with the task's page.
 KEPT = (
     "id", "name", "status", "assigned_agent", "iteration", "priority", "depends_on", "after", "updated_at",
     "session_id", "estimated_minutes", "result", "duration",
 )  # fmt: skip
-QUIET = (*ENDED_STATUSES, "pending")  # nobody writes notes on these
+QUIET = (*ENDED_STATUSES, "pending")  # no notes are written on tasks in these statuses
 
-NEVER = (0, 0, 0)  # the stamp of no file
+NEVER = (0, 0, 0)  # differs from the stamp of every file
 
 
 class Known:
-    """One task: a part of its state, or what is wrong with it."""
+    """One task: some fields of its state, or the problem with it."""
 
     __slots__ = ("noted", "notes", "phase", "problem", "stamp", "task")
 
@@ -42,11 +42,11 @@ class Known:
         self.task: Any = None
         self.problem = ""
         self.noted: Stamp | None = None
-        self.notes = 0  # those that are open or escalated
+        self.notes = 0  # open or escalated notes
 
 
 class DeskCache:
-    """All tasks of the project that is checked out, by id."""
+    """The tasks of the checked-out project by id."""
 
     __slots__ = ("home", "known", "project")
 
@@ -56,78 +56,78 @@ class DeskCache:
         self.known: dict[str, Known] = {}
 
     def look(self, project: ProjectState | None) -> set[str]:
-        """Look at every task; returns those that changed, came or went."""
+        """Reads every task that changed; returns the ids of tasks that changed, appeared or disappeared."""
         before, self.project = self.project, project
         if before is None or project is None or before["project_id"] != project["project_id"]:
             self.known = {}
-        found: dict[str, str] = {}
+        phase_by_id: dict[str, str] = {}
         for phase in project["phases"] if project else ():
-            found |= dict.fromkeys(_names(f"{self.home.project}/phases/{phase['name']}/tasks"), phase["name"])
-        changed = {ident for ident in list(self.known) if ident not in found}
-        for ident in changed:
+            phase_by_id |= dict.fromkeys(_names(f"{self.home.project}/phases/{phase['name']}/tasks"), phase["name"])
+        gone = {ident for ident in list(self.known) if ident not in phase_by_id}
+        for ident in gone:
             del self.known[ident]
-        return changed | {ident for ident, phase in found.items() if self._see(ident, phase)}
+        return gone | {ident for ident, phase in phase_by_id.items() if self._see(ident, phase)}
 
     def look_at(self, ident: str) -> bool:
-        """Look at one task that is known; whether it changed."""
-        known = self.known.get(ident)
-        return known is not None and self._see(ident, known.phase)
+        """Reads one cached task if it changed; returns whether it did."""
+        cached = self.known.get(ident)
+        return cached is not None and self._see(ident, cached.phase)
 
     def distrust(self) -> None:
-        """Let every file be read again by the next look; until then what was seen is shown."""
-        for known in self.known.values():
-            known.stamp = known.noted = NEVER
+        """Makes the next `look` read every file again; until then the cached tasks are shown."""
+        for cached in self.known.values():
+            cached.stamp = cached.noted = NEVER
 
     def desk(self, ident: str) -> Desk:
-        """The desk of a task that is known."""
+        """Returns the task folder of a cached task."""
         return Desk(self.home, self.known[ident].phase, ident, self.project)
 
     def _see(self, ident: str, phase: str) -> bool:
-        known = self.known.get(ident)
-        if known is None or known.phase != phase:
-            known = self.known[ident] = Known(phase)
+        cached = self.known.get(ident)
+        if cached is None or cached.phase != phase:
+            cached = self.known[ident] = Known(phase)
         changed = False
         folder = f"{self.home.project}/phases/{phase}/tasks/{ident}"
-        now = stamp(f"{folder}/state.yaml")
-        if now != known.stamp or (known.task is None and not known.problem):
-            known.stamp, changed = now, True
-            self._load(known, ident)
-        if known.task is not None and known.task["status"] not in QUIET:
-            noted = stamp(f"{folder}/completion_drive/session_current.json")
-            if noted != known.noted:
-                known.noted, known.notes, changed = noted, self._count_notes(ident), True
+        current = stamp(f"{folder}/state.yaml")
+        if current != cached.stamp or (cached.task is None and not cached.problem):
+            cached.stamp, changed = current, True
+            self._load(cached, ident)
+        if cached.task is not None and cached.task["status"] not in QUIET:
+            note_stamp = stamp(f"{folder}/completion_drive/session_current.json")
+            if note_stamp != cached.noted:
+                cached.noted, cached.notes, changed = note_stamp, self._count_notes(ident), True
         else:
-            known.noted, known.notes = None, 0
+            cached.noted, cached.notes = None, 0
         return changed
 
-    def _load(self, known: Known, ident: str) -> None:
+    def _load(self, cached: Known, ident: str) -> None:
         try:
             task: Any = self.desk(ident).task()
         except SowError as error:
-            known.task, known.problem = None, error.message
+            cached.task, cached.problem = None, error.message
             return
-        known.task, known.problem = {key: _shared(task[key]) for key in KEPT if key in task}, ""
+        cached.task, cached.problem = {key: _shared(task[key]) for key in KEPT if key in task}, ""
         if "question" in task:
-            known.task["question"] = task["question"]
+            cached.task["question"] = task["question"]
         if "source" in task:
-            known.task["source"] = {"id": task["source"]["id"]}
+            cached.task["source"] = {"id": task["source"]["id"]}
 
     def _count_notes(self, ident: str) -> int:
         try:
             return len(unresolved(notes.listed(self.desk(ident))))
-        except SowError:  # the task's own page says what is wrong with the file
+        except SowError:  # the task's page says what is wrong with the file
             return 0
 
     def broken(self) -> dict[str, str]:
-        """What is wrong with each of the others."""
-        return {ident: known.problem for ident, known in self.known.items() if known.task is None}
+        """Returns the problem of each task that cannot be read."""
+        return {ident: cached.problem for ident, cached in self.known.items() if cached.task is None}
 
 
 def _shared(value: Any) -> Any:
-    """The same text once for all tasks that have it."""
+    """Interns texts, so that equal texts of many tasks are stored once."""
     if isinstance(value, str):
         return sys.intern(value)
-    return [sys.intern(each) for each in value] if isinstance(value, list) else value
+    return [sys.intern(item) for item in value] if isinstance(value, list) else value
 
 
 def _names(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each iteration of a task changed: the pinned commits against what they were made on, page by page."""
+"""Shows what each iteration of a task changed: its kept commit against its base, page by page."""
 
 from __future__ import annotations
 
@@ -22,47 +22,53 @@ if TYPE_CHECKING:
 
 MOST = 8 << 20  # bytes of a patch
 MOST_FILES = 2000
-DEEPEST = "--max-count=20000"  # commits in which the base is looked for
+DEEPEST = "--max-count=20000"  # commits that are searched for the base
 
 
 def page(home: Home, ident: str, iteration: str, start: str, limit: str, *, needles: list[bytes]) -> Document:
-    """A page of the patch of one iteration, of the last one by default, and the files that it changes."""
+    """Returns a page of one iteration's patch (of the last by default), and the files that it changes."""
     desk, repository = desk_of(home, ident), Repository(home)
-    found = _iterations(repository, desk) if isinstance(desk, Desk) and is_task_id(ident) else []
-    told = [{key: each[key] for key in ("iteration", "commit", "base")} for each in found]
-    wanted = paging.whole(iteration, "the iteration", found[-1]["iteration"] if found else 0)
-    chosen = next((each for each in found if each["iteration"] == wanted), None)
-    if chosen is None and iteration and found:
-        raise Missing(f"task {ident} has no commit of iteration {wanted}", "choose another iteration")
+    iterations = _iterations(repository, desk) if isinstance(desk, Desk) and is_task_id(ident) else []
+    listed = [{key: entry[key] for key in ("iteration", "commit", "base")} for entry in iterations]
+    number = paging.whole(iteration, "the iteration", iterations[-1]["iteration"] if iterations else 0)
+    chosen = next((entry for entry in iterations if entry["iteration"] == number), None)
+    if chosen is None and iteration and iterations:
+        raise Missing(f"task {ident} has no commit of iteration {number}", "choose another iteration")
     if chosen is None:
-        return {"iterations": told, "iteration": None, "files": [], "cut": False, **paging.page(b"", 0, 0)}
+        return {"iterations": listed, "iteration": None, "files": [], "cut": False, **paging.page(b"", 0, 0)}
     base, commit = chosen["base"], chosen["commit"]
-    text, whole = differences.patch(repository, base, commit, MOST)
-    files, all_named = differences.counts(repository, base, commit, MOST_FILES)
+    text, patch_complete = differences.patch(repository, base, commit, MOST)
+    files, files_complete = differences.counts(repository, base, commit, MOST_FILES)
     shown = paging.of_text(text, start, limit, needles)
-    return {"iterations": told, "iteration": wanted, "files": files, "cut": not (whole and all_named), **shown}
+    return {
+        "iterations": listed,
+        "iteration": number,
+        "files": files,
+        "cut": not (patch_complete and files_complete),
+        **shown,
+    }
 
 
 def _iterations(repository: Repository, desk: Desk) -> list[Document]:
-    """Every iteration that is pinned, with the commit that it was made on; of several runs the newest counts."""
+    """Lists the iterations with a kept commit and its base; of several runs, the last by name counts."""
     work = desk.task().get("work")
-    found: dict[int, Document] = {}
+    by_number: dict[int, Document] = {}
     for ref, commit in sorted(repository.refs(f"{KEEP}/").items()):
         run, task, name = parts_of(ref)
         if task == desk.id and name.isdigit():
             base = work["base"] if work and work["commit"] == commit else _base(repository, run, commit)
-            found[int(name)] = {"iteration": int(name), "commit": commit, "base": base}
-    return [found[number] for number in sorted(found)]
+            by_number[int(name)] = {"iteration": int(name), "commit": commit, "base": base}
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def _base(repository: Repository, run: str, commit: str) -> str:
-    """The newest state of the integration branch that the commit builds on; else the commit before it."""
+    """Returns the newest commit of the integration branch that the commit builds on; else its first parent."""
     heads = [f"refs/heads/sow/int/{run}", f"{KEEP}/{run}/integration/head"]
-    head = next((each for each in heads if repository.find(each)), "")
-    if head:
-        line = repository.git("rev-list", "--first-parent", DEEPEST, head).split()
-        before = set(repository.git("rev-list", DEEPEST, commit).split()) - {commit}
-        for each in line:
-            if each in before:
-                return each
+    tip = next((ref for ref in heads if repository.find(ref)), "")
+    if tip:
+        integrated = repository.git("rev-list", "--first-parent", DEEPEST, tip).split()
+        ancestors = set(repository.git("rev-list", DEEPEST, commit).split()) - {commit}
+        for candidate in integrated:
+            if candidate in ancestors:
+                return candidate
     return next(iter(repository.parents(commit)), commit)

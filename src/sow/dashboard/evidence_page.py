@@ -1,4 +1,4 @@
-"""What a command said that was run as evidence of a task's work, as far as it is kept on this machine."""
+"""Shows the output of a check, if it is kept on this machine."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from sow.domain.shapes import Evidence
     from sow.store.home import Home
 
-SLACK = 5  # seconds between a file's name and the evidence of it
+SLACK = 5  # seconds between the time in a file's name and the start of the check
 
 
 def page(home: Home, ident: str, number: str, start: str, limit: str, *, needles: list[bytes]) -> dict[str, Any]:
-    """A page of the output of one piece of evidence, by its place in the task's list."""
-    desk, wanted = desk_of(home, ident), paging.whole(number, "the number", 0)
-    known = desk.task().get("evidence", []) if isinstance(desk, Desk) else []
-    if wanted >= len(known):
-        raise Missing(f"task {ident} has no evidence {wanted}", f"it has {len(known)} pieces, counted from 0")
-    text = _output(home, ident, known[wanted])
+    """Returns a page of one check's output, by the index of its evidence in the task."""
+    desk, index = desk_of(home, ident), paging.whole(number, "the number", 0)
+    evidence = desk.task().get("evidence", []) if isinstance(desk, Desk) else []
+    if index >= len(evidence):
+        raise Missing(f"task {ident} has no evidence {index}", f"it has {len(evidence)} pieces, counted from 0")
+    text = _output(home, ident, evidence[index])
     if text is None:
         raise Missing("what this command said is not kept on this machine", "repeat it: sow runs verify")
     return paging.of_text(text, start, limit, needles)
 
 
 def _output(home: Home, ident: str, piece: Evidence) -> str | None:
-    """What it said: the files whose text has the digest that the evidence has."""
+    """Returns the output whose digest equals that of the evidence."""
     for run in reversed(runs.names(home)):
         folder = f"{runs.folder_of(home, run)}/checks/{ident}"
         for name in list_folder(folder) if os.path.isdir(folder) else ():
@@ -51,11 +51,11 @@ def _output(home: Home, ident: str, piece: Evidence) -> str | None:
 
 
 def _fits(name: str, piece: Evidence) -> bool:
-    """Whether a file can be of that time: `test-20260921_143320-ab12cd.out`."""
-    written = "-".join(name.split("-")[-2:-1])
+    """True if a file such as `test-20260921_143320-ab12cd.out` was written at that time."""
+    stamp = "-".join(name.split("-")[-2:-1])
     try:
-        begun = time.strptime(written, "%Y%m%d_%H%M%S")
+        start = time.strptime(stamp, "%Y%m%d_%H%M%S")
     except ValueError:
         return False
     ended = epoch(piece["at"]) or 0
-    return abs(ended - piece["seconds"] - (epoch(time.strftime("%Y-%m-%dT%H:%M:%SZ", begun)) or 0)) <= SLACK
+    return abs(ended - piece["seconds"] - (epoch(time.strftime("%Y-%m-%dT%H:%M:%SZ", start)) or 0)) <= SLACK

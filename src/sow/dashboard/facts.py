@@ -1,4 +1,4 @@
-"""Everything that the dashboard shows, as plain documents: one door for the server, safe for many threads."""
+"""Returns everything that the dashboard shows as plain documents; safe for many threads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
     Mark = tuple[Any, ...]
 
-FRESH = 5.0  # seconds; that nobody works on a task any more changes no file
+FRESH = 5.0  # seconds; the end of an agent's process changes no file, so the state is made again after this time
 MINUTE = 60.0
-REMEMBERED = 64 << 10  # characters of state files: each is read once, and rows are made of it
+REMEMBERED = 64 << 10  # characters of parsed state files; each is read once to make rows, so a small cache is enough
 
 
 class Facts:
-    """One checkout, for one server."""
+    """The data of one checkout for one server."""
 
     __slots__ = ("costs", "environment", "home", "kept", "needles", "pages", "person", "read_only", "watch")
 
@@ -47,29 +47,29 @@ class Facts:
         self.pages = RunPages(self.watch.picture.shelf, self.watch.picture.standpoint)
         self.costs = Costs(self.watch.picture.shelf)
         self.needles = redaction.needles(redaction.secrets(self.environment))
-        self.kept: tuple[int, float, Document] | None = None  # as of so many changes, and when it was made
+        self.kept: tuple[int, float, Document] | None = None  # number of changes, time, document
 
     def close(self) -> None:
-        """Let everybody who listens go."""
+        """Wakes all feeds, so that they end."""
         self.watch.close()
 
     def feed(self, after: str) -> Feed:
-        """What happens from now on, or from where somebody was cut off."""
+        """Returns the events from now on, or from the position where a page was cut off."""
         return Feed(self.watch, after)
 
     def state(self) -> Document:
-        """The whole at a glance."""
+        """Returns the overview."""
         with self.watch.bell:
             self.watch.look(whole=self.watch.is_due)
             changes, now = self.watch.changes, time.monotonic()
             if self.kept is None or self.kept[0] != changes or now > self.kept[1] + FRESH:
                 self.kept = (changes, now, self.watch.picture.document())
-            more = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
-            more["trouble"] = self.watch.trouble
-            return {**self.kept[2], **more, "run": self.watch.picture.run_now()}
+            extra = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
+            extra["trouble"] = self.watch.trouble
+            return {**self.kept[2], **extra, "run": self.watch.picture.run_now()}
 
     def task(self, ident: str) -> Document:
-        """One task's page."""
+        """Returns the page of one task."""
         from sow.dashboard import task_page
 
         page = task_page.document(self.home, ident)
@@ -79,36 +79,36 @@ class Facts:
         return {**page, "row": rows[0] if rows else None}
 
     def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:
-        """A page of what was said in a turn."""
+        """Returns a page of a turn's transcript."""
         from sow.dashboard import transcript
 
         return transcript.page(self.home, ident, session, turn, part, start, limit, environment=self.environment)
 
     def diff(self, ident: str, iteration: str, start: str, limit: str) -> Document:
-        """A page of what an iteration changed."""
+        """Returns a page of an iteration's patch."""
         from sow.dashboard import diff
 
         return diff.page(self.home, ident, iteration, start, limit, needles=self.needles)
 
     def evidence(self, ident: str, number: str, start: str, limit: str) -> Document:
-        """A page of what a command said."""
+        """Returns a page of a check's output."""
         from sow.dashboard import evidence_page
 
         return evidence_page.page(self.home, ident, number, start, limit, needles=self.needles)
 
     def runs(self) -> Document:
-        """All runs, the newest first."""
+        """Returns all runs, the newest first."""
         with self.watch.bell:
             return self.pages.listed()
 
     def run(self, run: str) -> Document:
-        """The report of one run."""
+        """Returns the report of one run."""
         return self.pages.report(self._folder(run))
 
     def run_mark(self, run: str) -> Mark:
-        """What is another one when the report of a run is: its files, or what the project looks like.
+        """Returns a value that changes when the report of a run does: with its files or with the project.
 
-        Records of sessions change with the journal, or hardly ever: for a minute.
+        Session records rarely change without the journal, so a change of theirs may show a minute late.
         """
         with self.watch.bell:
             folder = self._folder(run)
@@ -116,16 +116,16 @@ class Facts:
             return (*run_pages.mark(folder), self.watch.changes, time.monotonic() // MINUTE)
 
     def timeline(self, run: str) -> Document:
-        """Who worked when in a run."""
+        """Returns the timeline of a run."""
         return self.pages.timeline(self._folder(run))
 
     def timeline_mark(self, run: str) -> Mark:
-        """What is another one when the timeline of a run is: its files, and in a live one the time."""
+        """Returns a value that changes when a run's timeline does: with its files, and in a live run with time."""
         files = run_pages.mark(folder := self._folder(run))
         return (*files, time.monotonic() // FRESH if runs.is_live(folder) else None)
 
     def entries(self, run: str, start: str, limit: str) -> Document:
-        """Some lines of a run's journal."""
+        """Returns some lines of a run's journal."""
         return self.pages.entries(self._folder(run), start, limit)
 
     def _folder(self, run: str) -> RunFolder:
@@ -133,12 +133,12 @@ class Facts:
             return self.pages.shelf.get(run)
 
     def cost(self) -> Document:
-        """What was spent."""
+        """Returns the costs."""
         with self.watch.bell:
             return self.costs.document()
 
     def workflow(self) -> Document:
-        """The workflow that is here."""
+        """Returns the page of the workflow."""
         from sow.dashboard import crew_page
 
         with self.watch.bell:
@@ -148,25 +148,25 @@ class Facts:
         return crew_page.document(self.home, rows)
 
     def library(self) -> Document:
-        """Agents, sinks and repositories."""
+        """Returns agents, sinks and repositories."""
         from sow.dashboard import library
 
         return library.document(self.home, self.environment)
 
     def act(self, name: str, body: Mapping[str, Any]) -> tuple[int, Document]:
-        """Do what a person asked for, by a call of sow; everybody sees what came of it at once."""
+        """Carries out an act with the sow command, and refreshes the data at once."""
         if self.read_only:
             return 403, {"error": "this page only shows", "hint": "start it without --read-only: sow ui"}
-        done = Acting(self.home.root, self.environment, self._status).do(name, body)
+        reply = Acting(self.home.root, self.environment, self._status).do(name, body)
         try:
             self.watch.look(whole=True)
-        except (SowError, OSError):  # it is done all the same: the next look sees it
+        except (SowError, OSError):  # the act is done anyway; the next look reads its result
             self.watch.urgent = True
-        return done
+        return reply
 
     def _status(self, ident: str) -> str:
-        """The status of a task now."""
+        """Returns the current status of a task."""
         with self.watch.bell:
             self.watch.look(whole=True)
-            known = self.watch.picture.cache.known.get(ident)
-            return known.task["status"] if known is not None and known.task else "missing"
+            cached = self.watch.picture.cache.known.get(ident)
+            return cached.task["status"] if cached is not None and cached.task else "missing"

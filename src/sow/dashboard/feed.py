@@ -1,4 +1,4 @@
-"""The feed: what happens is sent to a page as it happens, as server-sent events, until the page is gone."""
+"""Sends events to a page as server-sent events, until the page is closed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sow.dashboard.server import Listener
 
 BEAT = 10.0
-LOOK = 1.0  # how soon a page that went away is noticed
-PATIENCE = 20.0  # how long a page may leave unread what is sent to it
+LOOK = 1.0  # seconds until a closed page is noticed
+PATIENCE = 20.0  # seconds for which a page may leave sent data unread
 LONGEST_ID = 200
 HEADERS = (
     ("Content-Type", "text/event-stream; charset=utf-8"),
@@ -35,7 +35,7 @@ HEART_BEAT = b": still here\n\n"
 
 
 class Seat:
-    """The place of one page among those that listen."""
+    """One of the limited number of pages that listen."""
 
     __slots__ = ("server",)
 
@@ -56,12 +56,12 @@ class Seat:
 def serve(
     connection: socket.socket, source: Feed, stopping: Event, *, patience: float = PATIENCE, beat: float = BEAT
 ) -> None:
-    """Send what happens, for as long as the page listens and the server lives; one that takes nothing is given up."""
+    """Sends events until the page closes or the server stops; a page that reads nothing is dropped."""
     connection.settimeout(patience)
     connection.sendall(reply.head(200, list(HEADERS)) + AGAIN)
     silent_since = time.monotonic()
     while not stopping.is_set() and not _is_gone(connection):
-        data = b"".join(message(*each) for each in source.next(LOOK))
+        data = b"".join(message(*event) for event in source.next(LOOK))
         if not data and time.monotonic() - silent_since >= beat:
             data = HEART_BEAT
         if data:
@@ -70,18 +70,18 @@ def serve(
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Whether the page closed its end: a page that listens sends nothing more."""
-    waiting = select.poll()
-    waiting.register(connection, select.POLLIN)
-    return bool(waiting.poll(0))
+    """True if the page closed its end; a listening page sends no data."""
+    poller = select.poll()
+    poller.register(connection, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def message(id: str, event: str, data: Any) -> bytes:
-    """One event as it is sent; no value can end a line of it, or begin another event."""
+    """Formats one event; no value can end its line or start another event."""
     head = f"id: {_word(id)}\n" if id else ""
     return f"{head}event: {_word(event)}\ndata: {reply.text(data)}\n\n".encode()
 
 
 def _word(text: str) -> str:
-    """A text without the characters that end a line, or that make a browser drop an id."""
-    return "".join(each for each in text if each.isascii() and each.isprintable())
+    """Removes the characters that end a line, or that make a browser drop an id."""
+    return "".join(letter for letter in text if letter.isascii() and letter.isprintable())

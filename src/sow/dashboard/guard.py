@@ -1,4 +1,4 @@
-"""The door: which request may come in, by its host, its origin, its cookie and the process that sent it."""
+"""Decides which requests are accepted: by host, origin, cookie and the process that sent them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPEN_AGAIN = "run 'sow ui' again in the project's folder and open the address th
 
 
 class Refused(SowError):
-    """A request that the guard does not let in; `status` is what the browser is told."""
+    """A refused request; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str, hint: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message, hint)
@@ -31,19 +31,19 @@ class Refused(SowError):
 
 
 def check_head(headers: Message) -> None:
-    """Refuse a head that two readers could read in two ways."""
+    """Refuses headers that two parsers could read differently."""
     if headers.defects or headers.get_payload():
         raise Refused(400, "a header of the request is no header", "send one 'Name: value' on each line")
     for name in ("Host", "Origin", "Content-Length", "Content-Type", "Cookie", "Sec-Fetch-Site", "X-Sow"):
         values = headers.get_all(name, [])
-        if len(values) > 1 or any("\n" in each or "\r" in each for each in values):
+        if len(values) > 1 or any("\n" in value or "\r" in value for value in values):
             raise Refused(400, f"the request has {name} twice, or on two lines", "send each header once")
     if "Transfer-Encoding" in headers:
         raise Refused(400, "the request has a body in pieces", "send it whole, with its Content-Length")
 
 
 def check_place(route: Route | None, method: str, headers: Message) -> None:
-    """Refuse what another site, or another name for this machine, makes a browser send."""
+    """Refuses requests that another site, or another name for this machine, makes a browser send."""
     host = headers.get("Host", "")
     if not _is_local(host):
         raise Refused(403, "the Host of the request is not this machine", "open the address that 'sow ui' printed")
@@ -62,12 +62,12 @@ def _is_local(host: str) -> bool:
 
 
 def _is_visit(headers: Message, site: str) -> bool:
-    """Whether a person opens the page itself: by its address, or by a link; it shows nothing without its cookie."""
+    """True if a user opens the page itself, by its address or by a link; without a cookie it shows nothing."""
     return site == "none" or (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
 
 
 def check_form(headers: Message) -> None:
-    """Refuse a POST that no script of ours sends: a form of another page cannot look like one."""
+    """Refuses a POST that the page's script does not send; a form of another site cannot send such headers."""
     if headers.get("Origin") is None:
         raise Refused(403, "the request does not say where it comes from", "use the page, or the command line")
     if headers.get("X-Sow") != "1":
@@ -77,7 +77,7 @@ def check_form(headers: Message) -> None:
 
 
 def check_size(headers: Message) -> int:
-    """How long the body is that follows."""
+    """Returns the length of the request's body."""
     length = headers.get("Content-Length", "0")
     if not (length.isascii() and length.isdigit() and len(length) < 16):
         raise Refused(400, "the Content-Length of the request is no number", "send the length in bytes")
@@ -87,16 +87,16 @@ def check_size(headers: Message) -> int:
 
 
 def check_person(client: End, server: End) -> None:
-    """Refuse a request of an agent, of another user, or of somebody who cannot be seen."""
+    """Refuses a request from an agent, from another user, or from a process that cannot be identified."""
     from sow.system import socket_owner
 
-    said = socket_owner.refusal(client, server)
-    if said:
-        raise Refused(403, f"the request is refused: {said}", "do it in a browser of yours, or on the command line")
+    reason = socket_owner.refusal(client, server)
+    if reason:
+        raise Refused(403, f"the request is refused: {reason}", "do it in a browser of yours, or on the command line")
 
 
 def check(route: Route, headers: Message, access: Access, *, read_only: bool, ends: Ends) -> None:
-    """Refuse who may not ask this."""
+    """Refuses a request whose sender may not use this route."""
     if route.guard in (VIEWER, ACTOR) and not access.knows(headers.get("Cookie", "")):
         raise Refused(401, "you are not signed in here", OPEN_AGAIN)
     if route.method in SAFE:

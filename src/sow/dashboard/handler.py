@@ -1,4 +1,4 @@
-"""One connection of a browser: requests in, answers out, and the guard before each."""
+"""Handles the requests of one browser connection, after the guard accepts them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from sow.dashboard.routes import Route
     from sow.dashboard.server import Listener
 
-IDLE = 75.0  # between two requests
+IDLE = 75.0  # seconds between two requests
 IDLE_IN_A_CROWD = 5.0
-WHOLE = 10.0  # for all of a request, from its first byte
+WHOLE = 10.0  # seconds for a whole request, from its first byte
 SENDING = 60.0
 LINGER = 1.0
 LONGEST_LINE = 65536
@@ -51,12 +51,12 @@ class Handler(BaseHTTPRequestHandler):
         self.streaming = False
 
     def handle_one_request(self) -> None:
-        """Read one request and answer it; a connection that is slow, silent or broken is closed."""
+        """Reads one request and answers it; closes a connection that is slow, silent or broken."""
         self.close_connection = True
         try:
             if self._read_head():
                 self._answer()
-        except OSError:  # gone, or too slow: there is nobody to tell
+        except OSError:  # closed or too slow: nobody is left to tell
             self.close_connection = True
         if self.close_connection and self.unread:
             self._linger()
@@ -75,21 +75,21 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         try:
-            found = self._found()
+            answer = self._found()
         except Refused as error:
-            found = reply.refusal(error.status, error.message, error.hint, error.headers)
+            answer = reply.refusal(error.status, error.message, error.hint, error.headers)
         except SowError as error:
-            found = reply.refusal(_status(error), error.message, error.hint)
+            answer = reply.refusal(_status(error), error.message, error.hint)
         except OSError:
             raise
-        except Exception as error:  # the edge of the server: one bad answer must not end the others
+        except Exception as error:  # the last handler of the server: one failed request must not affect the others
             complain(error)
-            found = reply.refusal(500, "sow itself failed", "see what 'sow ui' says in its terminal, and report it")
-        if found is not None and not self.streaming:
-            self._send(found)
+            answer = reply.refusal(500, "sow itself failed", "see what 'sow ui' says in its terminal, and report it")
+        if answer is not None and not self.streaming:
+            self._send(answer)
 
     def _found(self) -> Reply | None:
-        """The answer; None where it was sent already, piece by piece."""
+        """Returns the reply; None if it was streamed already."""
         if self.request_version not in ("HTTP/1.0", "HTTP/1.1"):
             raise Refused(400, "the request is not HTTP/1.1", USE_THE_PAGE)
         self.unread = 1 if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers else 0
@@ -102,9 +102,9 @@ class Handler(BaseHTTPRequestHandler):
         ends = self.client_address, self.connection.getsockname()
         guard.check(route, self.headers, self.server.access, read_only=self.server.read_only, ends=ends)
         body = self._body(route)
-        given = _values(query)
-        given.update(values)
-        return self._view(route, given, body)
+        arguments = _values(query)
+        arguments.update(values)
+        return self._view(route, arguments, body)
 
     def _route(self, path: str) -> tuple[Route | None, dict[str, str]]:
         method = "GET" if self.command == "HEAD" else self.command
@@ -114,14 +114,14 @@ class Handler(BaseHTTPRequestHandler):
         return None, {}
 
     def _no_route(self, path: str) -> Refused:
-        known = [route.method for route, _ in find(path)]
-        if not known:
+        methods = [route.method for route, _ in find(path)]
+        if not methods:
             return Refused(404, "there is nothing at this address", USE_THE_PAGE)
-        allowed = ", ".join([*known, *(["HEAD"] if "GET" in known else [])])
+        allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
         return Refused(405, f"the method {self.command} is not for this address", USE_THE_PAGE, (("Allow", allowed),))
 
     def _body(self, route: Route) -> dict[str, Any]:
-        """The document that a request carries: what only asks carries none."""
+        """Reads the JSON body of a request; a GET or HEAD may have none."""
         length = guard.check_size(self.headers)
         if route.method in SAFE:
             if length:
@@ -134,40 +134,40 @@ class Handler(BaseHTTPRequestHandler):
             raise ConnectionError
         return _document(data)
 
-    def _view(self, route: Route, given: Values, body: dict[str, Any]) -> Reply | None:
+    def _view(self, route: Route, arguments: Values, body: dict[str, Any]) -> Reply | None:
         if route is INDEX or route is ASSET:
-            return self._asset(given["name"] or INDEX_FILE)
+            return self._asset(arguments["name"] or INDEX_FILE)
         if route is SESSION:
             return self._session(body)
         if route is FEED:
-            return self._feed(given)
+            return self._feed(arguments)
         if route is ACT:
-            status, document = self.server.facts.act(given["name"], body)
+            status, document = self.server.facts.act(arguments["name"], body)
             return reply.document(document, status)
-        return self._document(route, given)
+        return self._document(route, arguments)
 
-    def _document(self, route: Route, given: Values) -> Reply:
-        """The facts as they are sent; nothing but their tag, where the page has them already."""
+    def _document(self, route: Route, arguments: Values) -> Reply:
+        """Returns the document of a route; if the page has it already, only a 304 with its tag."""
         name = f"{self._packs()} {self.path}"
-        make = partial(self._made, name, route, given)
-        found = self.server.turnstile.reply(name, make) if route.is_large else make()
-        tag = dict(found.headers)["ETag"]
-        return reply.empty(304, (("ETag", tag),)) if self.headers.get("If-None-Match") == tag else found
+        make = partial(self._made, name, route, arguments)
+        answer = self.server.turnstile.reply(name, make) if route.is_large else make()
+        tag = dict(answer.headers)["ETag"]
+        return reply.empty(304, (("ETag", tag),)) if self.headers.get("If-None-Match") == tag else answer
 
-    def _made(self, name: str, route: Route, given: Values) -> Reply:
-        """A new document, unless the last one of this name still holds."""
+    def _made(self, name: str, route: Route, arguments: Values) -> Reply:
+        """Returns the cached reply of this name if its mark is unchanged, else a new one."""
         facts, kept = self.server.facts, self.server.kept
         assert route.view  # noqa: S101
         try:
-            mark = route.mark(facts, given) if route.mark else None
-            found = kept.get(name, mark) if route.mark else None
-            if found is None:
-                found = reply.tagged(route.view(facts, given), packs=self._packs())
+            mark = route.mark(facts, arguments) if route.mark else None
+            answer = kept.get(name, mark) if route.mark else None
+            if answer is None:
+                answer = reply.tagged(route.view(facts, arguments), packs=self._packs())
                 if route.mark:
-                    kept.keep(name, mark, found)
-        except OSError as error:  # of a file, not of the connection: the page must hear of it
+                    kept.keep(name, mark, answer)
+        except OSError as error:  # from a file, not the connection: the page must be told
             raise Failed(f"cannot read {error.filename or 'a file'}: {error.strerror}", LOOK_AGAIN) from None
-        return found
+        return answer
 
     def _packs(self) -> bool:
         return "gzip" in self.headers.get("Accept-Encoding", "")
@@ -176,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
         asset = self.server.assets.get(name)
         if asset is None:
             raise Refused(404, "the page has no such file", USE_THE_PAGE)
-        return asset.reply(packs=self._packs(), known=self.headers.get("If-None-Match", ""))
+        return asset.reply(packs=self._packs(), client_tag=self.headers.get("If-None-Match", ""))
 
     def _session(self, body: dict[str, Any]) -> Reply:
         token = body.get("token")
@@ -184,26 +184,26 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(401, "the token is wrong, or was used already", guard.OPEN_AGAIN)
         return reply.empty(204, (("Set-Cookie", self.server.access.cookie()),))
 
-    def _feed(self, given: Values) -> Reply | None:
+    def _feed(self, arguments: Values) -> Reply | None:
         from sow.dashboard import feed
 
         if self.command == "HEAD":
             raise Refused(405, "the feed has no head alone", USE_THE_PAGE, (("Allow", "GET"),))
-        after = self.headers.get("Last-Event-ID") or given["after"]
+        after = self.headers.get("Last-Event-ID") or arguments["after"]
         with feed.Seat(self.server), self.server.facts.feed(after[: feed.LONGEST_ID]) as source:
-            self.close_connection = self.streaming = True  # from here on nothing else can be said
+            self.close_connection = self.streaming = True  # from here on, no other reply can be sent
             feed.serve(self.connection, source, self.server.stopping)
         return None
 
-    def _send(self, found: Reply) -> None:
+    def _send(self, answer: Reply) -> None:
         if self.unread:
             self.close_connection = True
         self.connection.settimeout(SENDING)
-        body = b"" if self.command == "HEAD" else found.body
-        self.wfile.write(found.head(close=self.close_connection) + body)
+        body = b"" if self.command == "HEAD" else answer.body
+        self.wfile.write(answer.head(close=self.close_connection) + body)
 
     def _linger(self) -> None:
-        """Take what is still coming for a moment: a connection that is closed on it loses the answer as well."""
+        """Reads the rest of the request for a moment: closing with unread data would lose the reply."""
         import socket
 
         self.patience.within(LINGER)
@@ -219,17 +219,17 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the reader of requests complains about, in our own form."""
+        """Sends the errors of the standard request parser in our own form."""
         self.close_connection, self.unread = True, 1
-        known = code if code in (400, 414, 417, 431, 505) else 400
-        self._send(reply.refusal(known, "the request is not HTTP as we speak it", USE_THE_PAGE))
+        status = code if code in (400, 414, 417, 431, 505) else 400
+        self._send(reply.refusal(status, "the request is not HTTP as we speak it", USE_THE_PAGE))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are not written down."""
+        """Logs nothing."""
 
 
 def _status(error: SowError) -> int:
-    """The status of an error that a view raised."""
+    """Returns the HTTP status of an error that a view raised."""
     from sow.dashboard.missing import Missing
 
     if isinstance(error, Missing):
@@ -238,7 +238,7 @@ def _status(error: SowError) -> int:
 
 
 def _values(query: str) -> Values:
-    """What stands behind the ? of an address."""
+    """Parses the query of an address."""
     try:
         return Values(parse_qsl(query, max_num_fields=MOST_FIELDS))
     except ValueError:
@@ -246,11 +246,11 @@ def _values(query: str) -> Values:
 
 
 def _document(data: bytes) -> dict[str, Any]:
-    """The body of a request."""
+    """Parses the JSON body of a request."""
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError):
         raise Refused(400, "the body of the request is not JSON", "send one JSON object") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise Refused(400, "the body of the request is not a JSON object", "send one JSON object")
-    return found
+    return document

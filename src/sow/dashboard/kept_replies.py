@@ -1,4 +1,4 @@
-"""The large documents that were sent last, as they were sent: who asks again for the same facts waits for nothing."""
+"""Caches the large replies that were sent last."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from sow.dashboard.reply import Reply
 
 MOST = 32
-MOST_BYTES = 4 << 20  # packed, as every browser takes them, the report of 10,000 tasks is below one
+MOST_BYTES = 4 << 20  # bytes after gzip; the report of 10,000 tasks takes less than 1 MiB
 
 
 class KeptReplies:
-    """Replies by their name, each with the mark of the facts that it was made of; the oldest make room."""
+    """Replies by name, each with the mark of the data it was made of; the oldest are dropped first."""
 
     __slots__ = ("kept", "lock", "size")
 
@@ -23,13 +23,13 @@ class KeptReplies:
         self.kept: dict[str, tuple[object, Reply]] = {}
 
     def get(self, name: str, mark: object) -> Reply | None:
-        """The reply of this name, if its facts are the same still."""
+        """Returns the reply of this name if its mark is the same."""
         with self.lock:
-            known = self.kept.get(name)
-            return known[1] if known is not None and known[0] == mark else None
+            cached = self.kept.get(name)
+            return cached[1] if cached is not None and cached[0] == mark else None
 
     def keep(self, name: str, mark: object, reply: Reply) -> None:
-        """Keep a reply in the place of an earlier one."""
+        """Stores a reply, and replaces an earlier one of the same name."""
         with self.lock:
             if name in self.kept:
                 self._drop(name)

@@ -1,4 +1,4 @@
-"""What the crew has to work with: roles and who plays them, installed sinks, linked repositories."""
+"""Lists the roles with their executors, the installed sinks and the linked repositories."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 def document(home: Home, environment: Mapping[str, str]) -> Document:
-    """All three; what cannot be read is said among the problems, and hides nothing else."""
+    """Returns all three lists; an error in one is listed as a problem and does not hide the others."""
     problems: list[str] = []
 
-    def read(look: Callable[[], list[Document]]) -> list[Document]:
+    def read(load: Callable[[], list[Document]]) -> list[Document]:
         try:
-            return look()
+            return load()
         except SowError as error:
             problems.append(error.message)
             return []
 
-    found = {
+    lists = {
         "agents": read(lambda: _agents(home, environment, problems)),
-        "sinks": read(lambda: [dict(each) for each in sink_index.load(home)]),
-        "repos": read(lambda: [dict(each) for each in repo_index.load(home)]),
+        "sinks": read(lambda: [dict(sink) for sink in sink_index.load(home)]),
+        "repos": read(lambda: [dict(repo) for repo in repo_index.load(home)]),
     }
-    return {**found, "problems": problems}
+    return {**lists, "problems": problems}
 
 
 def _agents(home: Home, environment: Mapping[str, str], problems: list[str]) -> list[Document]:
@@ -41,10 +41,10 @@ def _agents(home: Home, environment: Mapping[str, str], problems: list[str]) -> 
     user_home = environment.get("HOME", "")
     registry = AgentRegistry(root=home.root, user_home=user_home, trusted=config.trusts(home.root))
     problems += registry.warnings
-    found = []
+    rows = []
     for name in registry.names():
         agent = registry.get(name)
-        words = {"name": name, "description": agent.description, "source": agent.source}
-        player = {"executor": config.binding(name)[0], "fallbacks": list(config.fallbacks.get(name, ()))}
-        found.append({**words, **player})
-    return found
+        description = {"name": name, "description": agent.description, "source": agent.source}
+        binding = {"executor": config.binding(name)[0], "fallbacks": list(config.fallbacks.get(name, ()))}
+        rows.append({**description, **binding})
+    return rows

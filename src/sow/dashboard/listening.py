@@ -1,4 +1,4 @@
-"""One page that listens: what happens after its position, in order, and each thing once."""
+"""Gives one listening page the events after its position, in order and once each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     Told = tuple[str, str, Any]
 
 MOST = 500  # events at once
-TOLD_BY_PLACE = ("line", "spans")  # events that a journal alone gives again after a restart
+TOLD_BY_PLACE = ("line", "spans")  # events that the journal can give again after a restart of the server
 
 
 class Feed:
-    """Told of events by `next`; who falls too far behind is told that it must look anew."""
+    """The events for one page; a page that is too far behind gets `stale` and must load everything again."""
 
     __slots__ = ("closed", "first", "number", "watch")
 
@@ -31,7 +31,7 @@ class Feed:
                 watch.look()
                 self.number = watch.number
                 self.first = self._greeting(after)
-        except BaseException:  # nobody will close what could not be made
+        except BaseException:  # nobody else would close it
             self.close()
             raise
 
@@ -44,37 +44,39 @@ class Feed:
         self.close()
 
     def _greeting(self, after: str) -> list[Told]:
-        """The first words: where we are, and what somebody who comes back has missed."""
+        """Returns the first events: the position, and what a returning page missed."""
         watch = self.watch
-        boot, number, place, run = _parts(after)
+        boot, number, offset, run = _parts(after)
         hello = {"cursor": watch.cursor, "restarted": bool(after) and boot != watch.boot}
-        told: list[Told] = [(watch.cursor, "hello", hello)]
+        events: list[Told] = [(watch.cursor, "hello", hello)]
         if not after:
-            return told
+            return events
         if boot == watch.boot and number <= watch.number:
-            self.number = number  # `next` goes on from there
-            return told
+            self.number = number  # `next` continues from there
+            return events
         if run == watch.place[0]:
-            told += self._missed(run, place)
-        return [*told, (watch.cursor, "stale", {})]
+            events += self._missed(run, offset)
+        return [*events, (watch.cursor, "stale", {})]
 
-    def _missed(self, run: str, place: int) -> list[Told]:
-        """What the journal tells of the time in which the server was another one; nothing where that is too much."""
+    def _missed(self, run: str, position: int) -> list[Told]:
+        """Returns the journal's events since another server stopped; none if they are too many to be kept."""
         events = self.watch.events
-        if len(events) == events.maxlen and events[0][1] > place:
+        if len(events) == events.maxlen and events[0][1] > position:
             return []
-        late = [each for each in events if each[2] in TOLD_BY_PLACE and each[1] > place and each[3]["run"] == run]
-        return [(self.watch.name(number, where), kind, data) for number, where, kind, data in late]
+        missed = [
+            event for event in events if event[2] in TOLD_BY_PLACE and event[1] > position and event[3]["run"] == run
+        ]
+        return [(self.watch.name(number, offset), kind, data) for number, offset, kind, data in missed]
 
     def next(self, seconds: float) -> list[Told]:
-        """What came since the last call, within so many seconds; nothing where nothing came."""
+        """Waits for up to so many seconds; returns the events since the last call."""
         if self.first:
-            told, self.first = self.first, []
-            return told
-        watch, until = self.watch, time.monotonic() + seconds
+            events, self.first = self.first, []
+            return events
+        watch, deadline = self.watch, time.monotonic() + seconds
         with watch.bell:
             while watch.number == self.number and not self.closed and watch.listeners > 0:
-                left = until - time.monotonic()
+                left = deadline - time.monotonic()
                 if left <= 0 or not watch.bell.wait(left):
                     break
             return self._since()
@@ -86,25 +88,25 @@ class Feed:
         if not watch.events or watch.events[0][0] > self.number + 1:
             self.number = watch.number
             return [(watch.cursor, "stale", {})]
-        late = [each for each in watch.events if each[0] > self.number][:MOST]
-        self.number = late[-1][0]
-        return [(watch.name(number, place), kind, data) for number, place, kind, data in late]
+        events = [event for event in watch.events if event[0] > self.number][:MOST]
+        self.number = events[-1][0]
+        return [(watch.name(number, offset), kind, data) for number, offset, kind, data in events]
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stops listening."""
         if not self.closed:
             self.closed = True
             self.watch.leave()
 
 
 def _parts(cursor: str) -> tuple[str, int, int, str]:
-    """What an id of ours is made of; of any other text nothing is known."""
+    """Splits an event id into boot, number, offset and run; empty values for any other text."""
     boot, _, rest = cursor.partition(".")
     number, _, rest = rest.partition(".")
-    place, _, run = rest.partition(".")
-    if not (_is_number(number) and _is_number(place)):
+    offset, _, run = rest.partition(".")
+    if not (_is_number(number) and _is_number(offset)):
         return ("", 0, 0, "")
-    return (boot, int(number), int(place), run)
+    return (boot, int(number), int(offset), run)
 
 
 def _is_number(text: str) -> bool:

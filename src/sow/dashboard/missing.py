@@ -1,4 +1,4 @@
-"""What somebody asked to see and what is not there."""
+"""Defines the error for a task, run, turn or piece of evidence that does not exist."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from sow.errors import SowError
 
 
 class Missing(SowError):
-    """There is no such task, run, turn or piece of evidence."""
+    """The requested task, run, turn or piece of evidence does not exist."""

@@ -1,4 +1,4 @@
-"""Long texts page by page: read where they are wanted, cut between characters, secrets struck out."""
+"""Returns long texts page by page: cut between characters, with secrets removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 1 << 20
 
 
 def whole(text: str, name: str, otherwise: int) -> int:
-    """A whole number in an address."""
+    """Parses a whole number from an address."""
     if not text:
         return otherwise
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
@@ -27,14 +27,14 @@ def whole(text: str, name: str, otherwise: int) -> int:
     return int(text)
 
 
-def place(text: str) -> int:
-    """A place in a file; one before zero counts from its end."""
-    return -whole(text[1:], "from", 0) if text.startswith("-") else whole(text, "from", 0)
+def place(offset_text: str) -> int:
+    """Parses an offset; a negative offset counts from the end of the file."""
+    return -whole(offset_text[1:], "from", 0) if offset_text.startswith("-") else whole(offset_text, "from", 0)
 
 
 def of_file(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:
-    """One page of a file, however large the file is."""
-    most, begin = _most(limit), place(start)
+    """Returns one page of a file of any size."""
+    length, begin = _most(limit), place(start)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -42,36 +42,36 @@ def of_file(path: str, start: str, limit: str, needles: list[bytes]) -> dict[str
     except OSError as error:
         raise failure("read", path, error) from None
     try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise Missing("this is not a regular file", "look at the folder of the task")
-        begin = _begin(begin, facts.st_size)
-        before = min(len(needles[0]) - 1 if needles else 0, begin)  # a secret may lie across the edge of a page
-        data = os.pread(descriptor, before + most + len(needles[0] if needles else b""), begin - before)
+        begin = _begin(begin, status.st_size)
+        overlap = min(len(needles[0]) - 1 if needles else 0, begin)  # a secret may lie across the edge of a page
+        data = os.pread(descriptor, overlap + length + len(needles[0] if needles else b""), begin - overlap)
     finally:
         os.close(descriptor)
-    shown = redaction.struck(data, needles)[before : before + most]
-    return page(shown, begin, facts.st_size)
+    visible = redaction.struck(data, needles)[overlap : overlap + length]
+    return page(visible, begin, status.st_size)
 
 
 def of_text(text: str, start: str, limit: str, needles: list[bytes]) -> dict[str, Any]:
-    """One page of a text that is known as a whole."""
+    """Returns one page of a text in memory."""
     data = redaction.struck(text.encode("utf-8", "replace"), needles)
-    most, begin = _most(limit), _begin(place(start), len(data))
-    return page(data[begin : begin + most], begin, len(data))
+    length, begin = _most(limit), _begin(place(start), len(data))
+    return page(data[begin : begin + length], begin, len(data))
 
 
 def _most(limit: str) -> int:
-    """How large a page may be; the longest character fits at least."""
+    """Returns the page size in bytes; at least one character fits."""
     return max(min(whole(limit, "limit", USUAL), MOST), 4)
 
 
-def _begin(place: int, size: int) -> int:
-    return min(place if place >= 0 else max(size + place, 0), size)
+def _begin(offset: int, size: int) -> int:
+    return min(offset if offset >= 0 else max(size + offset, 0), size)
 
 
 def page(data: bytes, begin: int, size: int) -> dict[str, Any]:
-    """Some bytes as text: what belongs to a character before them is left out, what begins one behind them waits."""
+    """Decodes bytes: skips the end of a character that began before them, leaves a cut last one to the next page."""
     head = 0
     while begin and head < min(len(data), 3) and data[head] & 0xC0 == 0x80:
         head += 1
@@ -83,7 +83,7 @@ def page(data: bytes, begin: int, size: int) -> dict[str, Any]:
 
 
 def _half(data: bytes) -> int:
-    """How many bytes at the end are the beginning of a character that is not whole."""
+    """Returns how many bytes at the end belong to an incomplete character."""
     for back in range(1, min(len(data), 3) + 1):
         byte = data[-back]
         if byte & 0xC0 == 0x80:

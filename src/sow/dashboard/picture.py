@@ -1,4 +1,4 @@
-"""What a checkout looks like now: project, tasks, workflow, runs; each look tells what has changed since the last."""
+"""Holds the state of a checkout (project, tasks, workflow, runs), and reports what changed since the last look."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ MOST_HEARD = 2000
 
 
 class Change:
-    """What one look found: the tasks that are others now, the entries that came, and whether more than that changed."""
+    """The result of one look: changed tasks, new journal entries, and whether more than that changed."""
 
     __slots__ = ("heard", "named", "stale", "tasks")
 
     def __init__(self) -> None:
         self.tasks: set[str] = set()
-        self.heard: list[Heard] = []  # the last of them, where many came at once
-        self.named: set[str] = set()  # whom they are about
+        self.heard: list[Heard] = []  # the last ones, if there were many
+        self.named: set[str] = set()  # the tasks and agents that the entries are about
         self.stale = False
 
 
 class Picture:
-    """One checkout; not for two threads at once."""
+    """The state of one checkout; not safe for two threads at once."""
 
     __slots__ = (
         "cache",
@@ -76,16 +76,16 @@ class Picture:
         self.problem: SowError | None = None
         self.run: RunScene | None = None
         self.stamps: Any = None
-        self.shown: dict[str, Row] = {}  # the rows of tasks as they were made last
+        self.shown: dict[str, Row] = {}  # the latest rows of tasks
 
     def look(self, *, whole: bool) -> Change:
-        """Look at what is at work now, or at everything."""
+        """Reads what is running now, or everything."""
         change = Change()
         if whole:
             change.stale = self._look_project()
             broken = self.cache.broken()
             change.tasks = self.cache.look(self.project)
-            change.stale |= broken != self.cache.broken()  # which no row tells
+            change.stale |= broken != self.cache.broken()  # no row shows a broken task
             self._look_crew(change)
             change.stale |= self._look_runs()
         self._look_run(change)
@@ -96,14 +96,14 @@ class Picture:
         return change
 
     def _forget(self, change: Change) -> None:
-        """Rows that may be others now are made again when somebody asks."""
+        """Drops rows that may have changed; they are made again when somebody asks."""
         if change.stale:
             self.shown = {}
         for ident in self.web.around(change.tasks):
             self.shown.pop(ident, None)
 
     def distrust(self) -> None:
-        """Let the next look read everything again: the last one was broken off halfway."""
+        """Makes the next look read everything again, because the last one stopped halfway."""
         self.cache.distrust()
         self.stamps = self.crew.stamps = None
         self.shelf.stamps, self.shown = {}, {}
@@ -115,7 +115,7 @@ class Picture:
             change.stale |= before != self.crew.glance
 
     def _look_project(self) -> bool:
-        """Whether the project is another one, or in another state, or on another branch."""
+        """Reads the project if it or the branch changed; returns whether it did."""
         stamps = (stamp(projects.path(self.home)), self.home.checkout.branch())
         if stamps == self.stamps:
             return False
@@ -128,7 +128,7 @@ class Picture:
         return True
 
     def _look_runs(self) -> bool:
-        """Whether there are other runs, another one is the current one, or it began or ceased to go on."""
+        """Reads the runs; returns whether the list, the current run or its status changed."""
         before = self._standing()
         self.shelf.look()
         current = self.shelf.current()
@@ -145,40 +145,40 @@ class Picture:
         return (sorted(self.shelf.folders), *run)
 
     def _look_run(self, change: Change) -> None:
-        """Read on in the journal; one that was taken away or replaced is begun anew."""
+        """Reads the new journal entries; starts again if the journal was deleted or replaced."""
         while self.run is not None:
-            found = self.run.look()
-            if found is None:
+            entries = self.run.look()
+            if entries is None:
                 live, self.run = self.run.live, RunScene(self.run.folder, self.standpoint)
                 self.run.live, change.heard, change.stale = live, [], True
-                found = self.run.look() or []
-            change.named |= {heard.entry.task for heard in found}
-            change.heard = [*change.heard, *found][-MOST_HEARD:]
+                entries = self.run.look() or []
+            change.named |= {item.entry.task for item in entries}
+            change.heard = [*change.heard, *entries][-MOST_HEARD:]
             if not self.run.tail.more:
                 return
 
     def rows(self) -> list[Row]:
-        """All tasks of the project, then all agents of the workflow; what did not change is not made again."""
-        known = self.cache.known
-        idents = sorted((ident for ident, each in known.items() if each.task), key=int)
+        """Returns the rows of all tasks and agents; only changed rows are made again."""
+        tasks = self.cache.known
+        idents = sorted((ident for ident, cached in tasks.items() if cached.task), key=int)
         new = [ident for ident in idents if ident not in self.shown]
         self.shown |= {ident: self._row(ident) for ident in new}
         crew = self.crew.rows(self.run)
         rows = [*(self.shown[ident] for ident in idents), *crew]
         statuses = {row["id"]: row["status"] for row in rows}
-        late = rows if self.web.learn(rows) else [*(self.shown[ident] for ident in new), *crew]
-        for row in late:
+        outdated = rows if self.web.learn(rows) else [*(self.shown[ident] for ident in new), *crew]
+        for row in outdated:
             self.web.tell(row, statuses)
         return rows
 
     def _row(self, ident: str) -> Row:
-        known = self.cache.known[ident]
-        executor = self.workers.executor(self.cache.desk(ident), known.task, self.run)
-        return of_task(known.task, phase=known.phase, notes=known.notes, executor=executor, run=self.run)
+        cached = self.cache.known[ident]
+        executor = self.workers.executor(self.cache.desk(ident), cached.task, self.run)
+        return of_task(cached.task, phase=cached.phase, notes=cached.notes, executor=executor, run=self.run)
 
     def some_rows(self, idents: set[str]) -> list[Row]:
-        """The rows of some tasks or agents."""
-        statuses = {ident: known.task["status"] for ident, known in self.cache.known.items() if known.task}
+        """Returns the rows of some tasks or agents."""
+        statuses = {ident: cached.task["status"] for ident, cached in self.cache.known.items() if cached.task}
         rows = [self._row(ident) for ident in sorted(idents & statuses.keys(), key=int)]
         crew = self.crew.rows(self.run)
         statuses |= {row["id"]: row["status"] for row in crew}
@@ -186,31 +186,31 @@ class Picture:
         return [self.web.tell(row, statuses) for row in rows]
 
     def around(self, idents: set[str]) -> set[str]:
-        """These tasks and agents, and those that wait for one of them."""
+        """Returns these tasks and agents, and those that wait for one of them."""
         return self.web.around(idents)
 
     def inbox(self) -> list[Item]:
-        """What waits for a person."""
+        """Returns what waits for the user."""
         if self.project is None:
             return ranked(waiting.of_workflow(self.home) or ())
-        tasks = [known.task for known in self.cache.known.values() if known.task]
+        tasks = [cached.task for cached in self.cache.known.values() if cached.task]
         busy = self.run.folder.run["tasks"] if self.run and self.run.live else ()
         return waiting.everything(self.home, self.project, tasks, self.cache.broken(), set(busy))
 
     def _next(self, inbox: list[Item]) -> dict[str, Any]:
-        """What to do now."""
+        """Returns the next step for the user."""
         if self.problem is not None:
             return {"text": self.problem.message, "command": self.problem.hint}
         if self.project is None:
             return advice.without_project(self.crew.glance)
-        where = {ident: known.phase for ident, known in self.cache.known.items() if known.task}
-        tasks = [self.cache.known[ident].task for ident in sorted(where, key=int)]
+        phase_by_id = {ident: cached.phase for ident, cached in self.cache.known.items() if cached.task}
+        tasks = [self.cache.known[ident].task for ident in sorted(phase_by_id, key=int)]
         working = [(self.cache.desk(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
-        left, idle = look(working, self.standpoint)
-        return advice.next_step(tasks, where, self.project["phases"], inbox, idle, left)
+        still_running, idle = look(working, self.standpoint)
+        return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
 
     def document(self) -> dict[str, Any]:
-        """The whole at a glance."""
+        """Returns the overview."""
         rows = self.rows()
         counts: dict[str, int] = {}
         for row in rows:
@@ -233,12 +233,12 @@ class Picture:
         }
 
     def run_now(self) -> dict[str, Any] | None:
-        """The run at this moment."""
+        """Returns the current run."""
         return self.run.document(time.time()) if self.run else None
 
     def _project(self) -> dict[str, Any] | None:
         if self.project is None:
             return None
-        phases = [{"name": each["name"], "status": each["status"]} for each in self.project["phases"]]
-        known: Any = self.project
-        return {**{key: known[key] for key in ("project_id", "name", "description", "branch")}, "phases": phases}
+        phases = [{"name": phase["name"], "status": phase["status"]} for phase in self.project["phases"]]
+        project: Any = self.project
+        return {**{key: project[key] for key in ("project_id", "name", "description", "branch")}, "phases": phases}

@@ -1,4 +1,4 @@
-"""What goes back to a browser: a status, a body and the headers that every reply has; no control byte gets through."""
+"""Builds HTTP replies: status, headers and body; control characters in documents are made harmless."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ ALWAYS = (
 JSON = "application/json; charset=utf-8"
 BODILESS = (204, 304)
 WORTH_PACKING = 1 << 10
-# Control characters as JSON writes them: as escapes, or raw. A backslash that stands for itself is met first, so that
-# what follows it is no escape. Two patterns are three times as fast as one.
+# Control characters in JSON text: escaped or raw. The pattern matches an escaped backslash first, so that the text
+# after it is not taken for an escape. Two patterns are three times as fast as one.
 ESCAPED = re.compile(r"\\(?:\\|r\\n|u00[01][0-9a-f]|[rbf])")
 RAW = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 LINE_END = "\\n"
 
 
 class Reply:
-    """One answer."""
+    """One HTTP reply."""
 
     __slots__ = ("body", "headers", "kind", "status")
 
@@ -47,13 +47,13 @@ class Reply:
         self.headers = headers
 
     def pack(self) -> None:
-        """Make the body smaller, for a client that can read that."""
+        """Compresses the body, for a client that accepts gzip."""
         if len(self.body) >= WORTH_PACKING:
             self.body = packed(self.body)
             self.headers = (*self.headers, ("Content-Encoding", "gzip"))
 
     def head(self, *, close: bool) -> bytes:
-        """The status and all headers."""
+        """Returns the status line and all headers."""
         lines = [*self.headers, *ALWAYS, ("Vary", "Accept-Encoding")]
         if self.status not in BODILESS:
             lines += [("Content-Type", self.kind), ("Content-Length", str(len(self.body)))]
@@ -61,54 +61,54 @@ class Reply:
 
 
 def head(status: int, headers: list[tuple[str, str]]) -> bytes:
-    """The first lines of an answer, as they are sent."""
-    shown = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in headers)]
-    return ("\r\n".join(shown) + "\r\n\r\n").encode("latin-1", "replace")
+    """Formats the status line and the headers."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in headers)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
 def packed(data: bytes) -> bytes:
-    """The same as gzip."""
+    """Compresses data with gzip."""
     import zlib
 
-    press = zlib.compressobj(6, zlib.DEFLATED, 31)
-    return press.compress(data) + press.flush()
+    compressor = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return compressor.compress(data) + compressor.flush()
 
 
 def document(content: Any, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
-    """A JSON document; nobody keeps a copy of it."""
+    """Returns a JSON document that no cache may store."""
     return Reply(status, text(content).encode(), JSON, (*headers, ("Cache-Control", "no-store")))
 
 
 def tagged(content: Any, *, packs: bool) -> Reply:
-    """A JSON document with a tag by which a page knows that it has it, as gzip for one that can read that."""
+    """Returns a JSON document with an ETag, compressed if the client accepts gzip."""
     import hashlib
 
-    found = document(content)
-    found.headers = (*found.headers, ("ETag", f'"{hashlib.sha256(found.body).hexdigest()[:20]}"'))
+    answer = document(content)
+    answer.headers = (*answer.headers, ("ETag", f'"{hashlib.sha256(answer.body).hexdigest()[:20]}"'))
     if packs:
-        found.pack()
-    return found
+        answer.pack()
+    return answer
 
 
 def refusal(status: int, error: str, hint: str, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
-    """What went wrong, and what to do next."""
+    """Returns an error with the next step."""
     return document({"error": error, "hint": hint}, status, headers)
 
 
 def empty(status: int, headers: tuple[tuple[str, str], ...] = ()) -> Reply:
-    """An answer without a body."""
+    """Returns a reply without a body."""
     return Reply(status, b"", "", (*headers, ("Cache-Control", "no-store")))
 
 
 def text(content: Any) -> str:
-    """A document as JSON on one line, with every control character in it made visible or taken out."""
+    """Formats a document as JSON on one line; control characters become visible or are removed."""
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return RAW.sub(_shown, ESCAPED.sub(_shown, written))
 
 
-def _shown(found: re.Match[str]) -> str:
-    """What stands for a control character in a text of JSON; two lines stay two."""
-    written = found[0]
+def _shown(match: re.Match[str]) -> str:
+    """Returns the replacement of a control character in JSON text; line ends stay."""
+    written = match[0]
     if written == "\\\\":
         return written
     if written == "\\r\\n":

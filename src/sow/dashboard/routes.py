@@ -1,4 +1,4 @@
-"""Every address that the dashboard answers: its method, who may ask, and the facts that it shows."""
+"""Lists the addresses of the dashboard: method, required access, and the data that each returns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     View = Callable[[Facts, Mapping[str, str]], Any]
 
-# Who may ask. What is OPEN has no fact in it; a TOKEN is exchanged for a cookie; who has one is a VIEWER; an ACTOR
-# has one too, is no agent, and is not here to look only.
+# Required access. OPEN addresses show no data. TOKEN exchanges a token for a cookie. VIEWER needs the cookie. ACTOR
+# needs the cookie and a person as sender, and is refused by a read-only server.
 OPEN, TOKEN, VIEWER, ACTOR = "open", "token", "viewer", "actor"
 GUARDS = (OPEN, TOKEN, VIEWER, ACTOR)
 
 
 class Route:
-    """One address; a part of its path in braces is a value. Where the `mark` of a view is the same, so is the view."""
+    """One address; a path part in braces is a value. If the result of `mark` is unchanged, so is that of `view`."""
 
     __slots__ = ("guard", "mark", "method", "parts", "path", "view")
 
@@ -36,24 +36,24 @@ class Route:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is about everything, and not about one task of which a page is shown."""
+        """True if the document is about everything, and not a page of one task."""
         return self.view is not None and "{id}" not in self.parts
 
     def match(self, parts: list[str]) -> dict[str, str] | None:
-        """The values in a path of this form; None where it has another."""
+        """Returns the values in a path of this form; None if the path has another form."""
         if len(parts) != len(self.parts):
             return None
         values = {}
-        for known, part in zip(self.parts, parts, strict=True):
-            if known[:1] == "{":
-                values[known[1:-1]] = unquote(part)
-            elif known != part:
+        for pattern, part in zip(self.parts, parts, strict=True):
+            if pattern[:1] == "{":
+                values[pattern[1:-1]] = unquote(part)
+            elif pattern != part:
                 return None
         return values if all(values.values()) else None
 
 
 class Values(dict[str, str]):
-    """The values of a request by their names; what was not given is an empty text."""
+    """The values of a request by name; a missing value is an empty text."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ ROUTES = (
 
 
 def find(path: str) -> list[tuple[Route, dict[str, str]]]:
-    """Every route of a path, with the values in it: one for each method that it has."""
+    """Returns every route of a path with the values in it, one per method."""
     parts = path.split("/")
     matches = ((route, route.match(parts)) for route in ROUTES)
     return [(route, values) for route, values in matches if values is not None]

@@ -1,4 +1,4 @@
-"""The pages of runs: the list, one report, one timeline, and the lines of a journal page by page."""
+"""Builds the pages of runs: the list, a report, a timeline, and journal lines page by page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_LINES = 1000
 
 
 class RunPages:
-    """The runs of a checkout; what was summed up once is kept until the journal is another, or the run is gone."""
+    """The pages of a checkout's runs; the sums of a run are kept until its journal changes."""
 
     __slots__ = ("known", "shelf", "standpoint")
 
@@ -40,62 +40,62 @@ class RunPages:
         self.known: dict[str, tuple[Any, Document]] = {}
 
     def listed(self) -> Document:
-        """Every run with its sums, the newest first."""
+        """Returns every run with its sums, the newest first."""
         self.shelf.look()
         self.known = {folder.id: self._glance(folder) for folder in reversed(self.shelf.listed())}
-        return {"runs": [found for _, found in self.known.values()]}
+        return {"runs": [document for _, document in self.known.values()]}
 
     def _glance(self, folder: RunFolder) -> tuple[Any, Document]:
-        now, known = mark(folder), self.known.get(folder.id)
-        if known is not None and known[0] == now:
-            return known
-        return now, {**report.glance(folder), **_sums(folder)}
+        current, cached = mark(folder), self.known.get(folder.id)
+        if cached is not None and cached[0] == current:
+            return cached
+        return current, {**report.glance(folder), **_sums(folder)}
 
     def report(self, folder: RunFolder) -> Document:
-        """All that is known of one run."""
+        """Returns the report of one run."""
         return report.facts(folder.home, folder, self.standpoint)
 
     def timeline(self, folder: RunFolder) -> Document:
-        """Who worked when."""
+        """Returns the timeline of one run."""
         live = runs.is_live(folder)
         tail = JournalTail(folder.journal_path)
-        found = timeline.document(_entries(tail), run=folder.id, live=live, now=time.time())
-        return {**found, "next": tail.place}
+        document = timeline.document(_entries(tail), run=folder.id, live=live, now=time.time())
+        return {**document, "next": tail.place}
 
     def entries(self, folder: RunFolder, start: str, limit: str) -> Document:
-        """Some lines of the journal, from a place in it; a negative place counts from its end."""
-        most = min(paging.whole(limit, "limit", MOST_LINES), MOST_LINES)
-        return _page(folder, paging.place(start), most)
+        """Returns some journal lines from an offset; a negative offset counts from the end."""
+        max_lines = min(paging.whole(limit, "limit", MOST_LINES), MOST_LINES)
+        return _page(folder, paging.place(start), max_lines)
 
 
 def mark(folder: RunFolder) -> tuple[Any, ...]:
-    """What is another one as soon as a run's own files are, or its process comes or goes."""
+    """Returns a value that changes when a run's files change, or its process starts or ends."""
     return (stamp(folder.journal_path), stamp(f"{folder.folder}/state.yaml"), runs.is_live(folder))
 
 
 def _sums(folder: RunFolder) -> Document:
-    """What a run took and cost, by its journal alone."""
+    """Returns duration, cost and estimate of a run, from its journal only."""
     try:
         history = History(folder.journal())
     except SowError:
         history = History(())
     total = report_totals.totals(history, (), history.turns)
-    minutes = [each.plan.number("estimated_minutes") for each in history.tasks.values()]
-    known = [each for each in minutes if each is not None]
+    minutes = [task.plan.number("estimated_minutes") for task in history.tasks.values()]
+    estimates = [estimate for estimate in minutes if estimate is not None]
     sums = {key: total[key] for key in ("speed_up", "cost_usd", "input_tokens", "output_tokens")}
-    estimate = round(sum(known), 2) if known else None
+    estimate = round(sum(estimates), 2) if estimates else None
     return {**sums, "seconds": total["wall_seconds"], "estimated_minutes": estimate}
 
 
 def _entries(tail: JournalTail) -> Iterator[Any]:
-    """All entries of a journal, in pieces."""
+    """Yields all entries of a journal, in pieces."""
     while True:
         yield from tail.take() or ()
         if not tail.more:
             return
 
 
-def _page(folder: RunFolder, start: int, most: int) -> Document:
+def _page(folder: RunFolder, start: int, max_lines: int) -> Document:
     tail, scene = JournalTail(folder.journal_path, start), Scene()
     lines: list[Document] = []
     while True:
@@ -105,7 +105,7 @@ def _page(folder: RunFolder, start: int, most: int) -> Document:
             line = line_of(folder.id, entry, scene)
             if line:
                 lines.append(line)
-            if len(lines) >= most:
+            if len(lines) >= max_lines:
                 return {"lines": lines, "next": end, "more": True}
         if not tail.more:
             return {"lines": lines, "next": tail.place, "more": False}

@@ -1,4 +1,4 @@
-"""One run that people look at: its journal, followed, as the scene of the moment and as what each entry adds."""
+"""Follows the journal of one run, as its current state and as new lines and timeline spans."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sow.engine.timeline import Gain
     from sow.store.runs import RunFolder
 
-JUDGING = ("review", "reminder")  # of a worker, who is reminded as well, an earlier turn has told
-MOST_FORECAST = 1000  # tasks; of a larger run only what its plan says is counted with
+JUDGING = ("review", "reminder")  # turns that do not change a task's executor
+MOST_FORECAST = 1000  # tasks; in a larger run only the plan's estimates are used
 
 
 class Heard:
-    """One entry: where it ends in the journal, the line that tells of it (or none), and what the timeline gains."""
+    """One journal entry: its end offset, its line (or None), and what it adds to the timeline."""
 
     __slots__ = ("end", "entry", "gain", "line")
 
@@ -42,12 +42,12 @@ class RunScene:
     def __init__(self, folder: RunFolder, standpoint: Standpoint) -> None:
         self.folder = folder
         self.standpoint = standpoint
-        self.hint: tuple[RunFolder, str] | None = None  # how to go on with the run as it was then
+        self.hint: tuple[RunFolder, str] | None = None  # the run folder as it was then, and the command to continue it
         self.tail = JournalTail(folder.journal_path)
         self.scene = Scene(expected.minutes(folder) if len(folder.run["tasks"]) <= MOST_FORECAST else None)
         self.timeline = Timeline()
-        self.executors: dict[str, str] = {}  # who worked on each task last
-        self.at = ""  # of the last entry
+        self.executors: dict[str, str] = {}  # task id -> executor of its last work
+        self.at = ""  # time of the last entry
         self.place = 0
         self.live = False
 
@@ -56,17 +56,17 @@ class RunScene:
         return self.folder.id
 
     def look(self) -> list[Heard] | None:
-        """What came since the last look; None where the journal was taken away or replaced: begin anew."""
-        begun = self.tail.begun
-        found = self.tail.take_placed()
-        if found is None:
-            return None if begun else []
-        if begun and self.tail.begun != begun:
+        """Reads new entries; None if the journal was deleted or replaced, so that the caller must start again."""
+        before = self.tail.begun
+        entries = self.tail.take_placed()
+        if entries is None:
+            return None if before else []
+        if before and self.tail.begun != before:
             return None
-        telling = not self.tail.more  # of a long past only the end is told line by line
-        return [self._hear(end, data, telling=telling) for end, data in found]
+        with_lines = not self.tail.more  # of a long journal, only the last part gets lines
+        return [self._hear(end, data, with_lines=with_lines) for end, data in entries]
 
-    def _hear(self, end: int, data: dict[str, Any], *, telling: bool) -> Heard:
+    def _hear(self, end: int, data: dict[str, Any], *, with_lines: bool) -> Heard:
         entry = Entry(data)
         gain = self.timeline.take(entry)
         self.scene.take(entry, self.timeline.moment)
@@ -74,12 +74,12 @@ class RunScene:
             self.executors[entry.task] = entry.text("executor")
         self.at = entry.at or self.at
         self.place = end
-        return Heard(end, entry, line_of(self.id, entry, self.scene) if telling else None, gain)
+        return Heard(end, entry, line_of(self.id, entry, self.scene) if with_lines else None, gain)
 
     def document(self, now: float) -> dict[str, Any]:
-        """The run at a glance."""
+        """Returns the run's overview."""
         run, scene = self.folder.run, self.scene
-        plans = [each["path"] for each in run["plans"]]
+        plans = [plan["path"] for plan in run["plans"]]
         left = scene.left(now) if self.live else None
         over = run["status"] == "ended" and report_crew.is_gone(self.folder.home, run)
         moment = now if self.live else self.timeline.moment
@@ -103,7 +103,7 @@ class RunScene:
         }
 
     def _go_on(self) -> str:
-        """The command that goes on with it; nobody needs one while it is live."""
+        """Returns the command that continues the run; empty while it is live."""
         if self.live:
             return ""
         if self.hint is None or self.hint[0] is not self.folder:
@@ -112,9 +112,9 @@ class RunScene:
 
 
 def line_of(run: str, entry: Entry, scene: Scene) -> dict[str, Any] | None:
-    """The line that tells of an entry; None for one that only a program wants."""
-    said = harmless_line(entry_lines.sentence(entry, scene))
-    if not said:
+    """Returns the line about an entry; None for an entry that only programs need."""
+    sentence = harmless_line(entry_lines.sentence(entry, scene))
+    if not sentence:
         return None
-    text = width.cut(said, entry_lines.LONGEST)
+    text = width.cut(sentence, entry_lines.LONGEST)
     return {"run": run, "at": entry.at, "t": entry.t, "task": entry.task or None, "event": entry.event, "text": text}

@@ -1,4 +1,4 @@
-"""The runs of a checkout as they were seen last: a run's state is read again only when its stamps are others."""
+"""Caches the runs of a checkout; a run's state is read again only if its stamp changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RunShelf:
-    """All runs, by id."""
+    """The runs of a checkout by id."""
 
     __slots__ = ("folders", "home", "stamps")
 
@@ -25,7 +25,7 @@ class RunShelf:
         self.folders: dict[str, RunFolder] = {}
 
     def look(self) -> set[str]:
-        """Look at every run; returns those that changed, came or went."""
+        """Reads every run that changed; returns the ids of runs that changed, appeared or disappeared."""
         names = runs.names(self.home)
         gone = set(self.stamps) - set(names)
         for name in gone:
@@ -34,27 +34,27 @@ class RunShelf:
         return gone | {name for name in names if self._see(name)}
 
     def _see(self, name: str) -> bool:
-        now = stamp(f"{runs.folder_of(self.home, name)}/state.yaml")
-        if name in self.stamps and self.stamps[name] == now:
+        current = stamp(f"{runs.folder_of(self.home, name)}/state.yaml")
+        if name in self.stamps and self.stamps[name] == current:
             return False
-        self.stamps[name] = now
+        self.stamps[name] = current
         try:
             self.folders[name] = runs.load(self.home, name)
-        except (FileNotFoundError, SowError):  # half made by a crash, or broken by hand: the others are shown
+        except (FileNotFoundError, SowError):  # half written by a crash, or edited by hand: the other runs are shown
             self.folders.pop(name, None)
         return True
 
     def listed(self) -> list[RunFolder]:
-        """All that can be read, oldest first."""
+        """Returns all readable runs, the oldest first."""
         return [self.folders[name] for name in sorted(self.folders)]
 
     def current(self) -> RunFolder | None:
-        """The run that goes on; else the newest one."""
-        known = self.listed()
-        return next((each for each in known if runs.is_live(each)), known[-1] if known else None)
+        """Returns the live run, else the newest one."""
+        folders = self.listed()
+        return next((folder for folder in folders if runs.is_live(folder)), folders[-1] if folders else None)
 
     def get(self, name: str) -> RunFolder:
-        """The run with this id."""
+        """Returns the run with this id."""
         self.look()
         if name not in self.folders:
             raise Missing(f"there is no run {name!r:.60}", "see which there are: sow runs list")

@@ -1,4 +1,4 @@
-"""The server of the dashboard: on loopback only, one thread for each connection, with an end to each of them."""
+"""Serves the dashboard on loopback, with one thread per connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_FEEDS = 64
 
 
 class Listener(ThreadingMixIn, TCPServer):
-    """The open port, and what every connection shares."""
+    """The open port, and the objects that all connections share."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -60,14 +60,14 @@ class Listener(ThreadingMixIn, TCPServer):
 
     @property
     def facts(self) -> Facts:
-        """What the pages show; it is loaded when the first page asks, so that the first page is there sooner."""
+        """Returns the data of the pages; it is loaded on first use, so that the server starts sooner."""
         with self.making:
             if self.made_facts is None:
                 self.made_facts = self.make_facts()
             return self.made_facts
 
     def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
-        """Give a connection its thread; one too many is closed at once."""
+        """Starts a thread for a connection; closes it at once if there are too many."""
         if self.crowd.admit(request):
             super().process_request(request, client_address)
         else:
@@ -78,7 +78,7 @@ class Listener(ThreadingMixIn, TCPServer):
         super().shutdown_request(request)
 
     def enter(self) -> bool:
-        """Count one more page that listens; whether there is room for it."""
+        """Counts one more listening page; returns False if there are too many."""
         with self.guarding:
             if self.feeds >= MOST_FEEDS:
                 return False
@@ -90,10 +90,10 @@ class Listener(ThreadingMixIn, TCPServer):
             self.feeds -= 1
 
     def hang_up(self) -> None:
-        """Close every connection."""
+        """Closes every connection."""
         self.stopping.set()
-        for each in self.crowd.all():
-            _shut(each)
+        for connection in self.crowd.all():
+            _shut(connection)
         if self.made_facts is not None:
             self.made_facts.close()
 
@@ -104,7 +104,7 @@ class Listener(ThreadingMixIn, TCPServer):
 
 
 class Server:
-    """The dashboard of one checkout, from its first page to its last."""
+    """The dashboard of one checkout."""
 
     __slots__ = ("access", "home", "listener", "moved_from", "thread")
 
@@ -119,7 +119,7 @@ class Server:
     ) -> None:
         self.home = home
         self.access = Access(environment, home.root, read_only=read_only)
-        known = access.stored(self.access.path).get("port", PORT) if port is None else port
+        wanted = access.stored(self.access.path).get("port", PORT) if port is None else port
 
         def facts() -> Facts:
             from sow.dashboard.facts import Facts
@@ -127,7 +127,7 @@ class Server:
             return Facts(home, environment, read_only=read_only, person=person)
 
         make = partial(Listener, access=self.access, read_only=read_only, facts=facts)
-        self.listener, self.moved_from = _bind(known, make)
+        self.listener, self.moved_from = _bind(wanted, make)
         self.thread: threading.Thread | None = None
         try:
             self.access.begin(self.port)
@@ -145,25 +145,25 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What the person opens; its token is for one browser, so it is another one afterwards."""
+        """Returns the URL to open; its token works once, so the URL changes after each use."""
         return access.address(self.port, self.access.token)
 
     @property
     def pages(self) -> int:
-        """How many pages listen."""
+        """Returns the number of listening pages."""
         return self.listener.feeds
 
     def serve(self) -> None:
-        """Answer requests in this thread, until an exception or `stop` from another."""
+        """Answers requests in this thread, until an exception or a `stop` from another thread."""
         self.listener.serve_forever()
 
     def start(self) -> None:
-        """Answer requests in a thread of its own."""
+        """Answers requests in a new thread."""
         self.thread = threading.Thread(target=self.serve, name="dashboard", daemon=True)
         self.thread.start()
 
     def stop(self) -> None:
-        """Close the port and every connection; safe to call after `serve` has ended."""
+        """Closes the port and every connection; safe to call after `serve` has ended."""
         if self.thread is not None:
             self.listener.shutdown()
             self.thread.join()
@@ -173,7 +173,7 @@ class Server:
 
 
 def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
-    """The server at the first free port from the wanted one on, and the wanted one where that was taken."""
+    """Listens on the first free port from `wanted` on; returns the listener, and `wanted` if it was in use, else 0."""
     last = min(wanted + TRIES - 1, access.HIGHEST)
     for port in range(wanted, last + 1):
         try:
@@ -185,8 +185,8 @@ def _bind(wanted: int, make: Callable[[int], Listener]) -> tuple[Listener, int]:
 
 
 def _is_foreign(connection: socket.socket) -> bool:
-    """Whether another user of this machine is at the other end; one that hung up already counts as such."""
-    from sow.system import socket_owner  # here, because it is asked only when there are many
+    """True if another user of this machine is at the other end, or if the other end is closed already."""
+    from sow.system import socket_owner  # imported here because it is needed only if there are many connections
 
     try:
         return socket_owner.is_foreign(connection.getpeername(), connection.getsockname())
@@ -197,5 +197,5 @@ def _is_foreign(connection: socket.socket) -> bool:
 def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # gone already
+    except OSError:  # closed already
         return

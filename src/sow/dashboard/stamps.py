@@ -1,4 +1,4 @@
-"""The stamp of a file: where it is another one, the file was changed or replaced."""
+"""Reads the stamp of a file; a different stamp means that the file was changed or replaced."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def stamp(path: str) -> Stamp | None:
-    """Inode, size and time of the last change; None where there is no file."""
+    """Returns inode, size and time of the last change; None if there is no file."""
     try:
-        facts = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return (facts.st_ino, facts.st_size, facts.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -1,4 +1,4 @@
-"""One task's page: its document, its sessions and turns, and what a person can do about it now."""
+"""Builds the page of one task: its document, its sessions and turns, and the acts that are possible now."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     AnyDesk = Desk | MemberDesk
     Document = dict[str, Any]
 
-RECENT = 500  # entries of a log
+RECENT = 500  # log entries
 TURN = ("number", "kind", "started_at", "reason")
 MEASURED = (
     "iteration",
@@ -40,7 +40,7 @@ MEASURED = (
     "exit",
     "status",
 )
-# What a person can do about a task in each status; a question that it asks can always be answered.
+# The acts that are possible in each status; a question of the task can always be answered.
 ACTS = {
     "pending": ("abandon",),
     "in_progress": ("abandon",),
@@ -52,11 +52,11 @@ CREW_ACTS = {"failed": ("retry",)}
 
 
 def desk_of(home: Home, ident: str) -> AnyDesk:
-    """The desk of a task or of an agent."""
+    """Returns the task folder of a task, or the agent folder of an agent."""
     if is_task_id(ident) and projects.exists(home):
         project = projects.load(home)
-        found = [desks.Desk(home, phase["name"], ident, project) for phase in project["phases"]]
-        for desk in found:
+        folders = [desks.Desk(home, phase["name"], ident, project) for phase in project["phases"]]
+        for desk in folders:
             if os.path.isdir(desk.folder):
                 return desk
     elif is_member(ident) and WorkflowFolder(home).exists():
@@ -67,25 +67,25 @@ def desk_of(home: Home, ident: str) -> AnyDesk:
 
 
 def is_worked_on(home: Home, ident: str) -> bool:
-    """Whether a process has this task, or the run that it may be part of: a turn without an end goes on."""
+    """True if a process holds this task or the run: then a turn without an end is live."""
     return bool(home.holder(ident)) or home.claimant("run") is not None
 
 
 def document(home: Home, ident: str) -> Document:
-    """All that is known about a task or an agent, but for its row."""
+    """Returns the document of a task or an agent, without its row."""
     desk = desk_of(home, ident)
-    known = _of_task(desk) if isinstance(desk, desks.Desk) else _of_agent(desk)
-    known["log"] = known["log"][-RECENT:]
-    own = sessions.records(desk)
+    page = _of_task(desk) if isinstance(desk, desks.Desk) else _of_agent(desk)
+    page["log"] = page["log"][-RECENT:]
+    records = sessions.records(desk)
     working = is_worked_on(home, ident)
     return {
-        **known,
-        "sessions": [_session(each, working=working) for each in own],
-        "iterations": known.get("iteration", 0),
-        "refusals": [_refusal(each) for each in known.get("refusals", ())],
-        "refusals_advice": refusals.advice(known.get("refusals", ())),
-        "evidence": [_evidence(each) for each in known.get("evidence", ())],
-        "reviews": known.get("reviews", []),
+        **page,
+        "sessions": [_session(record, working=working) for record in records],
+        "iterations": page.get("iteration", 0),
+        "refusals": [_refusal(refusal) for refusal in page.get("refusals", ())],
+        "refusals_advice": refusals.advice(page.get("refusals", ())),
+        "evidence": [_evidence(piece) for piece in page.get("evidence", ())],
+        "reviews": page.get("reviews", []),
         "branch": _branch(home, ident),
         "worktree": _worktree(home, ident),
     }
@@ -93,18 +93,18 @@ def document(home: Home, ident: str) -> Document:
 
 def _of_task(desk: Desk) -> Document:
     task = desk.task()
-    known = task_document.document(desk, projects.load(desk.home), task)
+    page = task_document.document(desk, projects.load(desk.home), task)
     acts = ACTS.get(task["status"], ())
-    return {**known, "acts": [*acts, *(["answer"] if "question" in task and "answer" not in acts else [])]}
+    return {**page, "acts": [*acts, *(["answer"] if "question" in task and "answer" not in acts else [])]}
 
 
 def _of_agent(desk: MemberDesk) -> Document:
-    """An agent of a workflow, in the words of a task."""
+    """Returns an agent of a workflow as a task document."""
     workflow = WorkflowFolder(desk.home).workflow()
     member = workflow["members"][desk.id]
     task = report_crew.tasks(workflow)[desk.id]
-    said = member.get("feedback")
-    found = [{"number": "", "by": member["verifier"], "at": "", "iteration": member["iteration"], "text": said}]
+    feedback = member.get("feedback")
+    entries = [{"number": "", "by": member["verifier"], "at": "", "iteration": member["iteration"], "text": feedback}]
     acts = (*CREW_ACTS.get(member["status"], ()), *(("answer",) if "question" in member else ()))
     return {
         **task,
@@ -113,10 +113,10 @@ def _of_agent(desk: MemberDesk) -> Document:
         "phase": "workflow",
         "path": desk.folder,
         "description": _description(desk),
-        "feedback": found if said else [],
+        "feedback": entries if feedback else [],
         "notes": notes.listed_or_kept(desk),
         "log": log.read(desk.home, desk.log_path),
-        "questions": [each for each in workflow.get("answers", ()) if each["member"] == desk.id],
+        "questions": [answer for answer in workflow.get("answers", ()) if answer["member"] == desk.id],
         "reviews": _verifications(member),
         "next": "",
         "acts": list(acts),
@@ -131,25 +131,25 @@ def _description(desk: MemberDesk) -> str:
 
 
 def _verifications(member: Any) -> list[Document]:
-    """The last word of its verifier, as a review."""
+    """Returns the verifier's last result as a review."""
     result = member.get("result")
     if not result:
         return []
-    findings = [*result["findings"], *({"text": each} for each in result["missing_evidence"])]
+    findings = [*result["findings"], *({"text": text} for text in result["missing_evidence"])]
     verdict = "GREEN" if result["result"] == "passed" else "RED"
-    who = {"by": result["verifier"], "at": result["at"], "iteration": member["iteration"]}
-    return [{**who, "verdict": verdict, "findings": findings}]
+    review = {"by": result["verifier"], "at": result["at"], "iteration": member["iteration"]}
+    return [{**review, "verdict": verdict, "findings": findings}]
 
 
 def _session(record: Record, *, working: bool) -> Document:
     session: Any = record.session
     facts = {key: session[key] for key in ("number", "executor", "model", "role", "started_at")}
     turns = session["turns"]
-    return {**facts, "turns": [_turn(each, working=working and each is turns[-1]) for each in turns]}
+    return {**facts, "turns": [_turn(turn, working=working and turn is turns[-1]) for turn in turns]}
 
 
 def _turn(turn: Any, *, working: bool) -> Document:
-    """One turn; one that has no end is live while somebody works."""
+    """Returns one turn; a turn without an end is live while an agent works."""
     facts = {key: turn[key] for key in TURN} | {key: turn.get(key) for key in MEASURED}
     return {**facts, "live": working and "ended_at" not in turn}
 
@@ -158,25 +158,25 @@ def _evidence(piece: Any) -> Document:
     return {**piece, "digest": piece["output"], "command": harmless_line(piece["command"])}
 
 
-def _refusal(each: Any) -> Document:
-    """A tool call that the agent CLI refused, as one line."""
+def _refusal(refusal: Any) -> Document:
+    """Returns a refused tool call with one line of text."""
     return {
-        **each,
-        "text": refusals.called(each["tool"], each.get("command", "")),
-        "reason": harmless_line(each["reason"]),
+        **refusal,
+        "text": refusals.called(refusal["tool"], refusal.get("command", "")),
+        "reason": harmless_line(refusal["reason"]),
     }
 
 
 def _branch(home: Home, ident: str) -> str | None:
-    """The branch of a task's newest run, if it is there."""
+    """Returns the branch of the task's newest run, if it exists."""
     from sow.engine.salvage import TASKS, parts_of
     from sow.system import git
 
     if not is_task_id(ident):
         return None
     names = git.run(["for-each-ref", "--format=%(refname)", TASKS], cwd=home.root, check=False).splitlines()
-    own = [name for name in names if parts_of(name)[1] == ident]
-    return own[-1].removeprefix("refs/heads/") if own else None
+    branches = [name for name in names if parts_of(name)[1] == ident]
+    return branches[-1].removeprefix("refs/heads/") if branches else None
 
 
 def _worktree(home: Home, ident: str) -> str | None:

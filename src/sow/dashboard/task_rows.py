@@ -1,4 +1,4 @@
-"""The rows of a board: each task of a project, or agent of a workflow, with what its run is doing on it."""
+"""Makes the rows of the task table: tasks of a project and agents of a workflow, with their current work."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-CREW = "workflow"  # stands where a task's phase stands
+CREW = "workflow"  # shown in place of a phase
 
 
 def of_task(task: Mapping[str, Any], *, phase: str, notes: int, executor: str | None, run: RunScene | None) -> Row:
-    """One task; `wave` and `waits_for` are told by the tasks around it."""
+    """Returns the row of one task; `wave` and `waits_for` depend on other tasks and are filled in later."""
     ident = task["id"]
     needs = list(dict.fromkeys((*task["depends_on"], *task.get("after", ()))))
     question = task.get("question")
@@ -46,7 +46,7 @@ def of_task(task: Mapping[str, Any], *, phase: str, notes: int, executor: str | 
 
 
 def _work(ident: str, run: RunScene | None, duration: float | None) -> Row:
-    """What a run does on it now, and what that took so far."""
+    """Returns what a run does on the task now, and its time and cost so far."""
     if run is None or ident not in run.timeline.lanes:
         return {"running": False, "step": "", "since": None, "seconds": duration or 0, "cost_usd": None}
     lane, spend = run.timeline.lanes[ident], run.scene.spend.get(ident)
@@ -61,7 +61,7 @@ def _work(ident: str, run: RunScene | None, duration: float | None) -> Row:
 
 
 class Web:
-    """Who needs whom; made again only when that changes."""
+    """The dependencies between rows; computed again only if they change."""
 
     __slots__ = ("after", "needs", "wave")
 
@@ -71,9 +71,9 @@ class Web:
         self.wave: dict[str, int] = {}
 
     def learn(self, rows: Sequence[Row]) -> bool:
-        """Take the needs of all rows; whether they are others than before."""
-        known = {row["id"] for row in rows}
-        needs = {row["id"]: tuple(each for each in row["needs"] if each in known) for row in rows}
+        """Takes the dependencies of all rows; returns whether they changed."""
+        idents = {row["id"] for row in rows}
+        needs = {row["id"]: tuple(need for need in row["needs"] if need in idents) for row in rows}
         if needs == self.needs:
             return False
         self.needs, self.after = needs, graph.followers(needs)
@@ -81,21 +81,21 @@ class Web:
         return True
 
     def around(self, idents: set[str]) -> set[str]:
-        """These, and those that need one of them: what they wait for may be another now."""
-        return idents.union(*(self.after.get(each, ()) for each in idents))
+        """Returns these ids and those of tasks that need one of them, because what they wait for may have changed."""
+        return idents.union(*(self.after.get(ident, ()) for ident in idents))
 
     def tell(self, row: Row, statuses: Mapping[str, str]) -> Row:
-        """The row with its wave and what it still waits for."""
+        """Fills in a row's wave and the tasks that it still waits for."""
         row["wave"] = self.wave.get(row["id"], 0)
         row["waits_for"] = []
         if row["status"] not in ENDED_STATUSES:
-            row["waits_for"] = [each for each in row["needs"] if statuses.get(each) != "completed"]
+            row["waits_for"] = [need for need in row["needs"] if statuses.get(need) != "completed"]
         return row
 
     def critical(self, rows: Sequence[Row]) -> list[str]:
-        """The critical path of what is left; of all, when nothing is left."""
-        sound = [row for row in rows if row["id"] in self.wave]  # who is on a circle is on no path
-        left = [row for row in sound if row["status"] not in ENDED_STATUSES] or sound
-        minutes = {row["id"]: row["estimated_minutes"] or GUESS for row in left}
-        needs = {ident: [each for each in self.needs[ident] if each in minutes] for ident in minutes}
+        """Returns the critical path of the unfinished tasks; of all tasks if none is unfinished."""
+        acyclic = [row for row in rows if row["id"] in self.wave]  # a task in a dependency cycle is on no path
+        remaining = [row for row in acyclic if row["status"] not in ENDED_STATUSES] or acyclic
+        minutes = {row["id"]: row["estimated_minutes"] or GUESS for row in remaining}
+        needs = {ident: [need for need in self.needs[ident] if need in minutes] for ident in minutes}
         return graph.critical_path(needs, minutes)

@@ -1,4 +1,4 @@
-"""What was said in one turn: the readable transcript, the raw output, or the prompt, page by page."""
+"""Shows one turn page by page: its transcript, its raw output or its prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sow.store.home import Home
 
-# The readable transcript grows while the turn goes on, as its output does.
+# The transcript grows during the turn, as the output does.
 PARTS = {"readable": "md", "out": "out", "err": "err", "prompt": "prompt"}
 
 
@@ -31,20 +31,21 @@ def page(
     *,
     environment: Mapping[str, str],
 ) -> dict[str, Any]:
-    """One page of a part of a turn; `live` says that it still grows."""
+    """Returns one page of a part of a turn; `live` says that it still grows."""
     if part and part not in PARTS:
         raise SowError(f"a turn has no part {part!r:.40}", f"its parts are: {', '.join(PARTS)}")
-    number, wanted = paging.whole(session, "the session", 0), paging.whole(turn, "the turn", 0)
+    session_number, turn_number = paging.whole(session, "the session", 0), paging.whole(turn, "the turn", 0)
     for record in sessions.records(desk_of(home, ident)):
-        for each in record.session["turns"]:
-            if (record.session["number"], each["number"]) == (number, wanted):
-                live = "ended_at" not in each and is_worked_on(home, ident)
-                path = record.file(wanted, PARTS[part or "readable"])
-                # A turn that goes on has its secrets still in its files.
-                needles = redaction.needles(redaction.secrets(environment, each.get("unstruck", ())))
+        for entry in record.session["turns"]:
+            if (record.session["number"], entry["number"]) == (session_number, turn_number):
+                live = "ended_at" not in entry and is_worked_on(home, ident)
+                path = record.file(turn_number, PARTS[part or "readable"])
+                # During a turn, its files still contain secrets.
+                needles = redaction.needles(redaction.secrets(environment, entry.get("unstruck", ())))
                 return {**_read(path, start, limit, needles, live=live), "live": live}
     raise Missing(
-        f"task {ident} has no turn {wanted} in session {number}", "see its sessions: they are on this machine"
+        f"task {ident} has no turn {turn_number} in session {session_number}",
+        "see its sessions: they are on this machine",
     )
 
 
@@ -54,4 +55,4 @@ def _read(path: str, start: str, limit: str, needles: list[bytes], *, live: bool
     except Missing:
         if not live:
             raise
-        return paging.page(b"", 0, 0)  # the turn has just begun
+        return paging.page(b"", 0, 0)  # the turn has only started

@@ -1,4 +1,4 @@
-"""One large document at a time, and the same one for all who wait for it: ten pages cost as much as two."""
+"""Makes one large document at a time, and shares it among all requests that wait for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """A document that was asked for and is not begun yet, and those who wait for it."""
+    """A requested document that is not started yet, and the event that its requests wait for."""
 
     __slots__ = ("done", "error", "reply")
 
@@ -23,7 +23,7 @@ class Turn:
 
 
 class Turnstile:
-    """Lets one through; who comes while a document is made gets the next one, which is as new as the question."""
+    """Makes one document at a time; a request that comes while one is made gets the next, so that it is up to date."""
 
     __slots__ = ("making", "naming", "waiting")
 
@@ -33,7 +33,7 @@ class Turnstile:
         self.waiting: dict[str, Turn] = {}
 
     def reply(self, name: str, make: Callable[[], Reply]) -> Reply:
-        """The document of this name, made for us or for somebody who waited with us."""
+        """Returns the document of this name, made by this thread or by one that waits for the same name."""
         with self.naming:
             turn = self.waiting.get(name)
             is_first = turn is None
@@ -53,7 +53,7 @@ class Turnstile:
                 del self.waiting[name]
             try:
                 turn.reply = make()
-            except BaseException as error:  # whatever it is, all who wait for it are told
+            except BaseException as error:  # pass any error on to all waiting threads
                 turn.error = error
             finally:
                 turn.done.set()

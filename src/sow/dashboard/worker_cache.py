@@ -1,4 +1,4 @@
-"""Who worked on a task last: the run that is followed knows it, and of all others the records of their sessions."""
+"""Caches which executor worked on a task last, from the followed run or from session records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WorkerCache:
-    """The executors of tasks or agents; records are read again only where the state tells of something new."""
+    """The executors of tasks or agents; session records are read again only if the state changed."""
 
     __slots__ = ("known",)
 
@@ -25,27 +25,29 @@ class WorkerCache:
         self.known: dict[str, tuple[Mark, str | None]] = {}
 
     def executor(self, desk: Desk, state: Mapping[str, Any], run: RunScene | None) -> str | None:
-        """The executor of the last turn that was no review; None where nobody has worked on it here."""
-        told = run.executors.get(desk.id) if run else None
+        """Returns the executor of the last turn that was not a review; None if there is none on this machine."""
+        from_run = run.executors.get(desk.id) if run else None
         changed = state.get("updated_at") or ""
-        if told and run and changed < run.at:
-            return told
+        if from_run and run and changed < run.at:
+            return from_run
         mark = (desk.owner, changed, state.get("session_id"))
-        known = self.known.get(desk.id)
-        if known is None or known[0] != mark:
-            known = self.known[desk.id] = (mark, _recorded(desk))
-        return known[1] or told
+        cached = self.known.get(desk.id)
+        if cached is None or cached[0] != mark:
+            cached = self.known[desk.id] = (mark, _recorded(desk))
+        return cached[1] or from_run
 
 
 def _recorded(desk: Desk) -> str | None:
-    """What the records say; those of an earlier project with a task of the same id are not asked."""
+    """Returns the executor from the session records; ignores records of an earlier project with the same task id."""
     try:
-        records = [each.session for each in sessions.records(desk)]
-    except (SowError, OSError):  # the task's own page says what is wrong with them
+        records = [record.session for record in sessions.records(desk)]
+    except (SowError, OSError):  # the task's page says what is wrong with them
         return None
     work = [
-        (each["turns"][-1]["started_at"], each["number"], each["executor"])
-        for each in records
-        if each["turns"] and each["turns"][0]["kind"] != "review" and each.get("project_id", desk.owner) == desk.owner
+        (session["turns"][-1]["started_at"], session["number"], session["executor"])
+        for session in records
+        if session["turns"]
+        and session["turns"][0]["kind"] != "review"
+        and session.get("project_id", desk.owner) == desk.owner
     ]
     return max(work)[2] if work else None

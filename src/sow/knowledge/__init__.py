@@ -1,1 +1,1 @@
-"""What workers may know besides the code: sinks, linked repositories, documents, and what of it fits a task."""
+"""Knowledge for workers besides the code: sinks, linked repositories, documents, and the choice of them for a task."""

@@ -1,4 +1,4 @@
-"""What a sink or a repository is about, as far as its own files tell: front matter, headings, the README."""
+"""Describes a sink or a repository from its own files: front matter, headings, README."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
 TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")
-FIRST = ("sink", "index", "readme", "skill")  # names of files that speak for the whole folder, without their ending
+FIRST = ("sink", "index", "readme", "skill")  # stems of files that describe the whole folder
 PLACES = (
     "README.md",
     "ARCHITECTURE.md",
@@ -31,7 +31,7 @@ PLACES = (
 SUMMARY = ("summary", "description", "about")
 WHEN = ("when_to_use", "when-to-use", "when", "use_when", "applies_to")
 TAGS = ("tags", "keywords", "topics")
-BUILT = ("node_modules", "vendor", "target", "dist", "build")  # of a repository, and not its author's words
+BUILT = ("node_modules", "vendor", "target", "dist", "build")  # folders of a repository with generated or foreign files
 DEEPEST = 4
 MOST_FILES = 60
 MOST_READ = 64 << 10
@@ -41,7 +41,7 @@ MOST_HEADINGS = 12
 
 
 class Description:
-    """A summary, when to use it, and tags; any of them may be empty."""
+    """A summary, when to use it, and tags; each may be empty."""
 
     __slots__ = ("summary", "tags", "when_to_use")
 
@@ -52,7 +52,7 @@ class Description:
 
 
 class Page:
-    """One document: what its author says about it, its title, its headings, and its first paragraph."""
+    """One document: its front matter, title, headings and first paragraph."""
 
     __slots__ = ("fields", "headings", "opening", "path", "title", "when")
 
@@ -73,33 +73,40 @@ class Page:
 
 
 def describe(folder: str, name: str) -> Description:
-    """What the files of a folder say about the whole of it."""
+    """Describes a folder from its documents."""
     pages = _pages(folder)
     main = next((page for page in pages if _speaks(page)), pages[0] if len(pages) == 1 else None)
-    own = [main] if main else []
-    summary = _first([*(page.field(SUMMARY) for page in own), *(_titled(page) for page in own), _outline(pages)])
-    when = _first(
-        [*(page.field(WHEN) for page in own), *(page.when for page in own), _whens(pages), _topics(pages, name)]
+    main_pages = [main] if main else []
+    summary = _first(
+        [*(page.field(SUMMARY) for page in main_pages), *(_titled(page) for page in main_pages), _outline(pages)]
     )
-    tags = [tag for page in (*own, *pages) for tag in _tags(page.field(TAGS))]
+    when = _first(
+        [
+            *(page.field(WHEN) for page in main_pages),
+            *(page.when for page in main_pages),
+            _whens(pages),
+            _topics(pages, name),
+        ]
+    )
+    tags = [tag for page in (*main_pages, *pages) for tag in _tags(page.field(TAGS))]
     return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
 
 
 def hints(folder: str) -> list[RepoHint]:
-    """Where to look in a repository: the usual places that it has, with their titles."""
-    found: list[RepoHint] = []
+    """Lists the usual entry points that a repository has, with their titles."""
+    repo_hints: list[RepoHint] = []
     for name in PLACES:
         path = f"{folder}/{name}"
         if os.path.islink(path) or not os.path.lexists(path):
             continue
         page = _read(path, name) if name.endswith(".md") else None
         about = _first([page.title, page.opening])[:200] if page else ""
-        found.append({"path": name, "about": about or ("documents" if os.path.isdir(path) else "")})
-    return found
+        repo_hints.append({"path": name, "about": about or ("documents" if os.path.isdir(path) else "")})
+    return repo_hints
 
 
 def split(text: str) -> tuple[str, str]:
-    """The front matter and the body of a document; most have no front matter."""
+    """Splits a document into front matter and body; most documents have no front matter."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         return "", text
@@ -108,14 +115,16 @@ def split(text: str) -> tuple[str, str]:
 
 
 def texts(folder: str) -> list[str]:
-    """The documents of a folder, those that speak for the whole first, then by their paths; links are left alone."""
-    found: list[str] = []
-    for place, folders, names in os.walk(folder):
-        deep = place.count("/") - folder.count("/") >= DEEPEST
-        folders[:] = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in BUILT)
-        found += [f"{place}/{name}" for name in names if name.lower().endswith(TEXTS)]
-    good = [path for path in found if not os.path.islink(path)]
-    return sorted(good, key=lambda path: (path.count("/"), _rank(path), path))[:MOST_FILES]
+    """Lists the documents of a folder: first by depth, then those that describe the folder, then by path; no links."""
+    paths: list[str] = []
+    for current, subfolders, names in os.walk(folder):
+        deep = current.count("/") - folder.count("/") >= DEEPEST
+        subfolders[:] = (
+            [] if deep else sorted(name for name in subfolders if not name.startswith(".") and name not in BUILT)
+        )
+        paths += [f"{current}/{name}" for name in names if name.lower().endswith(TEXTS)]
+    regular = [path for path in paths if not os.path.islink(path)]
+    return sorted(regular, key=lambda path: (path.count("/"), _rank(path), path))[:MOST_FILES]
 
 
 def _rank(path: str) -> int:
@@ -133,7 +142,7 @@ def _pages(folder: str) -> list[Page]:
 
 
 def _read(path: str, shown: str) -> Page | None:
-    """The beginning of a document; one that is no text says nothing."""
+    """Reads the beginning of a document; None if it cannot be opened."""
     try:
         with open(path, "rb") as file:
             return Page(shown, file.read(MOST_READ).decode("utf-8", "replace"))
@@ -142,7 +151,7 @@ def _read(path: str, shown: str) -> Page | None:
 
 
 def _fields(head: str, path: str) -> dict[Any, Any]:
-    """The front matter's fields; one that cannot be read says nothing, since it is its author's and not ours."""
+    """Parses the front matter; invalid front matter counts as empty, because the file is not ours to fix."""
     if not head.strip():
         return {}
     try:
@@ -153,7 +162,7 @@ def _fields(head: str, path: str) -> dict[Any, Any]:
 
 
 def _outside_fences(body: str) -> list[str]:
-    """The lines of a document without its code."""
+    """Returns the lines of a document without its code blocks."""
     kept: list[str] = []
     fence = ""
     for line in body.replace("\r\n", "\n").split("\n"):
@@ -166,19 +175,19 @@ def _outside_fences(body: str) -> list[str]:
 
 
 def _paragraph(lines: list[str]) -> str:
-    """The first lines of prose."""
-    found: list[str] = []
+    """Returns the first paragraph of prose."""
+    prose_lines: list[str] = []
     for line in lines:
         prose = line.strip()
         if prose and not prose.startswith(("#", "<", "[!", "![", "|", "---", "===")):
-            found.append(prose.lstrip("> "))
-        elif found:
+            prose_lines.append(prose.lstrip("> "))
+        elif prose_lines:
             break
-    return _short(" ".join(found))
+    return _short(" ".join(prose_lines))
 
 
 def _section(lines: list[str], word: str) -> str:
-    """The prose below the first heading that begins with a word."""
+    """Returns the prose below the first heading that begins with a word."""
     for number, line in enumerate(lines):
         if line.startswith("#") and line.lstrip("# ").lower().startswith(word):
             return _paragraph(lines[number + 1 :])
@@ -190,51 +199,51 @@ def _titled(page: Page) -> str:
 
 
 def _outline(pages: list[Page]) -> str:
-    """The titles of several documents, where none speaks for all of them."""
+    """Joins the titles of several documents, for folders in which no document describes the whole."""
     return _short("; ".join(page.title or page.path for page in pages))
 
 
 def _whens(pages: list[Page]) -> str:
-    said = [_first([page.field(WHEN), page.when]) for page in pages]
-    return _short(" ".join(each for each in said if each))
+    hints = [_first([page.field(WHEN), page.when]) for page in pages]
+    return _short(" ".join(hint for hint in hints if hint))
 
 
 def _topics(pages: list[Page], name: str) -> str:
-    headings = dict.fromkeys(each for page in pages for each in page.headings)
+    headings = dict.fromkeys(heading for page in pages for heading in page.headings)
     listed = ", ".join(list(headings)[:MOST_HEADINGS])
     return _short(f"For work on {name.replace('-', ' ')}: {listed}") if listed else ""
 
 
 def _first(values: list[Any]) -> str:
-    """The first that says something, on one line."""
-    return next((_short(str(each)) for each in values if isinstance(each, str) and each.strip()), "")
+    """Returns the first value that is a non-empty text, on one line."""
+    return next((_short(str(value)) for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def _tags(value: Any) -> list[str]:
-    words = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    lines = [" ".join(str(each).split()).lower() for each in words]
-    return [each for each in lines if each and len(each) <= 60 and each.isprintable()]
+    values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    tags = [" ".join(str(value).split()).lower() for value in values]
+    return [tag for tag in tags if tag and len(tag) <= 60 and tag.isprintable()]
 
 
 def _short(text: str) -> str:
-    """On one line, in plain characters, and cut at a word."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    """Returns a text on one line, printable, and cut at a word."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
 
 
-def excerpts(folder: str, most: int) -> str:
-    """The documents of a folder for a reader who is to describe them: each from its beginning, up to a size."""
+def excerpts(folder: str, max_size: int) -> str:
+    """Returns the beginnings of a folder's documents, up to a size, for an agent that describes them."""
     parts: list[str] = []
-    left = most
+    left = max_size
     for path in texts(folder):
         if left <= 0:
             parts.append("(more files, not shown)")
             break
         try:
             text = read_text(Disk(), path)
-        except (SowError, FileNotFoundError):  # too large, or no text: the others are shown
+        except (SowError, FileNotFoundError):  # too large, or not text: the other documents are shown
             continue
-        shown = text[: min(left, most // 4)]
+        shown = text[: min(left, max_size // 4)]
         left -= len(shown)
         parts.append(f"=== {path.removeprefix(f'{folder}/')}\n{shown}")
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""A document that a worker may be pointed to, and the choice of one."""
+"""Defines a document that a worker may read, and the choice of documents for a task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upst
 
 
 class Document:
-    """One file: where it is, whose it is, and what its owner says about it."""
+    """One file: its path, its owner, and its owner's description."""
 
     __slots__ = ("about", "kind", "mtime", "owner", "path", "place", "size", "sure", "tags")
 
@@ -27,30 +27,30 @@ class Document:
         tags: tuple[str, ...] = (),
         sure: str = "",
     ) -> None:
-        self.path = path  # as the task's state names it: below the root
-        self.place = place  # where it is read
+        self.path = path  # as the task's state names it: relative to the root
+        self.place = place  # absolute path from which it is read
         self.kind = kind
         self.size = size
         self.mtime = mtime
         self.owner = owner  # the sink, the linked repository or the task that it comes from
-        self.about = about  # the owner's words on what it is for
+        self.about = about  # the owner's description
         self.tags = tags
-        self.sure = sure  # why it belongs to the task whatever its text says
+        self.sure = sure  # reason why it belongs to the task whatever its text says; else empty
 
     @property
     def title(self) -> str:
-        """The path below its owner's folder, or below the folder of documents."""
+        """Returns the path below its owner's folder, or below the folder of documents."""
         parts = self.path.split("/")
         return "/".join(parts[3:] if self.owner else parts[2:]) or self.path
 
     @property
     def stem(self) -> str:
-        """The file's name without its ending."""
+        """Returns the file's name without its ending."""
         return self.path.rpartition("/")[2].rpartition(".")[0]
 
 
 class Pick:
-    """A document with its score and the reason for it, before the budget is looked at."""
+    """A document with its score and the reason, before the budget is applied."""
 
     __slots__ = ("document", "reason", "score", "words")
 
@@ -58,11 +58,11 @@ class Pick:
         self.document = document
         self.score = score
         self.reason = reason
-        self.words = words  # of the task that are in the document, for finding the part that matters
+        self.words = words  # words of the task that are in the document, to find the best excerpt
 
 
 class Choice:
-    """What was chosen for a task, and what was not for want of room."""
+    """The documents chosen for a task, and those left out because the budget was used up."""
 
     __slots__ = ("budget", "chosen", "considered", "left_out", "remarks")
 

@@ -1,4 +1,4 @@
-"""Fetching from repositories of others: which commit a ref is now, and the files of one commit, without its history."""
+"""Finds the commit of a ref at a remote, and fetches the files of one commit without its history."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 LOCKED = ("could not read Username", "could not read Password", "terminal prompts disabled", "Authentication failed",
           "Permission denied", "Host key verification failed", "No user exists", "403")  # fmt: skip
 ABSENT = ("does not appear to be a git repository", "does not exist", "not found", "No such file or directory")
-WHOLE = "* -filter -ident -working-tree-encoding -text\n"  # no program is run on a file, and none is changed
+WHOLE = "* -filter -ident -working-tree-encoding -text\n"  # runs no filter program on a file, and changes no file
 
-MOST_REFS, LONGEST_REF = 1000, 100  # of those that are looked at for a hint
+MOST_REFS, LONGEST_REF = 1000, 100  # of the refs that are compared for a hint
 NAMED = 6
-PARTS = "git -c uploadpack.allowFilter=true upload-pack"  # a repository on this machine sends single folders, too
+PARTS = "git -c uploadpack.allowFilter=true upload-pack"  # lets a repository on this machine send single folders, too
 
 
 class Limits:
-    """How much may be fetched, and how long that may take."""
+    """Limits for the size and the duration of a fetch."""
 
     __slots__ = ("files", "megabytes", "seconds")
 
@@ -43,7 +43,7 @@ class Limits:
 
 
 class Found:
-    """The commit that a ref is at its remote now, or why nobody can say; `reached` tells whether the remote spoke."""
+    """The commit of a ref at its remote, or the problem; `reached` is True if the remote answered."""
 
     __slots__ = ("commit", "problem", "reached")
 
@@ -54,21 +54,21 @@ class Found:
 
 
 def resolve(url: str, ref: str, *, seconds: float) -> str:
-    """The commit of one ref."""
-    found = resolve_all([(url, ref)], seconds=seconds)[0]
-    if found.problem:
-        raise found.problem
-    return found.commit
+    """Returns the commit of one ref."""
+    result = resolve_all([(url, ref)], seconds=seconds)[0]
+    if result.problem:
+        raise result.problem
+    return result.commit
 
 
-def resolve_all(wanted: Sequence[tuple[str, str]], *, seconds: float) -> list[Found]:
-    """The commits of many refs, asked for at once; a whole commit id needs no answer."""
-    asked = [(url, ref) for url, ref in dict.fromkeys(wanted) if not sources.is_commit(ref)]
+def resolve_all(refs: Sequence[tuple[str, str]], *, seconds: float) -> list[Found]:
+    """Returns the commits of many refs, asked for in parallel; a full commit id needs no question."""
+    asked = [(url, ref) for url, ref in dict.fromkeys(refs) if not sources.is_commit(ref)]
     answers = remote.run_all([Ask(["ls-remote", "--", url, *_patterns(ref)]) for url, ref in asked], timeout=seconds)
-    known = {each: _found(*each, answer, seconds) for each, answer in zip(asked, answers, strict=True)}
-    absent = [(url, ref) for (url, ref), found in known.items() if found.reached and found.problem and ref]
-    known |= dict(zip(absent, _without(absent, seconds), strict=True))
-    return [Found(ref) if sources.is_commit(ref) else known[url, ref] for url, ref in wanted]
+    by_ref = {pair: _found(*pair, answer, seconds) for pair, answer in zip(asked, answers, strict=True)}
+    absent = [(url, ref) for (url, ref), result in by_ref.items() if result.reached and result.problem and ref]
+    by_ref |= dict(zip(absent, _without(absent, seconds), strict=True))
+    return [Found(ref) if sources.is_commit(ref) else by_ref[url, ref] for url, ref in refs]
 
 
 def _patterns(ref: str) -> list[str]:
@@ -79,19 +79,19 @@ def _found(url: str, ref: str, answer: Answer, seconds: float) -> Found:
     if answer.code or answer.stopped:
         return Found(problem=_problem(url, answer, seconds), reached=False)
     refs = {name: commit for commit, _, name in (line.partition("\t") for line in answer.out.splitlines())}
-    commit = next((refs[each] for each in _patterns(ref) if each in refs), "")
+    commit = next((refs[name] for name in _patterns(ref) if name in refs), "")
     if sources.is_commit(commit):
         return Found(commit)
     return Found(problem=_absent(url, ref, ""))
 
 
 def _absent(url: str, ref: str, some: str) -> SowError:
-    what = f"no branch or tag {ref!r}" if ref else "no commit"
-    return SowError(f"{url} has {what}", f"{some or 'see what it has'}: git ls-remote {url}")
+    missing = f"no branch or tag {ref!r}" if ref else "no commit"
+    return SowError(f"{url} has {missing}", f"{some or 'see what it has'}: git ls-remote {url}")
 
 
 def _without(absent: Sequence[tuple[str, str]], seconds: float) -> list[Found]:
-    """What is said of refs that their remotes do not have: each remote is asked once more, for those that it has."""
+    """Builds the errors for refs that their remotes lack: each remote is asked for the refs that it has."""
     asks = [Ask(["ls-remote", "--heads", "--tags", "--refs", "--", url]) for url, _ in absent]
     answers = remote.run_all(asks, timeout=seconds)
     return [
@@ -100,19 +100,19 @@ def _without(absent: Sequence[tuple[str, str]], seconds: float) -> list[Found]:
 
 
 def _some(ref: str, answer: Answer) -> str:
-    """A few branches and tags of a remote, the most similar first; nothing where it does not tell."""
+    """Names a few branches and tags of a remote, the most similar first; empty if it does not answer."""
     import difflib
 
     lines = () if answer.code or answer.stopped else answer.out.splitlines()[:MOST_REFS]
     names = [line.partition("\t")[2].removeprefix("refs/heads/").removeprefix("refs/tags/") for line in lines]
-    names = list(dict.fromkeys(each for each in names if len(each) <= LONGEST_REF and is_branch_name(each)))
+    names = list(dict.fromkeys(name for name in names if len(name) <= LONGEST_REF and is_branch_name(name)))
     near = difflib.get_close_matches(ref[:LONGEST_REF], names, n=NAMED, cutoff=0.0)
     return f"give one that it has, such as {', '.join(near)}; all of them" if near else ""
 
 
 def _problem(url: str, answer: Answer, seconds: float) -> SowError:
-    """What git said, as an error of ours with the next step."""
-    said = f"{answer.err}\n{answer.out}"
+    """Turns git's output into an error with the next step."""
+    output = f"{answer.err}\n{answer.out}"
     if answer.stopped == "timeout":
         return Failed(f"{url} did not answer within {seconds:.0f} seconds", "see whether you reach it, and try again")
     if answer.stopped:
@@ -120,20 +120,20 @@ def _problem(url: str, answer: Answer, seconds: float) -> SowError:
             f"{url} is larger than the limit of {answer.stopped}",
             "raise the limit under `knowledge` (sow config edit), or use a server that sends single folders",
         )
-    if any(each in said for each in LOCKED):
+    if any(text in output for text in LOCKED):
         return Failed(
             f"{url} asks for a password or a key: {answer.words}",
             "let git's credential helper or ssh-agent answer for you: 'git ls-remote' must work without a question",
         )
-    if "not our ref" in said:
+    if "not our ref" in output:
         return SowError(f"{url} has no such commit", "give a commit that is on one of its branches")
-    if any(each in said for each in ABSENT):
+    if any(text in output for text in ABSENT):
         return Failed(f"there is no repository at {url}: {answer.words}", "see whether the address is right")
     return Failed(f"cannot fetch from {url}: {answer.words}", "see whether 'git ls-remote' reaches it")
 
 
 class Store:
-    """A git folder of our own, with the objects of one commit."""
+    """A temporary git folder with the objects of one commit."""
 
     __slots__ = ("commit", "git", "limits", "scratch", "url")
 
@@ -149,34 +149,34 @@ class Store:
         return [f"--git-dir={self.git}"]
 
     def ask(self, arguments: list[str], options: Sequence[str] = (), *, input: str = "", bounded: bool = False) -> None:
-        """One git command in this store; a failure is told."""
+        """Runs one git command in this folder; raises if it fails."""
         ask = Ask(arguments, folder=self.scratch.folder, options=[*self.options, *options], input=input)
         answer = remote.run(ask, timeout=self.limits.seconds, watch=self._watch if bounded else None)
         if answer.code or answer.stopped:
             raise _problem(self.url, answer, self.limits.seconds)
 
     def _watch(self) -> str:
-        """The limit, once more lies here than it allows."""
+        """Returns the limit as text if the scratch folder is larger than it, else an empty text."""
         size = 0
-        for place, _, names in os.walk(self.scratch.folder):
+        for folder, _, names in os.walk(self.scratch.folder):
             for name in names:
                 try:
-                    size += os.lstat(f"{place}/{name}").st_size
-                except OSError:  # a temporary file that is gone already
+                    size += os.lstat(f"{folder}/{name}").st_size
+                except OSError:  # a temporary file that git deleted in the meantime
                     continue
         return f"{self.limits.megabytes} MB" if size > self.limits.megabytes << 20 else ""
 
-    def fetch(self, *words: str, input: str = "") -> None:
-        """Take objects from the remote, which is named for this one call only: no other git finds its way there."""
-        named = ["-c", f"remote.origin.url={self.url}", "-c", "remote.origin.promisor=true"]
+    def fetch(self, *arguments: str, input: str = "") -> None:
+        """Fetches objects; the remote is configured for this one call, so that no other git command contacts it."""
+        options = ["-c", f"remote.origin.url={self.url}", "-c", "remote.origin.promisor=true"]
         if sources.kind_of(self.url) in (sources.PATH, sources.FILE):
-            named += ["-c", f"remote.origin.uploadpack={PARTS}"]
-        plain = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"]
-        self.ask(["fetch", *plain, *words], named, input=input, bounded=True)
+            options += ["-c", f"remote.origin.uploadpack={PARTS}"]
+        flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"]
+        self.ask(["fetch", *flags, *arguments], options, input=input, bounded=True)
 
 
 def fetch_folder(scratch: Scratch, url: str, commit: str, path: str, limits: Limits) -> tuple[str, list[str]]:
-    """The files of one folder at one commit, in a new folder; and what there is to say about it."""
+    """Writes the files of one folder at one commit into a new folder; returns the folder and remarks."""
     store = Store(scratch, url, commit, limits, git=f"{scratch.folder}/objects.git")
     store.ask(["init", "--quiet", "--bare", "--template=", store.git])
     store.fetch("--depth=1", "--filter=blob:none", "origin", commit)
@@ -192,21 +192,23 @@ def fetch_folder(scratch: Scratch, url: str, commit: str, path: str, limits: Lim
 
 
 def _tree(store: Store, path: str) -> str:
-    """The folder's object."""
-    named = f"{store.commit}:{path}"
-    kind = git.run(["cat-file", "-t", named], cwd=store.scratch.folder, options=store.options, check=False).strip()
+    """Returns the id of the folder's tree object."""
+    revision = f"{store.commit}:{path}"
+    kind = git.run(["cat-file", "-t", revision], cwd=store.scratch.folder, options=store.options, check=False).strip()
     if kind != "tree":
-        words = ["ls-tree", "--full-tree", store.commit, "--", path]  # the file itself may not have been sent
-        there = git.run(words, cwd=store.scratch.folder, options=store.options, check=False).split()
-        what = "is a file there" if there[1:2] == ["blob"] else "is not there"
-        raise SowError(f"{store.url} at {store.commit[:12]}: the folder {path!r} {what}", "give a folder of the source")
-    return git.run(["rev-parse", "--verify", named], cwd=store.scratch.folder, options=store.options).strip()
+        arguments = ["ls-tree", "--full-tree", store.commit, "--", path]  # the file itself may not have been sent
+        fields = git.run(arguments, cwd=store.scratch.folder, options=store.options, check=False).split()
+        state = "is a file there" if fields[1:2] == ["blob"] else "is not there"
+        raise SowError(
+            f"{store.url} at {store.commit[:12]}: the folder {path!r} {state}", "give a folder of the source"
+        )
+    return git.run(["rev-parse", "--verify", revision], cwd=store.scratch.folder, options=store.options).strip()
 
 
 def _fetch_missing(store: Store, tree: str) -> None:
-    """The files' contents, in one go; a remote that sends no parts has sent them already."""
-    words = ["rev-list", "--objects", "--no-object-names", "--missing=print", "--no-walk", tree]
-    listed = git.run(words, cwd=store.scratch.folder, options=store.options)
+    """Fetches the contents of all files at once; a remote that cannot send parts has sent them already."""
+    arguments = ["rev-list", "--objects", "--no-object-names", "--missing=print", "--no-walk", tree]
+    listed = git.run(arguments, cwd=store.scratch.folder, options=store.options)
     missing = [line[1:] for line in listed.splitlines() if line.startswith("?")]
     if len(missing) > store.limits.files:
         raise SowError(
@@ -218,20 +220,22 @@ def _fetch_missing(store: Store, tree: str) -> None:
 
 
 def _write(store: Store, entries: list[Entry], target: str) -> list[str]:
-    """Write the files as they are stored; a link becomes a copy of the file that it leads to."""
-    contents = [each for each in entries if each.mode != MODULE]
-    known = {each.path: each for each in contents}
-    links = [each for each in contents if each.mode == LINK]
-    targets = dict(zip((each.path for each in links), _texts(store, links), strict=True))
-    chosen = {each.path: tree_listing.follow(each, targets, known) if each.mode == LINK else each for each in contents}
-    remarks = [f"{path}: a link to no file, left out" for path, each in chosen.items() if each is None]
-    remarks += [f"{each.path}: another repository, left out" for each in entries if each.mode == MODULE]
-    written = {path: each for path, each in chosen.items() if each is not None}
+    """Writes the files as they are stored; a link becomes a copy of its target."""
+    contents = [entry for entry in entries if entry.mode != MODULE]
+    by_path = {entry.path: entry for entry in contents}
+    links = [entry for entry in contents if entry.mode == LINK]
+    targets = dict(zip((link.path for link in links), _texts(store, links), strict=True))
+    chosen = {
+        entry.path: tree_listing.follow(entry, targets, by_path) if entry.mode == LINK else entry for entry in contents
+    }
+    remarks = [f"{path}: a link to no file, left out" for path, entry in chosen.items() if entry is None]
+    remarks += [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]
+    written = {path: entry for path, entry in chosen.items() if entry is not None}
     tree_listing.refuse_large(list(written.values()), megabytes=store.limits.megabytes, files=store.limits.files)
     disk = store.scratch.home.disk
     for folder in sorted({os.path.dirname(path)[:at] for path in written for at in _ends(os.path.dirname(path))}):
         shelf.make(disk, f"{target}/{folder}")
-    names = [each.name for each in written.values()]
+    names = [entry.name for entry in written.values()]
     blobs = git.blobs(names, cwd=store.scratch.folder, options=store.options)
     for path, data in zip(written, blobs, strict=True):
         shelf.write(disk, f"{target}/{path}", data)
@@ -239,19 +243,19 @@ def _write(store: Store, entries: list[Entry], target: str) -> list[str]:
 
 
 def _ends(folder: str) -> list[int]:
-    """Where each part of a path ends."""
+    """Returns the positions at which the parts of a path end."""
     return [at for at in range(1, len(folder) + 1) if at == len(folder) or folder[at] == "/"]
 
 
 def _texts(store: Store, links: list[Entry]) -> list[str]:
-    if any(each.size > 4096 for each in links):
+    if any(link.size > 4096 for link in links):
         raise SowError("the source has a link that is longer than a path", "ask its author to mend it")
-    blobs = git.blobs([each.name for each in links], cwd=store.scratch.folder, options=store.options)
+    blobs = git.blobs([link.name for link in links], cwd=store.scratch.folder, options=store.options)
     return [os.fsdecode(data) for data in blobs]
 
 
 def fetch_repository(scratch: Scratch, url: str, commit: str, limits: Limits) -> tuple[str, list[str]]:
-    """A checkout of one commit in a new folder, with a git folder that holds that commit only."""
+    """Checks out one commit in a new folder; its git folder holds that commit only."""
     target = f"{scratch.folder}/files"
     shelf.make(scratch.home.disk, target)
     store = Store(scratch, url, commit, limits, git=f"{target}/.git")
@@ -264,5 +268,5 @@ def fetch_repository(scratch: Scratch, url: str, commit: str, limits: Limits) ->
     for key, value in (("core.symlinks", "false"), ("remote.origin.url", url)):
         store.ask(["config", key, value])
     store.ask(["checkout", "--quiet", "--detach", commit], [f"--work-tree={target}"])
-    remarks = [f"{each.path}: another repository, left out" for each in entries if each.mode == MODULE]
+    remarks = [f"{entry.path}: another repository, left out" for entry in entries if entry.mode == MODULE]
     return target, remarks

@@ -1,4 +1,4 @@
-"""What sinks and linked repositories have in common: put in their place, looked up, brought up to date, removed."""
+"""Installs, lists, updates and removes sinks and linked repositories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILED = "failed"
 
 
 class Renewed:
-    """What an update came to for one entry."""
+    """The result of an update of one entry."""
 
     __slots__ = ("before", "entry", "problem", "remarks", "status")
 
@@ -59,38 +59,38 @@ class Keeper:
         self.limits = limits
 
     def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
-        """The files of one commit, in a folder of the scratch folder; and remarks."""
+        """Fetches the files of one commit into the scratch folder; returns the folder and remarks."""
         raise NotImplementedError
 
     def described(self, entry: Any, folder: str) -> Any:
-        """The entry with what its files say, where nobody else described it."""
+        """Returns the entry with a description from its files, unless somebody else described it."""
         raise NotImplementedError
 
     def by_hand(self, entry: Any) -> Any:
-        """The entry, marked as a person's where its words are not those that its installed files gave it."""
-        place = self.place(entry["name"])
-        if entry.get("described_by") != BY_FILES or self.is_edited(entry) or not os.path.isdir(place):
+        """Marks the entry as described by the user if its description differs from what the installed files give."""
+        folder = self.place(entry["name"])
+        if entry.get("described_by") != BY_FILES or self.is_edited(entry) or not os.path.isdir(folder):
             return entry
-        read = self.described(entry, place)
-        return entry if read == entry else {**entry, "described_by": BY_USER}
+        described = self.described(entry, folder)
+        return entry if described == entry else {**entry, "described_by": BY_USER}
 
     def entries(self, names: list[str] | None = None) -> list[Any]:
-        """All entries, or those of these names."""
-        known = self.catalog.load(self.home)
-        return [self.catalog.find(known, name) for name in dict.fromkeys(names)] if names else known
+        """Returns all entries, or those with these names."""
+        entries = self.catalog.load(self.home)
+        return [self.catalog.find(entries, name) for name in dict.fromkeys(names)] if names else entries
 
     def entry(self, name: str) -> Any:
         return self.entries([name])[0]
 
     def place(self, name: str) -> str:
-        """Where its files are."""
+        """Returns the folder of an entry's files."""
         return f"{self.home.sow}/{self.catalog.key}/{sources.check_name(name)}"
 
-    def url(self, given: str, cwd: str) -> str:
-        """The URL as it is kept: a path on this machine is kept in full."""
-        if sources.kind_of(given) != sources.PATH:
-            return given
-        path = os.path.realpath(os.path.join(cwd, os.path.expanduser(given)))
+    def url(self, address: str, cwd: str) -> str:
+        """Returns the URL as the index stores it; a path on this machine becomes absolute."""
+        if sources.kind_of(address) != sources.PATH:
+            return address
+        path = os.path.realpath(os.path.join(cwd, os.path.expanduser(address)))
         if not os.path.isdir(path):
             raise SowError(f"there is no folder {path}", sources.FORMS)
         if sources.kind_of(path) != sources.PATH or not checkout.is_repository(path):
@@ -98,85 +98,85 @@ class Keeper:
         return path
 
     def refuse_known(self, name: str) -> None:
-        """Refuse a name that an entry has already."""
-        for each in self.entries():
-            if each["name"] == name:
+        """Refuses a name that another entry has."""
+        for entry in self.entries():
+            if entry["name"] == name:
                 raise SowError(
-                    f"there is a {self.catalog.noun} {name} already, from {each['source']['url']}",
+                    f"there is a {self.catalog.noun} {name} already, from {entry['source']['url']}",
                     f"bring it up to date: sow {self.catalog.key} update {name}\nor give another name: --name",
                 )
 
     def refuse_taken(self, name: str, digest: str = "") -> None:
-        """The same for a folder of that name; one with this very content is what a crash of ours left."""
+        """Refuses a name that an entry or a folder has; a folder with this digest is left by a crash and accepted."""
         self.refuse_known(name)
-        place = self.place(name)
-        if os.path.lexists(place):
-            found = shelf.facts(place) if digest else None
-            if found is None or found.digest != digest:
+        folder = self.place(name)
+        if os.path.lexists(folder):
+            facts = shelf.facts(folder) if digest else None
+            if facts is None or facts.digest != digest:
                 raise SowError(
                     f".sow/{self.catalog.key}/{name} is there, and the index knows nothing of it",
                     "move it away, or give another name: --name",
                 )
 
     def is_edited(self, entry: Any) -> bool:
-        """Whether somebody changed what was installed."""
-        place = self.place(entry["name"])
+        """True if somebody changed the installed files."""
+        folder = self.place(entry["name"])
         if entry.get("mode") == "symlink":
-            return os.path.lexists(place) and not os.path.islink(place)
-        found = shelf.facts(place)
-        return os.path.lexists(place) and (found is None or found.digest != entry.get("digest"))
+            return os.path.lexists(folder) and not os.path.islink(folder)
+        facts = shelf.facts(folder)
+        return os.path.lexists(folder) and (facts is None or facts.digest != entry.get("digest"))
 
     def bring_in(self, entry: Any, commit: str) -> tuple[Any, list[str]]:
-        """Fetch a new entry and put it in its place."""
+        """Fetches a new entry and installs it."""
         with Scratch(self.home) as scratch:
-            made, remarks = self.fetch(scratch, entry["source"], commit)
-            whole = self._finished(entry, made, commit)
-            self.catalog.put_user(self.environment, whole)
+            files, remarks = self.fetch(scratch, entry["source"], commit)
+            installed = self._finished(entry, files, commit)
+            self.catalog.put_user(self.environment, installed)
             with self.home.lock():
-                self.refuse_taken(entry["name"], whole["digest"])
-                self._put(scratch, made, whole)
-        return whole, remarks
+                self.refuse_taken(entry["name"], installed["digest"])
+                self._put(scratch, files, installed)
+        return installed, remarks
 
-    def _put(self, scratch: Scratch, made: str, whole: Any) -> None:
-        """Let the files and the entry be there together."""
-        with shelf.Placed(self.home, scratch, made, self.catalog.key, whole["name"]) as placed:
+    def _put(self, scratch: Scratch, files: str, entry: Any) -> None:
+        """Installs the files and writes the entry, both or neither."""
+        with shelf.Placed(self.home, scratch, files, self.catalog.key, entry["name"]) as placed:
             try:
-                self.catalog.put(self.home, whole)
+                self.catalog.put(self.home, entry)
             except SowError:
-                if whole in self.entries():  # it is written, and the disk failed after that
+                if entry in self.entries():  # the entry was written, and the disk failed after that
                     placed.stay()
                 raise
 
-    def _finished(self, entry: Any, made: str, commit: str) -> Any:
-        """The entry with the facts of what was fetched."""
-        facts = shelf.facts(made)
+    def _finished(self, entry: Any, files: str, commit: str) -> Any:
+        """Returns the entry with size, digest and times of the fetched files."""
+        facts = shelf.facts(files)
         if facts is None or not facts.files:
             raise SowError(f"there is no file in {entry['source']['url']} at that place", "name a folder that has some")
         now = clock.now()
-        known = {"pin": commit, "digest": facts.digest, "size": facts.size, "files": facts.files}
+        content = {"pin": commit, "digest": facts.digest, "size": facts.size, "files": facts.files}
         times = {"installed_at": entry.get("installed_at", now), "updated_at": now}
-        return self.described({**entry, **known, **times}, made)
+        return self.described({**entry, **content, **times}, files)
 
     def poll(self, names: list[str]) -> list[Polled]:
-        """What is new, for all or some; nothing is changed."""
-        mine = self.catalog.load_user(self.environment)
+        """Looks for new commits of all entries or some; changes nothing."""
+        user_entries = self.catalog.load_user(self.environment)
         folder = f"{self.home.sow}/{self.catalog.key}"
-        return polling.poll(self.entries(names), mine, folder, seconds=self.limits.seconds)
+        return polling.poll(self.entries(names), user_entries, folder, seconds=self.limits.seconds)
 
     def update(self, names: list[str], *, ref: str | None = None, force: bool = False) -> Iterator[Renewed]:
-        """Bring all or some up to date, one after the other; what goes wrong with one stops no other."""
+        """Updates all entries or some, one after the other; a failure of one does not stop the rest."""
         before = self.entries(names)
-        entries = before if ref is None else [_moved(each, sources.check_ref(ref)) for each in before]
-        mine = self.catalog.load_user(self.environment)
+        entries = before if ref is None else [_moved(entry, sources.check_ref(ref)) for entry in before]
+        user_entries = self.catalog.load_user(self.environment)
         folder = f"{self.home.sow}/{self.catalog.key}"
-        polled = polling.poll(entries, mine, folder, seconds=self.limits.seconds)
-        for each, known in zip(polled, before, strict=True):
+        polled = polling.poll(entries, user_entries, folder, seconds=self.limits.seconds)
+        for result, entry in zip(polled, before, strict=True):
             try:
-                yield self._renewed(each, known, moved=ref is not None, force=force)
+                yield self._renewed(result, entry, moved=ref is not None, force=force)
             except SowError as error:
-                yield Renewed(known, FAILED, problem=error)
+                yield Renewed(entry, FAILED, problem=error)
 
-    def _renewed(self, polled: Polled, known: Any, *, moved: bool, force: bool) -> Renewed:
+    def _renewed(self, polled: Polled, stored: Any, *, moved: bool, force: bool) -> Renewed:
         entry = polled.entry
         if moved and polled.status == polling.LINKED:
             raise SowError(
@@ -185,34 +185,34 @@ class Keeper:
         stale = polled.status in (polling.NEW, polling.MISSING) or (moved and bool(polled.commit))
         edited = polled.status in (polling.CURRENT, polling.PINNED) and self.is_edited(entry)
         if not stale and not (edited and force):
-            stays = known if polled.problem else entry  # nothing is followed that is not there
-            return Renewed(stays, EDITED if edited else polled.status, problem=polled.problem)
+            kept = stored if polled.problem else entry  # if the new ref does not exist, the entry keeps its old one
+            return Renewed(kept, EDITED if edited else polled.status, problem=polled.problem)
         with Scratch(self.home) as scratch:
-            made, remarks = self.fetch(scratch, entry["source"], polled.commit)
-            whole = self._finished(self.by_hand(entry), made, polled.commit)
-            if not force and self._differs(entry, whole):
+            files, remarks = self.fetch(scratch, entry["source"], polled.commit)
+            installed = self._finished(self.by_hand(entry), files, polled.commit)
+            if not force and self._differs(entry, installed):
                 return Renewed(entry, EDITED, remarks=remarks)
-            self.catalog.put_user(self.environment, whole)
+            self.catalog.put_user(self.environment, installed)
             with self.home.lock():
-                self._refuse_changed(known)
-                self._put(scratch, made, whole)
-        same = UNCHANGED if whole["digest"] == entry.get("digest") else UPDATED
+                self._refuse_changed(stored)
+                self._put(scratch, files, installed)
+        same = UNCHANGED if installed["digest"] == entry.get("digest") else UPDATED
         status = RESTORED if edited or polled.status == polling.MISSING else same
-        return Renewed(whole, status, before=entry.get("pin", ""), remarks=remarks)
+        return Renewed(installed, status, before=entry.get("pin", ""), remarks=remarks)
 
-    def _refuse_changed(self, known: Any) -> None:
-        """Refuse to replace an entry that somebody else has changed meanwhile."""
-        if self.catalog.find(self.entries(), known["name"]) != known:
-            again = f"sow {self.catalog.key} update {known['name']}"
-            raise SowError(f"{known['name']} was changed by somebody else meanwhile", f"run it again: {again}")
+    def _refuse_changed(self, entry: Any) -> None:
+        """Refuses to replace an entry that another process changed in the meantime."""
+        if self.catalog.find(self.entries(), entry["name"]) != entry:
+            command = f"sow {self.catalog.key} update {entry['name']}"
+            raise SowError(f"{entry['name']} was changed by somebody else meanwhile", f"run it again: {command}")
 
-    def _differs(self, entry: Any, whole: Any) -> bool:
-        """Whether what is installed is neither the old nor the new; it can be the new one after a crash of ours."""
-        found = shelf.facts(self.place(entry["name"]))
-        return self.is_edited(entry) and (found is None or found.digest != whole["digest"])
+    def _differs(self, entry: Any, installed: Any) -> bool:
+        """True if the installed files are neither the old nor the new version; a crash can leave the new one."""
+        facts = shelf.facts(self.place(entry["name"]))
+        return self.is_edited(entry) and (facts is None or facts.digest != installed["digest"])
 
     def remove(self, name: str, *, force: bool, forget: bool) -> Any:
-        """Take one away; its source stays among those that the user knows, unless it is to be forgotten."""
+        """Removes one entry; its source stays in the user's list unless `forget` is set."""
         entry = self.entry(name)
         if not force and self.is_edited(entry):
             raise SowError(
@@ -228,12 +228,12 @@ class Keeper:
         return entry
 
     def _forget(self, entry: Any) -> None:
-        for each in self.catalog.load_user(self.environment):
-            if is_known([each], entry["source"]):
-                self.catalog.drop_user(self.environment, each["name"])
+        for user_entry in self.catalog.load_user(self.environment):
+            if is_known([user_entry], entry["source"]):
+                self.catalog.drop_user(self.environment, user_entry["name"])
 
     def change(self, name: str, fields: Mapping[str, Any]) -> Any:
-        """Give an entry other words, in this checkout and among the user's own."""
+        """Changes fields of an entry, in this checkout and in the user's list."""
         with self.home.lock():
             entry = {**self.entry(name), **fields}
             self.catalog.put(self.home, entry)
@@ -243,5 +243,5 @@ class Keeper:
 
 
 def _moved(entry: Any, ref: str) -> Any:
-    """The entry as it would be at another ref."""
+    """Returns the entry with another ref."""
     return {**entry, "source": {**entry["source"], "ref": ref}}

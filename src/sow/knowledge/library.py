@@ -1,4 +1,4 @@
-"""The library of one task: every document that could be of use to its worker. What lies outside is not followed."""
+"""Finds every document that could help a task's worker; links that lead outside are not followed."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from sow.store.home import Home
 
 TEXTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".org")
-MOST_BYTES = 2 << 20  # of a document that is looked at
+MOST_BYTES = 2 << 20  # largest document that is read
 MOST_DEPTH = 12
 MOST_FILES = 5000
 MOST_HINTED = 200  # files of a folder that a hint names
-GENERATED = ("README.md",)  # what `sow init` puts into the folders of documents
+GENERATED = ("README.md",)  # files that `sow init` writes into the folders of documents
 
 
 class Library:
-    """The documents, and what could not be read on the way."""
+    """The documents for one task, and remarks about what could not be read."""
 
     __slots__ = ("folder", "found", "home", "linked", "remarks")
 
     def __init__(self, home: Home, folder: str, linked: Collection[str] = ()) -> None:
         self.home = home
-        self.linked = linked  # where links of the user lead to
-        self.folder = folder  # where the task is worked on: its own worktree, or the home checkout
+        self.linked = linked  # targets of links that the user made
+        self.folder = folder  # folder in which the task is worked on: its worktree, or the home checkout
         self.found: dict[str, Document] = {}
         self.remarks: list[str] = []
 
     def fill(self, project: ProjectState, task: Task) -> None:
-        """Look at everything that there is."""
+        """Finds all documents."""
         self._sinks()
         self._knowledge()
         self._repos()
@@ -60,7 +60,7 @@ class Library:
                 self._add(path, SINK, owner=sink["name"], about=about, tags=tags)
 
     def _knowledge(self) -> None:
-        """Documents of the repository, as they are where the task is worked on."""
+        """Adds the repository's documents, as they are in the task's folder."""
         try:
             folders = artifacts.folders(self.home)
         except SowError as error:
@@ -78,8 +78,8 @@ class Library:
         repos: list[Repo] = self._entries(repo_index.load)
         for repo in repos:
             base = f".sow/repos/{repo['name']}"
-            place = f"{self.home.root}/{base}"
-            if os.path.islink(place) and os.path.realpath(place) not in self.linked:
+            folder = f"{self.home.root}/{base}"
+            if os.path.islink(folder) and os.path.realpath(folder) not in self.linked:
                 self.remarks.append(f"{base} is a link that you did not make, so nothing is taken from there")
                 continue
             tags = tuple(repo["tags"])
@@ -88,45 +88,45 @@ class Library:
                 self._add(path, REPO, owner=repo["name"], about=f"{about}\n{hint}", tags=tags, linked=base)
 
     def _hinted(self, base: str, repo: Repo) -> dict[str, str]:
-        """The files that hints name, by themselves or by their folder, and the repository's own first page."""
-        found: dict[str, str] = {}
+        """Returns the files that the repository's hints name, directly or by folder, and its README."""
+        about_by_path: dict[str, str] = {}
         for hint in repo["hints"]:
             for path in self._named(base, hint["path"]):
-                found.setdefault(path, hint["about"])
+                about_by_path.setdefault(path, hint["about"])
         for entry in self._listed(f"{self.home.root}/{base}"):
             if entry.name.lower().startswith("readme") and entry.name.lower().endswith(TEXTS):
-                found.setdefault(f"{base}/{entry.name}", "")
-        return found
+                about_by_path.setdefault(f"{base}/{entry.name}", "")
+        return about_by_path
 
     def _named(self, base: str, path: str) -> list[str]:
-        """The file at a path of a linked repository, or all texts of the folder there."""
+        """Returns the file at a path of a linked repository, or all texts of the folder there."""
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if ".." in parts or ".git" in parts:
             return []
-        named = "/".join((base, *parts))
-        if os.path.isfile(f"{self.home.root}/{named}"):
-            return [named]
-        return list(self._texts(named, most=MOST_HINTED))
+        target = "/".join((base, *parts))
+        if os.path.isfile(f"{self.home.root}/{target}"):
+            return [target]
+        return list(self._texts(target, max_files=MOST_HINTED))
 
     def _upstream(self, project: ProjectState, task: Task) -> None:
-        """What the tasks that this one builds on handed over: their outputs, and the files that they wrote."""
-        for need in task["depends_on"]:
+        """Adds the outputs of the tasks that this one builds on, and the files that they wrote."""
+        for ident in task["depends_on"]:
             try:
-                desk = desks.find(self.home, project, need)
-                before = desk.task()
+                desk = desks.find(self.home, project, ident)
+                upstream = desk.task()
             except SowError as error:
                 self.remarks.append(error.message)
                 continue
-            owner = f"task {need}"
+            owner = f"task {ident}"
             for path in self._texts(self.home.relative(f"{desk.folder}/task_output"), suffixes=()):
                 self._add(path, UPSTREAM, owner=owner, sure=f"output of {owner}, which this task builds on")
-            for path in before.get("files", ()):
-                if path not in task.get("files", ()):  # what it writes itself is in its description
-                    why = f"{owner} wrote it, and this task builds on that"
-                    self._add(path, UPSTREAM, owner=owner, sure=why, root=self.folder)
+            for path in upstream.get("files", ()):
+                if path not in task.get("files", ()):  # files that this task writes itself are in its description
+                    reason = f"{owner} wrote it, and this task builds on that"
+                    self._add(path, UPSTREAM, owner=owner, sure=reason, root=self.folder)
 
     def _entries(self, load: Callable[[Home], list[Any]]) -> list[Any]:
-        """The entries of an index; one that is broken hides its documents, and is said."""
+        """Loads the entries of an index; an invalid index gives a remark and no documents."""
         try:
             return load(self.home)
         except SowError as error:
@@ -134,21 +134,21 @@ class Library:
             return []
 
     def _texts(
-        self, base: str, *, root: str = "", suffixes: tuple[str, ...] = TEXTS, most: int = MOST_FILES
+        self, base: str, *, root: str = "", suffixes: tuple[str, ...] = TEXTS, max_files: int = MOST_FILES
     ) -> Iterator[str]:
-        """The paths of all texts below a folder, in order; links are not followed, and hidden files are left out."""
-        waiting = [(base, 0)]
+        """Yields the paths of all texts below a folder; skips links and hidden files."""
+        stack = [(base, 0)]
         count = 0
-        while waiting:
-            folder, depth = waiting.pop()
+        while stack:
+            folder, depth = stack.pop()
             for entry in self._listed(f"{root or self.home.root}/{folder}"):
                 if entry.name.startswith(".") or not entry.name.isprintable():
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < MOST_DEPTH:
-                    waiting.append((f"{folder}/{entry.name}", depth + 1))
+                    stack.append((f"{folder}/{entry.name}", depth + 1))
                 elif entry.is_file(follow_symlinks=False) and entry.name.lower().endswith(suffixes or ("",)):
                     count += 1
-                    if count > most:
+                    if count > max_files:
                         return
                     yield f"{folder}/{entry.name}"
 
@@ -163,15 +163,15 @@ class Library:
             return []
 
     def _add(self, path: str, kind: str, *, root: str = "", linked: str = "", **more: Any) -> None:
-        """Take a regular file of a reasonable size that lies where its path says."""
+        """Adds a regular file of a reasonable size that lies below its base folder."""
         base = root or self.home.root
-        place = f"{base}/{path}"
+        full = f"{base}/{path}"
         try:
-            facts = os.stat(place)
-            within = os.path.realpath(f"{base}/{linked}" if linked else base)
-            inside = os.path.realpath(place).startswith(f"{within}/")
+            facts = os.stat(full)
+            top = os.path.realpath(f"{base}/{linked}" if linked else base)
+            inside = os.path.realpath(full).startswith(f"{top}/")
         except OSError:
             return
         if inside and stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= MOST_BYTES:
-            found = Document(path=path, place=place, kind=kind, size=facts.st_size, mtime=facts.st_mtime_ns, **more)
-            self.found.setdefault(path, found)
+            document = Document(path=path, place=full, kind=kind, size=facts.st_size, mtime=facts.st_mtime_ns, **more)
+            self.found.setdefault(path, document)

@@ -1,4 +1,4 @@
-"""Which words of a task are in which documents, how much each of them tells, and what that makes of a document."""
+"""Scores documents by the words that they share with a task."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ if TYPE_CHECKING:
     from sow.knowledge.document import Document
     from sow.knowledge.text_index import TextIndex
 
-MOST_NAMED = 4  # words in a reason
-ENOUGH = 2.1  # shared words, counted in the rarest there can be: one alone is a chance
-BACKGROUND = 20  # documents about other things, so that a small library about one thing is not about nothing
-IN_HEAD = 1.5  # what a word in a document's name or headings counts
-GENERAL = ("readme", "index", "glossary")  # pages that speak of everything
+MOST_NAMED = 4  # words named in a reason
+ENOUGH = 2.1  # shared words, counted in the rarest possible; a single shared word can be chance
+BACKGROUND = 20  # documents about other things that are assumed, so that in a small library shared words still count
+IN_HEAD = 1.5  # factor for a word in a document's name or headings
+GENERAL = ("readme", "index", "glossary")  # stems of pages that mention everything
 GENERAL_SHARE = 0.5
 
 
 class Matches:
-    """What every document shares with a task."""
+    """The words that each document shares with a task."""
 
     __slots__ = ("found", "head", "index", "languages", "most", "own", "title", "weights")
 
-    def __init__(self, index: TextIndex, told: Sequence[str], title: Sequence[str], languages: Sequence[str]) -> None:
+    def __init__(
+        self, index: TextIndex, task_words: Sequence[str], title: Sequence[str], languages: Sequence[str]
+    ) -> None:
         self.index = index
         self.title = title
-        self.languages = [word for word in languages if word not in told]
-        self.found = _different({word: index.frequencies(word) for word in (*told, *self.languages)})
+        self.languages = [word for word in languages if word not in task_words]
+        self.found = _different({word: index.frequencies(word) for word in (*task_words, *self.languages)})
         self.head = {word: index.having(word, in_head=True) for word in self.found}
         self.own = {word: index.having(word) for word in self.found}
         self.most = _weight(1, index.count)
-        self.weights = {word: _weight(len(have), index.count) for word, have in self.found.items()}
+        self.weights = {word: _weight(len(scores), index.count) for word, scores in self.found.items()}
 
     def scores(self) -> dict[int, float]:
-        """BM25 of every document that shares enough; words of the task's name count twice."""
+        """Returns the BM25 score of every document that shares enough words; words of the task's name count twice."""
         total: dict[int, float] = {}
-        for word, have in self.found.items():
+        for word, scores in self.found.items():
             weight = self.weights[word] * (2 if word in self.title else 1)
-            for number, frequency in have.items():
+            for number, frequency in scores.items():
                 total[number] = total.get(number, 0.0) + weight * frequency
         return {number: score * self._share(number) for number, score in total.items() if self._is_enough(number)}
 
@@ -50,51 +52,53 @@ class Matches:
         return GENERAL_SHARE if stem in GENERAL else 1.0
 
     def _is_enough(self, number: int) -> bool:
-        """Whether the match is more than a chance: several words, or all that the document is named by."""
+        """True if the match is more than chance: several words, or all words of the document's name."""
         shared = self.of(number)
         if not any(number in self.own[word] for word in shared):
-            return False  # what is said about the whole sink is true of its other documents too
+            return False  # the words are about the whole sink, so they say nothing about this document
         strength = sum(self.weights[word] * (IN_HEAD if number in self.head[word] else 1) for word in shared)
         return (len(shared) > 1 and strength >= ENOUGH * self.most) or self._is_named(number, shared)
 
     def _is_named(self, number: int, shared: Sequence[str]) -> bool:
-        """Whether the task says every word of the document's name: uploads.md, and customers upload something."""
+        """True if the task has every word of the document's name, such as uploads.md and "customers upload"."""
         name = [word for word in words(self.index.ids[number].stem) if not word.isdigit()]
         if not name or name[0] in GENERAL:
             return False
-        return all(any(_alike(each, word) for word in shared) for each in name)
+        return all(any(_alike(part, word) for word in shared) for part in name)
 
     def of(self, number: int) -> list[str]:
-        """The words that a document shares with the task, those of its name and its headings first."""
-        shared = [word for word, have in self.found.items() if number in have and word not in self.languages]
+        """Returns the words that a document shares with the task, first those in its name and headings."""
+        shared = [word for word, scores in self.found.items() if number in scores and word not in self.languages]
         return sorted(shared, key=lambda word: (number not in self.head[word], -self.weights[word]))
 
     def reason(self, number: int, document: Document) -> str:
-        """Why a document was chosen, in words of the task only: nobody else's text gets into a prompt this way."""
+        """Returns why a document was chosen, in words of the task only, so that no foreign text gets into a prompt."""
         shared = self.of(number)
-        spoken = {word for tag in document.tags for word in words(tag)}
-        tagged = [word for word in shared if word in spoken][:MOST_NAMED]
+        tag_words = {word for tag in document.tags for word in words(tag)}
+        tagged = [word for word in shared if word in tag_words][:MOST_NAMED]
         rest = [word for word in shared if word not in tagged][:MOST_NAMED]
-        said = [f"tagged {', '.join(tagged)}"] if tagged else []
-        said += [f"about {', '.join(rest)}"] if rest else []
-        return "; ".join(said)
+        parts = [f"tagged {', '.join(tagged)}"] if tagged else []
+        parts += [f"about {', '.join(rest)}"] if rest else []
+        return "; ".join(parts)
 
 
-def _different(found: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
-    """The words that are somewhere; of forms of one word, which are in the same documents equally often, the first."""
+def _different(scores_by_word: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
+    """Drops words that no document has, and all but the first of words with the same stem and scores."""
     kept: dict[str, dict[int, float]] = {}
-    for word, have in found.items():
-        if have and not any(have == other and word[:3] == known[:3] for known, other in kept.items()):
-            kept[word] = have
+    for word, scores in scores_by_word.items():
+        if scores and not any(
+            scores == earlier_scores and word[:3] == earlier[:3] for earlier, earlier_scores in kept.items()
+        ):
+            kept[word] = scores
     return kept
 
 
-def _weight(have: int, count: int) -> float:
-    """How much a word tells that so many of all documents have; a few more are thought to be there without it."""
-    return math.log(1 + (count + BACKGROUND - have + 0.5) / (have + 0.5))
+def _weight(having: int, count: int) -> float:
+    """Returns the weight of a word that `having` of `count` documents contain."""
+    return math.log(1 + (count + BACKGROUND - having + 0.5) / (having + 0.5))
 
 
-def _alike(one: str, two: str) -> bool:
-    """Whether two words are forms of one: upload and uploads."""
-    short, long = sorted((one, two), key=len)
+def _alike(first: str, second: str) -> bool:
+    """True if two words are forms of one word, such as upload and uploads."""
+    short, long = sorted((first, second), key=len)
     return long.startswith(short.removesuffix("s")) and len(long) - len(short) <= 2

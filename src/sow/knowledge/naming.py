@@ -1,4 +1,4 @@
-"""What a text names: paths and file names as they stand in it, and decisions by their numbers."""
+"""Finds the documents that a text names: by path, by file name, or by the number of a decision."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ if TYPE_CHECKING:
     from sow.knowledge.document import Document
 
 IN_PATHS = frozenset("/._-+@")
-EVERYBODYS = ("readme.md", "index.md")  # names that name no one document
+EVERYBODYS = ("readme.md", "index.md")  # names that many documents have
 
 
 class Named:
-    """The names in one text, gathered once, however many documents are looked for."""
+    """The paths and decision numbers in one text."""
 
     __slots__ = ("numbers", "paths")
 
     def __init__(self, text: str) -> None:
         letters = "".join(letter if letter.isalnum() or letter in IN_PATHS else " " for letter in text)
         self.paths = {word.rstrip(".").removeprefix("./") for word in letters.split()}
-        spoken = words(text)
-        self.numbers = {int(two) for one, two in pairwise(spoken) if one == "adr" and two.isascii() and two.isdigit()}
+        text_words = words(text)
+        self.numbers = {
+            int(second)
+            for first, second in pairwise(text_words)
+            if first == "adr" and second.isascii() and second.isdigit()
+        }
 
     def has(self, document: Document) -> bool:
-        """Whether it names a document: by its path or the end of it, or as a decision by its number."""
+        """True if the text names the document: by its path, the end of its path, or its decision number."""
         parts = document.path.split("/")
-        ends = ["/".join(parts[place:]) for place in range(len(parts))]
+        ends = ["/".join(parts[start:]) for start in range(len(parts))]
         if any(end in self.paths and end.lower() not in EVERYBODYS for end in ends):
             return True
         number = parts[-1].partition("-")[0]

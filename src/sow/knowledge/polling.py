@@ -1,4 +1,4 @@
-"""What is new at the remotes of installed things; all of them are asked at once."""
+"""Asks the remotes of installed sinks and repositories for new commits, all in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BAD = (FOREIGN, UNREACHABLE, NO_REF)
 
 
 class Polled:
-    """One entry, what there is to say about it now, and the commit that its ref is at."""
+    """One entry, its status, and the current commit of its ref."""
 
     __slots__ = ("commit", "entry", "problem", "status")
 
@@ -32,17 +32,17 @@ class Polled:
         self.problem = problem
 
 
-def poll(entries: Sequence[Any], mine: list[Any], folder: str, *, seconds: float) -> list[Polled]:
-    """The state of each entry; `mine` is what the user has installed ever, and `folder` where the files are."""
-    early = [_early(each, mine, folder) for each in entries]
-    asked = [each for each, known in zip(entries, early, strict=True) if known is None]
-    wanted = [(each["source"]["url"], each["source"]["ref"]) for each in asked]
-    found = iter(fetching.resolve_all(wanted, seconds=seconds))
-    return [known or _judged(each, next(found), folder) for each, known in zip(entries, early, strict=True)]
+def poll(entries: Sequence[Any], user_entries: list[Any], folder: str, *, seconds: float) -> list[Polled]:
+    """Returns the state of each entry; `user_entries` is the user's list of sources, `folder` holds the files."""
+    known_states = [_early(entry, user_entries, folder) for entry in entries]
+    unknown = [entry for entry, state in zip(entries, known_states, strict=True) if state is None]
+    refs = [(entry["source"]["url"], entry["source"]["ref"]) for entry in unknown]
+    answers = iter(fetching.resolve_all(refs, seconds=seconds))
+    return [state or _judged(entry, next(answers), folder) for entry, state in zip(entries, known_states, strict=True)]
 
 
-def _early(entry: Any, mine: list[Any], folder: str) -> Polled | None:
-    """What is known without asking; an index may come from somebody else, so every value of it is looked at again."""
+def _early(entry: Any, user_entries: list[Any], folder: str) -> Polled | None:
+    """Returns a state that needs no remote. An index may come from somebody else, so its values are checked again."""
     source = entry["source"]
     try:
         kind = sources.kind_of(source["url"])
@@ -52,21 +52,21 @@ def _early(entry: Any, mine: list[Any], folder: str) -> Polled | None:
             raise SowError(f"{source['url']!r} is no full path", "remove it, and install it again")
     except SowError as error:
         return Polled(entry, UNREACHABLE, problem=error)
-    if not is_known(mine, source):
-        why = SowError(
+    if not is_known(user_entries, source):
+        problem = SowError(
             f"{entry['name']} comes from {source['url']}, which you never installed: nothing is fetched from there",
             "look at it; if you want it, remove this one and install it yourself",
         )
-        return Polled(entry, FOREIGN, problem=why)
+        return Polled(entry, FOREIGN, problem=problem)
     return Polled(entry, LINKED) if entry.get("mode") == "symlink" else None
 
 
-def _judged(entry: Any, found: fetching.Found, folder: str) -> Polled:
-    if found.problem:
-        return Polled(entry, NO_REF if found.reached else UNREACHABLE, problem=found.problem)
+def _judged(entry: Any, answer: fetching.Found, folder: str) -> Polled:
+    if answer.problem:
+        return Polled(entry, NO_REF if answer.reached else UNREACHABLE, problem=answer.problem)
     if not os.path.isdir(f"{folder}/{entry['name']}"):
-        return Polled(entry, MISSING, commit=found.commit)
-    if found.commit != entry.get("pin"):
-        return Polled(entry, NEW, commit=found.commit)
+        return Polled(entry, MISSING, commit=answer.commit)
+    if answer.commit != entry.get("pin"):
+        return Polled(entry, NEW, commit=answer.commit)
     status = PINNED if sources.is_commit(entry["source"]["ref"]) else CURRENT
-    return Polled(entry, status, commit=found.commit)
+    return Polled(entry, status, commit=answer.commit)

@@ -1,4 +1,4 @@
-"""Linked repositories: a checkout of one commit of another repository, or a link to one on this machine."""
+"""Links other repositories: as a checkout of one commit, or by a link to a checkout on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLONE, SYMLINK = "clone", "symlink"
 
 
 class Words:
-    """What a person says about a repository; empty is what its own files say."""
+    """A user's description of a repository; an empty field is filled from its files."""
 
     __slots__ = ("hints", "purpose", "tags")
 
@@ -34,9 +34,9 @@ class Words:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Those that were said."""
-        said = {"purpose": self.purpose, "hints": self.hints, "tags": self.tags}
-        return {key: value for key, value in said.items() if value}
+        """Returns the fields that the user gave."""
+        given = {"purpose": self.purpose, "hints": self.hints, "tags": self.tags}
+        return {key: value for key, value in given.items() if value}
 
 
 class Repos(Keeper):
@@ -48,23 +48,25 @@ class Repos(Keeper):
         return fetching.fetch_repository(scratch, source["url"], commit, self.limits)
 
     def described(self, entry: Any, folder: str) -> Any:
-        """What nobody said is read from the files; what a person said stays."""
+        """Keeps what the user wrote, and fills the rest from the files."""
         by_user = entry.get("described_by") == describing.BY_USER
         purpose = entry["purpose"] if by_user and entry["purpose"] else ""
         hints = entry["hints"] if by_user and entry["hints"] else []
         tags = entry["tags"] if by_user and entry["tags"] else []
-        found = describing.describe(folder, entry["name"])
+        description = describing.describe(folder, entry["name"])
         return {
             **entry,
-            "purpose": purpose or found.summary,
+            "purpose": purpose or description.summary,
             "hints": hints or describing.hints(folder),
-            "tags": tags or list(found.tags),
+            "tags": tags or list(description.tags),
             "described_by": describing.BY_USER if by_user else describing.BY_FILES,
         }
 
-    def add(self, given: str, words: Words, *, ref: str, name: str, clone: bool, cwd: str) -> tuple[Repo, list[str]]:
-        """Link a repository: a path on this machine by a link, everything else by a clone."""
-        url = self.url(given, cwd)
+    def add(
+        self, address: str, description: Words, *, ref: str, name: str, clone: bool, cwd: str
+    ) -> tuple[Repo, list[str]]:
+        """Links a repository: a path on this machine by a link, any other URL by a clone."""
+        url = self.url(address, cwd)
         mode = CLONE if clone or sources.kind_of(url) != sources.PATH else SYMLINK
         if mode == SYMLINK and ref:
             raise SowError("a link follows whatever is checked out there, so --ref has no meaning", "add --clone")
@@ -72,10 +74,10 @@ class Repos(Keeper):
             "name": sources.check_name(name or sources.name_for(url)),
             "source": {"url": url, "ref": sources.check_ref(ref)},
             "mode": mode,
-            "purpose": words.purpose,
-            "hints": words.hints,
-            "tags": words.tags,
-            "described_by": describing.BY_USER if words.fields else describing.BY_FILES,
+            "purpose": description.purpose,
+            "hints": description.hints,
+            "tags": description.tags,
+            "described_by": describing.BY_USER if description.fields else describing.BY_FILES,
         }
         self.refuse_known(draft["name"])
         if mode == SYMLINK:
@@ -83,7 +85,7 @@ class Repos(Keeper):
         return self.bring_in(draft, fetching.resolve(url, ref, seconds=self.limits.seconds))
 
     def _link(self, draft: Any) -> Repo:
-        """A link to a checkout on this machine."""
+        """Links to a checkout on this machine."""
         target = draft["source"]["url"]
         self._refuse_own(target)
         if checkout.at(target) is None:
@@ -92,20 +94,20 @@ class Repos(Keeper):
         entry: Repo = self.described({**draft, "installed_at": now, "updated_at": now}, target)
         self.catalog.put_user(self.environment, entry)
         with self.home.lock():
-            place = self.place(entry["name"])
-            if not os.path.islink(place) or os.readlink(place) != target:  # which a crash of ours left
+            link = self.place(entry["name"])
+            if not os.path.islink(link) or os.readlink(link) != target:  # a crash may have left the right link
                 self.refuse_taken(entry["name"])
                 shelf.link(self.home, target, self.catalog.key, entry["name"])
             self.catalog.put(self.home, entry)
         return entry
 
     def _refuse_own(self, target: str) -> None:
-        """A repository that is linked into itself, or that holds this one, has no end."""
+        """Refuses a target that is this repository or contains it, because its tree would not end."""
         root = os.path.realpath(self.home.root)
         if f"{root}/".startswith(f"{target.rstrip('/')}/") or f"{target}/".startswith(f"{root}/.sow/"):
             raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
 
-    def describe(self, name: str, words: Words) -> Repo:
-        """Give a repository the words of a person."""
-        changed: Repo = self.change(name, {**words.fields, "described_by": describing.BY_USER})
+    def describe(self, name: str, description: Words) -> Repo:
+        """Replaces a repository's description by the user's."""
+        changed: Repo = self.change(name, {**description.fields, "described_by": describing.BY_USER})
         return changed

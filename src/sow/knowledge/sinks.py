@@ -1,4 +1,4 @@
-"""Sinks: folders of documents from other repositories, each pinned to a commit, kept without their history."""
+"""Installs sinks: folders of documents from other repositories, each pinned to a commit, without history."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Sinks(Keeper):
     def described(self, entry: Any, folder: str) -> Any:
         if entry.get("described_by", describing.BY_FILES) != describing.BY_FILES:
             return entry
-        found = describing.describe(folder, entry["name"])
-        tags = list(found.tags)
-        words = {"summary": found.summary, "when_to_use": found.when_to_use, "tags": tags}
-        return {**entry, **words, "described_by": describing.BY_FILES}
+        description = describing.describe(folder, entry["name"])
+        tags = list(description.tags)
+        fields = {"summary": description.summary, "when_to_use": description.when_to_use, "tags": tags}
+        return {**entry, **fields, "described_by": describing.BY_FILES}
 
-    def install(self, given: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
-        """Install a folder of a repository, or what the user knows by a name."""
-        draft = self._known(given, cwd) if not path else None
+    def install(self, name_or_url: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
+        """Installs a folder of a repository, or a sink that the user's list has by this name."""
+        draft = self._known(name_or_url, cwd) if not path else None
         if draft is None:
-            url, folder = self.url(given, cwd), sources.check_folder(path)
-            draft = self._draft(url, folder, name or sources.name_for(given if folder == "" else url, folder))
+            url, folder = self.url(name_or_url, cwd), sources.check_folder(path)
+            draft = self._draft(url, folder, name or sources.name_for(name_or_url if folder == "" else url, folder))
         draft["name"] = sources.check_name(name or draft["name"])
         draft["source"]["ref"] = sources.check_ref(draft["source"]["ref"] if ref is None else ref)
         self.refuse_known(draft["name"])
@@ -49,33 +49,37 @@ class Sinks(Keeper):
         return self.bring_in(draft, commit)
 
     def _draft(self, url: str, folder: str, name: str) -> Sink:
-        where: SinkSource = {"url": url, "path": folder, "ref": ""}
-        return {"name": name, "source": where, "summary": "", "when_to_use": "", "tags": []}
+        source: SinkSource = {"url": url, "path": folder, "ref": ""}
+        return {"name": name, "source": source, "summary": "", "when_to_use": "", "tags": []}
 
-    def _known(self, given: str, cwd: str) -> Sink | None:
-        """The entry of that name among those that the user installed anywhere; a folder of that name comes first."""
-        if "/" in given or ":" in given or os.path.isdir(os.path.join(cwd, given)):
+    def _known(self, name_or_url: str, cwd: str) -> Sink | None:
+        """Returns the entry of that name in the user's list; None if a folder of that name exists here."""
+        if "/" in name_or_url or ":" in name_or_url or os.path.isdir(os.path.join(cwd, name_or_url)):
             return None
-        mine: list[Sink] = self.catalog.load_user(self.environment)
-        found = next((each for each in mine if each["name"] == given), None)
-        if found is None:
-            if sources.kind_of(given) == sources.PATH and not os.path.lexists(os.path.join(cwd, given)):
-                names = [each["name"] for each in mine]
-                hint = nearest(given, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
-                raise SowError(f"there is no folder {given!r:.100} here, and no sink that you know by that name", hint)
+        user_entries: list[Sink] = self.catalog.load_user(self.environment)
+        sink = next((entry for entry in user_entries if entry["name"] == name_or_url), None)
+        if sink is None:
+            if sources.kind_of(name_or_url) == sources.PATH and not os.path.lexists(os.path.join(cwd, name_or_url)):
+                names = [entry["name"] for entry in user_entries]
+                hint = nearest(name_or_url, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
+                raise SowError(
+                    f"there is no folder {name_or_url!r:.100} here, and no sink that you know by that name", hint
+                )
             return None
-        if sources.kind_of(found["source"]["url"]) == sources.PATH and not os.path.isabs(found["source"]["url"]):
-            raise SowError(f"{self.catalog.user_path(self.environment)}: {given} has no full path", "mend that entry")
-        sources.check_folder(found["source"]["path"])
-        draft: Sink = {**found, "source": {**found["source"]}}
+        if sources.kind_of(sink["source"]["url"]) == sources.PATH and not os.path.isabs(sink["source"]["url"]):
+            raise SowError(
+                f"{self.catalog.user_path(self.environment)}: {name_or_url} has no full path", "mend that entry"
+            )
+        sources.check_folder(sink["source"]["path"])
+        draft: Sink = {**sink, "source": {**sink["source"]}}
         draft.pop("installed_at", None)
         return draft
 
-    def describe(self, name: str, words: Description, by: str) -> Sink:
-        """Give a sink its description."""
+    def describe(self, name: str, description: Description, by: str) -> Sink:
+        """Sets the fields of a sink's description that are not empty."""
         fields: dict[str, Any] = {"described_by": by}
-        fields |= {"summary": words.summary} if words.summary else {}
-        fields |= {"when_to_use": words.when_to_use} if words.when_to_use else {}
-        fields |= {"tags": list(words.tags)} if words.tags else {}
+        fields |= {"summary": description.summary} if description.summary else {}
+        fields |= {"when_to_use": description.when_to_use} if description.when_to_use else {}
+        fields |= {"tags": list(description.tags)} if description.tags else {}
         changed: Sink = self.change(name, fields)
         return changed

@@ -1,4 +1,4 @@
-"""What a commit holds below a folder: every name, link and size is judged before anything of it is written."""
+"""Lists what a commit holds below a folder, and checks every name, link and size before a file is written."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from sow.system import git
 
 LINK, MODULE = "120000", "160000"
 FILES = ("100644", "100755", "100664")
-MOST_TEXT = 16 << 20  # of the listing itself: a commit can be made to list more files than a disk has room for
+MOST_TEXT = 16 << 20  # limit of the listing itself: a hostile commit can list more files than a disk can hold
 LONGEST_PART = 255
 DEEPEST = 40
-BAD = "\\\u2028\u2029\ufffd"  # of another system's paths, ends of lines, and bytes that are no text
+BAD = "\\\u2028\u2029\ufffd"  # separators of other systems, line ends, and bytes that are not text
 MOST_HOPS = 8
 
 
 class Entry:
-    """One name in a commit: what it is, its object, its size and its path below the folder."""
+    """One file in a commit: its mode, object id, size and path below the folder."""
 
     __slots__ = ("mode", "name", "path", "size")
 
@@ -27,11 +27,11 @@ class Entry:
 
 
 def listing(tree: str, options: list[str], folder: str) -> list[Entry]:
-    """All that lies below a tree, at any depth, with good names only."""
-    text, whole = git.read(
+    """Lists all files below a tree; refuses a bad name."""
+    text, complete = git.read(
         ["ls-tree", "-r", "-l", "-z", "--full-tree", tree], cwd=folder, options=options, limit=MOST_TEXT
     )
-    if not whole:
+    if not complete:
         raise SowError("the source has too many files", "name a folder in it that holds what you need")
     return [_entry(line) for line in text.split("\0") if line]
 
@@ -50,15 +50,15 @@ def _check_path(path: str) -> None:
 
 
 def _is_good(part: str) -> bool:
-    """Whether a name means nothing but itself, on whatever disk."""
-    plain = not any(each < " " or "\x7f" <= each <= "\x9f" or each in BAD for each in part)
+    """True if a name is safe on every file system."""
+    plain = not any(letter < " " or "\x7f" <= letter <= "\x9f" or letter in BAD for letter in part)
     bare = part.lower().rstrip(". ")
     return plain and 0 < len(part.encode()) <= LONGEST_PART and bare not in ("", ".git", "git~1")
 
 
 def refuse_large(entries: list[Entry], *, megabytes: int, files: int) -> None:
-    """Refuse more than the limits allow."""
-    size = sum(each.size for each in entries)
+    """Refuses more data or files than the limits allow."""
+    size = sum(entry.size for entry in entries)
     if size > megabytes << 20:
         raise SowError(
             f"the source has {size / (1 << 20):,.0f} MB, and the limit is {megabytes}",
@@ -70,22 +70,22 @@ def refuse_large(entries: list[Entry], *, megabytes: int, files: int) -> None:
         )
 
 
-def follow(start: Entry, targets: dict[str, str], known: dict[str, Entry]) -> Entry | None:
-    """The file that a link leads to; nothing where it leads to a folder or to nothing, an error where it leads out."""
+def follow(start: Entry, targets: dict[str, str], by_path: dict[str, Entry]) -> Entry | None:
+    """Returns the file that a link leads to; None if it is a folder or missing; raises if it lies outside."""
     entry = start
     for _ in range(MOST_HOPS):
         path = _target(entry.path, targets[entry.path])
-        found = known.get(path)
-        if found is None or found.mode in FILES:
-            return found
-        if found.mode != LINK:
+        target = by_path.get(path)
+        if target is None or target.mode in FILES:
+            return target
+        if target.mode != LINK:
             return None
-        entry = found
+        entry = target
     raise SowError(f"the link {start.path!r:.200} leads in a circle", "ask the author of the source to mend it")
 
 
 def _target(path: str, target: str) -> str:
-    """Where a link leads, below the same folder."""
+    """Returns the path that a link leads to; raises if it lies outside of the folder."""
     parts = path.split("/")[:-1]
     for part in target.split("/"):
         if part == "..":
