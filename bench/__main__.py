@@ -47,16 +47,16 @@ def measured(rounds: int) -> Report:
 def run_rows(scratch: Path) -> list[Row]:
     """Measures whole runs."""
     seconds, bare, writes = running.many(scratch)
-    sleep_seconds = running.sleeping(scratch)
+    slept = running.sleeping(scratch)
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
     first, reuse, checkout = slots.checkouts(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
-        Row("sleeping tasks, lower bound", sleep_seconds["mixed"], running.mixed().bound(), running.LATE),
+        Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.LATE),
         Row(
             "ready, as a part of waves",
-            sleep_seconds["ready"] / sleep_seconds["waves"],
+            slept["ready"] / slept["waves"],
             bound / barrier,
             running.LATE,
             "",

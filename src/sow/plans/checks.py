@@ -74,9 +74,9 @@ class _Agents:
 
     __slots__ = ("hints", "known", "plan")
 
-    def __init__(self, plan: Plan, known: Collection[str]) -> None:
+    def __init__(self, plan: Plan, agents: Collection[str]) -> None:
         self.plan = plan
-        self.known = known
+        self.known = agents
         self.hints: dict[str, str] = {}
 
     def check(self) -> None:

@@ -149,11 +149,11 @@ def paths(text: str) -> tuple[list[str], list[str]]:
         if quoted:
             files += [path(name) for name in quoted if name.strip()]
             continue
-        for each in filter(None, (name.strip() for name in bare.split(" and "))):
-            if any(character.isspace() for character in each):
-                unreadable.append(each)
+        for file_name in filter(None, (name.strip() for name in bare.split(" and "))):
+            if any(character.isspace() for character in file_name):
+                unreadable.append(file_name)
             else:
-                files.append(path(each))
+                files.append(path(file_name))
     return files, unreadable
 
 

@@ -62,9 +62,9 @@ def _refuse_broken(plan: WorkflowPlan, text: str) -> None:
 
 def _read_head(plan: WorkflowPlan, header: str) -> None:
     """Reads the fields; findings of the mapping become complaints of the plan."""
-    findings = Plan()
+    collector = Plan()
     try:
-        root = Mapping(findings, plan.file, parse(header, 2))
+        root = Mapping(collector, plan.file, parse(header, 2))
     except BadYamlError as error:
         _complain(plan, error.line, "form", error.message, error.hint)
         return
@@ -72,14 +72,14 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
     plan.task_id = _line(root, "task_id")
     for key in ("workflow", "task_id"):
         if root.take(key) is None:
-            findings.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
+            collector.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
     _each(root, "agents", lambda entry, name: plan.members.append(_member(entry, name)))
     _each(root, "verifiers", lambda entry, name: plan.verifiers.append(_checker(entry, name)))
     _each(root, "required_agents", lambda entry, name: plan.required.append(_required(entry, name)))
     _groups(plan, root)
     root.left(HINT)
-    if not plan.members and not findings.errors:
-        findings.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
+    if not plan.members and not collector.errors:
+        collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
     # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
         Complaint(
@@ -90,7 +90,7 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
             finding.hint,
             error=finding.error or ADVICE in finding.hint,
         )
-        for finding in findings.findings
+        for finding in collector.findings
     ]
 
 

@@ -37,7 +37,7 @@ def main() -> int:
         return 2
     voice = stream.Voice(memory.session, options.model)
     voice.begin(history)
-    return Player(voice, read_only=options.read_only, told=prompt).play(steps)
+    return Player(voice, read_only=options.read_only, prompt=prompt).play(steps)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ class Ended(Exception):
 class Player:
     """Does the steps in order, and reports them in its output."""
 
-    def __init__(self, voice: Voice, *, read_only: bool, told: str = "") -> None:
+    def __init__(self, voice: Voice, *, read_only: bool, prompt: str = "") -> None:
         self.voice = voice
         self.read_only = read_only
-        self.told = told  # the prompt of this turn
+        self.told = prompt  # the prompt of this turn
         self.last = "done"
 
     def play(self, steps: list[Step]) -> int:
