@@ -1,1 +1,1 @@
-"""Benchmarks: ratios against bare Python in the same run, since machines differ and are shared."""
+"""Measures sow as ratios to bare Python in the same run, since machines differ and are shared."""

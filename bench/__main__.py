@@ -1,4 +1,4 @@
-"""`make bench`: print tables of ratios, each with its limit; exit 1 where anything is over one."""
+"""Runs all benchmarks (`make bench`), prints ratios with their limits, and exits with 1 if one is over its limit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def main() -> int:
 
 
 def measured(rounds: int) -> Report:
-    """Everything, once."""
+    """Measures everything once."""
     with tempfile.TemporaryDirectory() as folder:
-        # Each part has a folder of its own, so that no two can want the same name. Those that make many files come
-        # last: an ext4 without a journal looks at every file that was deleted nearby in the last minutes for a new one.
+        # Each part has its own folder, so that names cannot collide. Parts that make many files come last: to create a
+        # file, ext4 without a journal checks every file that was deleted nearby in the last minutes.
         parts = (Path(tempfile.mkdtemp(dir=folder)) for _ in range(5))
         spawned, runs, commands, library, dashboard = parts
         first = Row("sow agent spawn, first instruction", *spawning.first_instruction(spawned, rounds), spawning.LIMIT)
@@ -36,25 +36,31 @@ def measured(rounds: int) -> Report:
         times = best_times(cases, rounds)
         rows += [*library_rows(library), *dashboard_rows(dashboard, rounds)]
     return Report(
-        commands=[*(Row(case.name, *taken, case.limit) for case, taken in zip(cases, times, strict=True)), first],
+        commands=[*(Row(case.name, *seconds, case.limit) for case, seconds in zip(cases, times, strict=True)), first],
         listening=[Row("share", share, spawning.SHARE, 1), Row("memory", megabytes, spawning.MEGABYTES, 1, "MB")],
         deciding=[Row("slowest", deciding.slowest_decision(rounds), deciding.LIMIT, 1)],
-        plans=[row for each in plans.reading(min(rounds, 3)) for row in plan_rows(each)],
+        plans=[row for result in plans.reading(min(rounds, 3)) for row in plan_rows(result)],
         runs=rows,
     )
 
 
 def run_rows(scratch: Path) -> list[Row]:
-    """Everything about whole runs."""
-    taken, bare, writes = running.many(scratch)
-    asleep = running.sleeping(scratch)
+    """Measures whole runs."""
+    seconds, bare, writes = running.many(scratch)
+    slept = running.sleeping(scratch)
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
     first, reuse, checkout = slots.checkouts(scratch)
     return [
-        Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", taken, bare, running.OVERHEAD),
-        Row("sleeping tasks, lower bound", asleep["mixed"], running.mixed().bound(), running.LATE),
-        Row("ready, as a part of waves", asleep["ready"] / asleep["waves"], bound / barrier, running.LATE, ""),
+        Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
+        Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.LATE),
+        Row(
+            "ready, as a part of waves",
+            slept["ready"] / slept["waves"],
+            bound / barrier,
+            running.LATE,
+            "",
+        ),
         Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),
         Row(f"a clean slot, first use, {worktrees.FILES:,} files", first, checkout, slots.FIRST),
         Row("a clean slot, reuse", reuse, checkout, slots.REUSE),
@@ -63,20 +69,20 @@ def run_rows(scratch: Path) -> list[Row]:
 
 
 def library_rows(scratch: Path) -> list[Row]:
-    """The choice of references from a large library, in seconds and against a plain read of the same files."""
-    first, after, read = context.timed(scratch)
+    """Measures the choice of references from a large library, in seconds and against a plain read of its files."""
+    first, again, read = context.timed(scratch)
     name = f"sow context, {context.DOCUMENTS} documents"
     return [
         Row(f"{name}, first, at most", first, context.FIRST, 1),
-        Row(f"{name}, again, at most", after, context.NEXT, 1),
+        Row(f"{name}, again, at most", again, context.NEXT, 1),
         Row(f"{name}, first, plain read", first, read, context.FIRST_READS),
-        Row(f"{name}, again, plain read", after, read, context.NEXT_READS),
+        Row(f"{name}, again, plain read", again, read, context.NEXT_READS),
         Row(f"check {sinks.SINKS} slow sinks, one remote", *sinks.checked(scratch), sinks.LIMIT),
     ]
 
 
 def dashboard_rows(scratch: Path, rounds: int) -> list[Row]:
-    """What people look at; what needs a browser is left out where there is none, and said."""
+    """Measures the dashboard; without a browser it leaves out some rows and says so."""
     rows = [
         Row("sow ui, first request", *ui.ready(scratch, min(rounds, 10)), ui.READY),
         Row(f"{ui.PAGES} pages, {ui.TASKS:,} tasks", ui.memory(scratch), ui.MEGABYTES, 1, "MB"),
@@ -93,7 +99,7 @@ def dashboard_rows(scratch: Path, rounds: int) -> list[Row]:
 
 
 def plan_rows(reading: plans.Reading) -> list[Row]:
-    """Reading a large plan: against bare Python, in seconds, and how much longer than the small one it takes."""
+    """Returns the time to read a large plan, against bare Python and against a small plan."""
     name = f"read {reading.name}, check, waves"
     return [
         Row(name, reading.large, reading.bare, plans.LIMIT / reading.bare),

@@ -1,4 +1,4 @@
-"""The verbs that agents call hundreds of times, and the status of a large project."""
+"""Measures the commands that agents call hundreds of times, and the status of a large project."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ TASKS = 1000
 def repository(root: Path) -> Path:
     root.mkdir()
     identity = {
-        f"GIT_{who}_{what}": "bench@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        f"GIT_{person}_{field}": "bench@example.org"
+        for person in ("AUTHOR", "COMMITTER")
+        for field in ("NAME", "EMAIL")
     }
     environment = {**os.environ, **identity, "HOME": str(root.parent)}
-    for words in (
+    for command in (
         ["git", "init", "-q", "-b", "feat/bench"],
         ["git", "commit", "-q", "--allow-empty", "-m", "first"],
         [SOW, "init", "--project", "Bench"],
         [SOW, "task", "create", "--name", "A task of an ordinary length"],
         [SOW, "task", "set", "--id", "010", "status", "in_progress"],
     ):
-        subprocess.run(words, cwd=root, env=environment, check=True, capture_output=True)
+        subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
     return root
 
 
 def _large(root: Path) -> Path:
-    """The same with a thousand tasks: copies of the first with other ids."""
+    """Makes the same with a thousand tasks: copies of the first with other ids."""
     home = repository(root)
     tasks = home / ".sow/project/phases/implementation/tasks"
     state = (tasks / "010/state.yaml").read_text()
@@ -42,18 +44,20 @@ def _large(root: Path) -> Path:
 
 
 def _plan(tasks: int) -> str:
-    """A plan as people write them: each task has a few fields and waits for the one before."""
+    """Writes an ordinary plan: each task has a few fields and waits for the one before."""
     text = "# An ordinary plan\n"
     for number in range(1, tasks + 1):
-        after = f"Task {number - 1}" if number > 1 else "None"
-        text += f"\n## Task {number}: Part {number}\n**File(s)**: `src/part_{number}.py`\n**Depends on**: {after}\n"
+        dependency = f"Task {number - 1}" if number > 1 else "None"
+        text += (
+            f"\n## Task {number}: Part {number}\n**File(s)**: `src/part_{number}.py`\n**Depends on**: {dependency}\n"
+        )
         text += "**Estimated time**: 45m\n\nBuild it.\n\n**Success Criteria**:\n- it works\n"
         text += "\n**Test Commands**:\n```bash\nmake test\n```\n"
     return text
 
 
 def cases(scratch: Path) -> list[Case]:
-    """What is measured, and against what."""
+    """Returns the commands to measure, with their baselines."""
     small = repository(scratch / "small")
     large = _large(scratch / "large")
     notes = small / ".sow/project/phases/implementation/tasks/010/completion_drive"
@@ -101,6 +105,6 @@ def cases(scratch: Path) -> list[Case]:
 
 
 def _reset(home: Path) -> str:
-    """Put the task back to in_progress without a sow call of its own."""
+    """Returns a command that sets the task back to in_progress without calling sow."""
     state = home / ".sow/project/phases/implementation/tasks/010/state.yaml"
     return f"sed -i 's/status: failed/status: in_progress/' {state}"

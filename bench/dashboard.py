@@ -1,4 +1,4 @@
-"""A `sow ui` to measure: started on a free port, entered with its token as a browser does, and ended by its id."""
+"""Starts a `sow ui` to measure on a free port, signs in with its token as a browser does, and stops it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESS = re.compile(rb"http://127\.0\.0\.1:(\d+)/#token=([^\s\"]+)")
 
 
 class Dashboard:
-    """One server over one checkout; its user's home lies beside the checkout."""
+    """One server for one checkout; its user's home is next to the checkout."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -39,13 +39,13 @@ class Dashboard:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.process.terminate()
         self.process.communicate(timeout=PATIENCE)
 
     def ready(self) -> float:
-        """Seconds from its start to the first request that is answered."""
+        """Returns the seconds from its start to the first answered request."""
         while True:
             try:
                 self.get("/")
@@ -56,57 +56,57 @@ class Dashboard:
                 time.sleep(0.001)
 
     def address(self) -> str:
-        """What it prints for a browser to open."""
+        """Returns the address that it prints for a browser."""
         assert self.process.stdout
-        said = b""
-        while not (found := ADDRESS.search(said)):
-            more = os.read(self.process.stdout.fileno(), 1 << 16)
-            if not more:
-                raise SystemExit(f"`sow ui` said no address: {said.decode()}")
-            said += more
-        return found[0].decode()
+        output = b""
+        while not (match := ADDRESS.search(output)):
+            block = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not block:
+                raise SystemExit(f"`sow ui` said no address: {output.decode()}")
+            output += block
+        return match[0].decode()
 
     def get(self, path: str, cookie: str = "") -> bytes:
-        """What stands at an address, read to its end."""
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        """Returns the body of a page."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
-            line.request("GET", path, headers={"Cookie": cookie} if cookie else {})
-            answer = line.getresponse()
+            connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})
+            answer = connection.getresponse()
             text = answer.read()
         finally:
-            line.close()
+            connection.close()
         if answer.status != 200:
             raise SystemExit(f"GET {path}: {answer.status} {text.decode()}")
         return text
 
     def cookie(self) -> str:
-        """The cookie for which the printed token is exchanged."""
+        """Exchanges the printed token for a cookie."""
         token = self.address().partition("#token=")[2]
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {"Origin": f"http://127.0.0.1:{self.port}", "Content-Type": "application/json", "X-Sow": "1"}
-        line.request("POST", "/api/session", json.dumps({"token": token}), headers)
-        found = str(line.getresponse().headers["Set-Cookie"]).partition(";")[0]
-        line.close()
-        return found
+        connection.request("POST", "/api/session", json.dumps({"token": token}), headers)
+        cookie = str(connection.getresponse().headers["Set-Cookie"]).partition(";")[0]
+        connection.close()
+        return cookie
 
     def feed(self, cookie: str) -> http.client.HTTPConnection:
-        """An open feed, of which the first event has been read."""
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        line.request("GET", "/api/feed", headers={"Cookie": cookie})
-        answer = line.getresponse()
+        """Returns an open feed whose first event has been read."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", "/api/feed", headers={"Cookie": cookie})
+        answer = connection.getresponse()
         while answer.readline().strip():
             pass
-        return line
+        return connection
 
     def most_memory(self) -> float:
-        """The most megabytes that it has ever had."""
+        """Returns its peak memory in megabytes."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(text.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    """Returns a free port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port

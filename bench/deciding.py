@@ -1,4 +1,4 @@
-"""How long it takes to decide what starts next, in a run of a thousand tasks."""
+"""Measures how long it takes to decide what starts next in a run of a thousand tasks."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ LIMIT = 0.001  # seconds
 
 
 def slowest_decision(rounds: int) -> float:
-    """The slowest decision of a whole run, with the end that leads to it, each at its best of some rounds; seconds."""
+    """Returns the slowest decision of a run in seconds, each decision at its best of several rounds."""
     times = [_play(_jobs()) for _ in range(max(rounds // 5, 3))]
-    best: list[float] = [min(each) for each in zip(*times, strict=True)]
+    best: list[float] = [min(durations) for durations in zip(*times, strict=True)]
     return max(best)
 
 
 def _jobs() -> list[Job]:
-    """A wide plan in four pools: most tasks are ready early, which is the most that a decision can have before it."""
-    dice = random.Random(1)
+    """Makes a wide plan in four pools in which most tasks are ready early: the worst case for a decision."""
+    generator = random.Random(1)
     ids = [f"{number}0" for number in range(1, TASKS + 1)]
-    needs = {each: dice.sample(ids[:at], min(at, dice.choice((0, 0, 1, 3)))) for at, each in enumerate(ids)}
-    rest = graph.lengths(needs, {each: float(dice.randint(1, 60)) for each in ids})
-    return [Job(each, needs=needs[each], rest=rest[each], pool=f"pool{int(each) % 4}") for each in ids]
+    needs = {
+        task: generator.sample(ids[:index], min(index, generator.choice((0, 0, 1, 3))))
+        for index, task in enumerate(ids)
+    }
+    rest = graph.lengths(needs, {task: float(generator.randint(1, 60)) for task in ids})
+    return [Job(task, needs=needs[task], rest=rest[task], pool=f"pool{int(task) % 4}") for task in ids]
 
 
 def _play(jobs: list[Job]) -> list[float]:
-    """Run all of them, one end at a time; the time from each end to the decision that follows."""
+    """Runs all jobs one end at a time; returns the time from each end to the next decision."""
     board = Board(jobs, slots=SLOTS, pool_slots={"pool0": 1})
     running: list[str] = []
     times: list[float] = []
@@ -41,8 +44,8 @@ def _play(jobs: list[Job]) -> list[float]:
             board.ended(running.pop(0), "completed")
         decision = board.decide(0.0)
         times.append(time.perf_counter() - start)
-        for each in decision.start:
-            board.started(each)
+        for task in decision.start:
+            board.started(task)
         running += decision.start
         over = decision.over
     assert set(board.statuses().values()) == {"completed"}

@@ -1,4 +1,4 @@
-"""A project of thousands of tasks and a run over them, written as a checkout holds them and not act by act."""
+"""Writes a project of thousands of tasks and a run of them directly to files, without sow's commands."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sow.store import project as projects
 from sow.store import runs
 
 PHASE = ".sow/project/phases/implementation/tasks"
-WIDE = 8  # tasks that wait for the same ones before them
-SECONDS = 30  # that each worked
+WIDE = 8  # tasks that wait for the same tasks
+SECONDS = 30  # duration of each task
 SLOTS = 8
-OPEN = 40  # tasks at the end that nobody has begun
+OPEN = 40  # tasks at the end that have not started
 AT = "2026-01-31T09:00:00Z"
 START = 1_769_850_000  # the same moment in seconds
 DIGEST = "0" * 64
@@ -57,44 +57,44 @@ DONE = """  started_at: "{at}"
 
 
 def ident(number: int) -> str:
-    """The id of the plan's task of this number."""
+    """Returns the id of a task by its number."""
     return f"{number * 10:03d}"
 
 
 def needs(number: int) -> list[str]:
-    """What a task waits for: one task of the rank before its own."""
+    """Returns the task that a task waits for, one rank before its own."""
     return [ident(number - WIDE)] if number > WIDE else []
 
 
 def make(root: Path, tasks: int, *, branch: str = "work") -> runs.RunFolder:
-    """A repository whose project has so many tasks, most of them completed by one run that has not ended."""
+    """Makes a repository whose project has so many tasks, most of them completed by one run that has not ended."""
     root.mkdir(parents=True)
     home = root.with_name(f"{root.name}-home")
     home.mkdir()
-    surroundings = {"PATH": os.environ["PATH"], "HOME": str(home)}
-    names = {f"GIT_{who}_{key}": "b@b.b" for who in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
-    for words in (["git", "init", "-qb", branch], ["git", "commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run(words, cwd=root, env={**surroundings, **names}, check=True)
-    words = [SOW, "init", "--project", f"A project of {tasks:,} tasks"]
-    subprocess.run(words, cwd=root, env=surroundings, check=True, capture_output=True)
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    names = {f"GIT_{person}_{field}": "b@b.b" for person in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}
+    for command in (["git", "init", "-qb", branch], ["git", "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(command, cwd=root, env={**variables, **names}, check=True)
+    command = [SOW, "init", "--project", f"A project of {tasks:,} tasks"]
+    subprocess.run(command, cwd=root, env=variables, check=True, capture_output=True)
     for number in range(1, tasks + 1):
         _write_task(root / PHASE / ident(number), number, done=number <= tasks - OPEN)
     return _run(root, tasks, branch)
 
 
-def _write_task(desk: Path, number: int, *, done: bool) -> None:
+def _write_task(folder: Path, number: int, *, done: bool) -> None:
     status = "completed" if done else "pending"
-    facts = {"id": ident(number), "number": number, "name": f"Part {number}", "status": status}
+    fields = {"id": ident(number), "number": number, "name": f"Part {number}", "status": status}
     text = HEAD + (DONE if done else "")
-    # As sow itself lays a list out: a file in another form is read more slowly, and there would be none.
-    waits = "".join(f'\n    - "{each}"' for each in needs(number)) or " []"
-    desk.mkdir(parents=True)
-    (desk / "state.yaml").write_text(text.format(**facts, needs=waits, digest=DIGEST, at=AT, seconds=SECONDS))
-    (desk / "description.md").write_text(f"Do part {number}.\n")
+    # Lists have the layout that sow writes: a file in another layout is read more slowly.
+    dependencies = "".join(f'\n    - "{need}"' for need in needs(number)) or " []"
+    folder.mkdir(parents=True)
+    (folder / "state.yaml").write_text(text.format(**fields, needs=dependencies, digest=DIGEST, at=AT, seconds=SECONDS))
+    (folder / "description.md").write_text(f"Do part {number}.\n")
 
 
 def _run(root: Path, tasks: int, branch: str) -> runs.RunFolder:
-    """The folder of the run, and its journal: every completed task was begun, had a turn, and ended."""
+    """Creates the folder of the run and its journal: every completed task started, had a turn, and ended."""
     home = homes.locate(option=str(root), environment={}, cwd=str(root))
     state = {
         "id": "20260131-090000-ab12",
@@ -127,27 +127,27 @@ def _entries(run: str, tasks: int) -> list[dict[str, object]]:
         for n in range(1, tasks + 1)
     ]
     plans = [{"path": "plan.md", "digest": DIGEST}]
-    begun = _entry(0, "run_started", run=run, name="A large plan", plans=plans, tasks=rows, recovered=False)
+    start = _entry(0, "run_started", run=run, name="A large plan", plans=plans, tasks=rows, recovered=False)
     work = [entry for number in range(1, tasks - OPEN + 1) for entry in _work(number)]
-    return [begun, *sorted(work, key=lambda entry: str(entry["at"]))]
+    return [start, *sorted(work, key=lambda entry: str(entry["at"]))]
 
 
 def _work(number: int) -> list[dict[str, object]]:
-    """One task from its start to its end, in one turn."""
+    """Returns the entries of one task from its start to its end, in one turn."""
     begin = (number - 1) // SLOTS * SECONDS
-    who = {"task": ident(number), "iteration": 1}
-    turn = {**who, "role": "implementer", "executor": "claude-code", "kind": "spawn"}
+    task_fields = {"task": ident(number), "iteration": 1}
+    turn = {**task_fields, "role": "implementer", "executor": "claude-code", "kind": "spawn"}
     cost = {"cost_usd": 0.25, "input_tokens": 1000, "output_tokens": 100, "tools": 3, "remarks": []}
     end = {"outcome": "done", "status": "needs_review", "seconds": SECONDS, **cost}
     return [
-        _entry(begin, "task_started", **who),
+        _entry(begin, "task_started", **task_fields),
         _entry(begin, "turn_started", **turn),
         _entry(begin + SECONDS, "turn_ended", **turn, **end),
-        _entry(begin + SECONDS, "task_ended", **who, result="GREEN", seconds=SECONDS, retry_count=0)
+        _entry(begin + SECONDS, "task_ended", **task_fields, result="GREEN", seconds=SECONDS, retry_count=0)
         | {"status": "completed"},
     ]
 
 
-def _entry(t: float, event: str, **facts: object) -> dict[str, object]:
+def _entry(t: float, event: str, **fields: object) -> dict[str, object]:
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START + t))
-    return {"at": at, "event": event, "t": t, **facts}
+    return {"at": at, "event": event, "t": t, **fields}

@@ -1,4 +1,4 @@
-"""How long it takes to read a large plan: text → tasks, checks, waves and the critical path."""
+"""Measures how long it takes to read a large plan into tasks, checks, waves and the critical path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sow.domain.plan import Source
 from sow.plans.reader import read
 
 SMALL, LARGE = 1000, 10_000
-NEEDS = 3  # dependencies for each task, on the average
+NEEDS = 3  # dependencies per task on average
 LIMIT = 2.0  # seconds for the large plan
 GROWTH = 20.0  # times the small plan; ten is linear, and memory costs a little more
 
@@ -23,7 +23,7 @@ Needs = dict[int, set[int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The best times for the large plan, for the small one, and for bare Python, in seconds."""
+    """The best times for the large plan, the small plan, and bare Python, in seconds."""
 
     name: str
     large: float
@@ -36,41 +36,41 @@ class Reading:
 
 
 def needs_of(tasks: int) -> Needs:
-    """A graph with so many tasks, each behind a few of the two hundred before it."""
-    chance = random.Random(tasks)
+    """Returns a graph of so many tasks, each after a few of the two hundred before it."""
+    generator = random.Random(tasks)
     needs: Needs = {number: set() for number in range(1, tasks + 1)}
     missing = NEEDS * tasks
     while missing:
-        number = chance.randint(2, tasks)
-        before = chance.randint(max(1, number - 200), number - 1)
-        if before not in needs[number]:
-            needs[number].add(before)
+        number = generator.randint(2, tasks)
+        earlier = generator.randint(max(1, number - 200), number - 1)
+        if earlier not in needs[number]:
+            needs[number].add(earlier)
             missing -= 1
     return needs
 
 
 def markdown(needs: Needs) -> str:
-    """The plan as people write it: facts, a text, criteria and a command for each task."""
+    """Writes the plan in Markdown: fields, a text, criteria and a command for each task."""
     return "# A large plan\n\n" + "".join(
         f"## Task {number}: Build part {number}\n\n**File(s)**: `src/part_{number}.py`, `tests/test_{number}.py`\n"
-        f"**Depends on**: {', '.join(f'Task {each}' for each in sorted(before)) or 'None'}\n"
+        f"**Depends on**: {', '.join(f'Task {dependency}' for dependency in sorted(dependencies)) or 'None'}\n"
         f"**Estimated time**: {number % 50 + 5}m\n**Agent**: implementer\n**Status**: pending\n\n"
         f"Write part {number} and its tests.\n\n**Success Criteria**:\n- it works\n- it is fast\n\n"
         f"**Test Commands**:\n```bash\npytest tests/test_{number}.py\n```\n\n"
-        for number, before in needs.items()
+        for number, dependencies in needs.items()
     )
 
 
 def yaml(needs: Needs) -> str:
-    """The same in YAML."""
+    """Writes the same in YAML."""
     return "name: A large plan\ntasks:\n" + "".join(
         f"  - number: {number}\n    name: Build part {number}\n"
-        f"    files: [src/part_{number}.py, tests/test_{number}.py]\n    depends_on: {sorted(before)}\n"
+        f"    files: [src/part_{number}.py, tests/test_{number}.py]\n    depends_on: {sorted(dependencies)}\n"
         f"    estimated_time: {number % 50 + 5}m\n    agent: implementer\n    status: pending\n"
         f"    prompt: |\n      Write part {number} and its tests.\n"
         f"    success_criteria:\n      - it works\n      - it is fast\n"
         f"    test_commands:\n      - pytest tests/test_{number}.py\n"
-        for number, before in needs.items()
+        for number, dependencies in needs.items()
     )
 
 
@@ -78,17 +78,17 @@ FORMS: dict[str, Callable[[Needs], str]] = {"plan.md": markdown, "plan.yaml": ya
 
 
 def reading(rounds: int) -> list[Reading]:
-    """Both forms, in both sizes."""
+    """Measures both forms in both sizes."""
     bare = min(_bare() for _ in range(rounds))
-    found = []
+    readings = []
     for name, form in FORMS.items():
         large, small = (
             min(_once(name, text, tasks) for _ in range(rounds))
             for tasks in (LARGE, SMALL)
             for text in [form(needs_of(tasks))]
         )
-        found.append(Reading(name=name, large=large, small=small, bare=bare))
-    return found
+        readings.append(Reading(name=name, large=large, small=small, bare=bare))
+    return readings
 
 
 def _once(name: str, text: str, tasks: int) -> float:
@@ -97,11 +97,11 @@ def _once(name: str, text: str, tasks: int) -> float:
     needs = plan.needs()
     waves = graph.waves(needs)
     path = graph.critical_path(needs, {task.id: task.estimated_minutes or 0.0 for task in plan.tasks})
-    taken = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     assert len(plan.tasks) == tasks and not plan.findings
     assert sum(len(task.depends_on) for task in plan.tasks) == NEEDS * tasks
     assert sum(map(len, waves)) == tasks and path
-    return taken
+    return seconds
 
 
 def _bare() -> float:

@@ -1,4 +1,4 @@
-"""One measured thing and its limit: the one way to tell that something is over it."""
+"""Defines a measurement with its limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What was measured, what it is measured against, and how many times that it may be at most."""
+    """A measurement, the value it is compared with, and how many times that value it may be."""
 
     name: str
     mine: float
@@ -24,5 +24,5 @@ class Row(NamedTuple):
 
 
 def mark(*rows: Row) -> str:
-    """What the line of these rows ends with: a word where one of them is over its limit."""
-    return "  over" if any(each.over for each in rows) else ""
+    """Returns the mark at the end of a line: a word if one of its rows is over its limit."""
+    return "  over" if any(row.over for row in rows) else ""

@@ -1,4 +1,4 @@
-"""What a run adds to the work itself: many tasks that do nothing, tasks that only sleep, and a hundred at once."""
+"""Measures what a run adds to its work: many tasks that do nothing, tasks that only sleep, and a hundred at once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sow.domain import graph
 TASKS = 1000
 SLOTS = 8
 OVERHEAD = 3.0  # times the same programs and the same durable writes
-SAMPLE = 250  # tasks, before the run and after it: disks are not equally fast all the time
+SAMPLE = 250  # tasks, before the run and after it, because the speed of a disk varies
 EACH = 9  # durable writes of a task, as many as a run makes for one
-FILES = 3  # that they go to
+FILES = 3  # the files that they replace
 UNIT = 6  # seconds that a sleeping task of length one takes
 LATE = 1.05  # times the lower bound
 WRITERS = 100
 MEGABYTES = 100
 
-# Each reads its length where the bench has written it, so that one executor serves the whole plan.
+# Each reads its length from a file, so that one executor works for the whole plan.
 SLEEPER = '#!/bin/sh\nexec sleep "$(cat "$0.$SOW_TASK")"\n'
 WRITER = "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9 10; do echo some words of a worker; sleep 0.5; done\n"
 
@@ -38,17 +38,17 @@ class Shape:
     needs: Needs
 
     def bound(self) -> float:
-        """No schedule with so many slots takes fewer seconds."""
+        """Returns the seconds that the best schedule with so many slots takes."""
         path = max(graph.lengths(self.needs, self.length).values())
         return UNIT * max(path, sum(self.length.values()) / SLOTS)
 
     def in_waves(self) -> float:
-        """What it takes at least when each wave waits for the slowest task of the one before."""
+        """Returns the least seconds if each wave waits for the slowest task of the one before."""
         return UNIT * sum(max(self.length[task] for task in wave) for wave in graph.waves(self.needs))
 
 
 def mixed() -> Shape:
-    """A chain of four, seven tasks of two, and seven pairs: eight slots can be kept busy to the very end."""
+    """Returns a chain of four, seven tasks of two, and seven pairs: they can keep eight slots busy to the end."""
     length = {str(task): 2.0 if 5 <= task < 12 else 1.0 for task in range(1, 26)}
     needs: Needs = {task: [] for task in length}
     for task in (2, 3, 4, *range(13, 26, 2)):
@@ -57,65 +57,65 @@ def mixed() -> Shape:
 
 
 def crossed() -> Shape:
-    """Two chains, one with its long task first, one with it last: a barrier between them waits for both."""
+    """Returns two chains, one with its long task first, one with it last: a barrier between them waits for both."""
     return Shape(length={"1": 3, "2": 1, "3": 1, "4": 3}, needs={"1": [], "2": ["1"], "3": [], "4": ["3"]})
 
 
 def alike(tasks: int) -> Shape:
-    """So many tasks that have nothing to do with each other."""
+    """Returns so many independent tasks."""
     numbers = [str(number) for number in range(1, tasks + 1)]
     return Shape(length=dict.fromkeys(numbers, 1.0), needs={number: [] for number in numbers})
 
 
 def many(scratch: Path) -> tuple[float, float, int]:
-    """Seconds for a run of tasks that do nothing, for the bare programs and writes, and how many writes that were."""
+    """Returns seconds for a run of tasks that do nothing, for bare programs and writes, and the number of writes."""
     root = _repository(scratch / "many", ["true"], alike(TASKS))
     before = _programs(scratch), _durable(scratch)
     start = time.perf_counter()
     _require(_begin(root, "--max-concurrency", str(SLOTS)).wait(), root)
-    taken = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     after = _programs(scratch), _durable(scratch)
-    programs, one = ((early + late) / 2 for early, late in zip(before, after, strict=True))
+    programs, write = ((first + second) / 2 for first, second in zip(before, after, strict=True))
     writes = _writes(root)
-    return taken, programs + writes * one, writes
+    return seconds, programs + writes * write, writes
 
 
 def sleeping(scratch: Path) -> dict[str, float]:
-    """Seconds for each plan of sleeping tasks, all at the same time: they are in nobody's way."""
-    wanted = {"mixed": (mixed(), "ready"), "ready": (crossed(), "ready"), "waves": (crossed(), "waves")}
-    roots = {name: _sleepers(scratch / name, shape) for name, (shape, _) in wanted.items()}
+    """Returns seconds for each plan of sleeping tasks; all run at the same time, since they need no processor."""
+    plans = {"mixed": (mixed(), "ready"), "ready": (crossed(), "ready"), "waves": (crossed(), "waves")}
+    roots = {name: _sleepers(scratch / name, shape) for name, (shape, _) in plans.items()}
     start = time.perf_counter()
     running = {
         name: _begin(roots[name], "--max-concurrency", str(SLOTS), "--schedule", schedule)
-        for name, (_, schedule) in wanted.items()
+        for name, (_, schedule) in plans.items()
     }
-    taken: dict[str, float] = {}
-    while len(taken) < len(running):
-        for name in running.keys() - taken.keys():
+    seconds: dict[str, float] = {}
+    while len(seconds) < len(running):
+        for name in running.keys() - seconds.keys():
             if running[name].poll() is not None:
-                taken[name] = time.perf_counter() - start
+                seconds[name] = time.perf_counter() - start
                 _require(running[name].returncode, roots[name])
         time.sleep(0.005)
-    return taken
+    return seconds
 
 
 def memory(scratch: Path) -> float:
-    """The most megabytes that a run with a hundred small writers at once ever has."""
+    """Returns the peak memory in megabytes of a run with a hundred small writers at once."""
     program = _program(scratch / "writer", WRITER)
     root = _repository(scratch / "writers", [str(program)], alike(WRITERS))
     process = _begin(root, "--max-concurrency", str(WRITERS))
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     _require(process.returncode, root)
-    return used.ru_maxrss / 1024
+    return usage.ru_maxrss / 1024
 
 
 def _begin(root: Path, *options: str) -> subprocess.Popen[bytes]:
-    """A `sow run` of the plan in one folder, without reviews."""
-    words = [SOW, "run", "plan.md", "--isolation", "none", "--review", "off", "--yes", *options]
+    """Starts a `sow run` of the plan in one folder, without reviews."""
+    command = [SOW, "run", "plan.md", "--isolation", "none", "--review", "off", "--yes", *options]
     environment = {"PATH": os.environ["PATH"], "HOME": str(_home(root))}
     quiet = subprocess.DEVNULL
-    return subprocess.Popen(words, cwd=root, env=environment, stdin=quiet, stdout=quiet, stderr=quiet)
+    return subprocess.Popen(command, cwd=root, env=environment, stdin=quiet, stdout=quiet, stderr=quiet)
 
 
 def _require(code: int, root: Path) -> None:
@@ -124,13 +124,13 @@ def _require(code: int, root: Path) -> None:
 
 
 def executor(home: Path, command: list[str]) -> None:
-    """The user's settings: one program plays every role, and may leave nothing behind."""
+    """Writes the user's settings: one program plays every role, and may change nothing."""
     settings = home / ".config/sow/config.yaml"
     settings.parent.mkdir(parents=True)
-    words = ", ".join(f'"{word}"' for word in command)
+    arguments = ", ".join(f'"{argument}"' for argument in command)
     settings.write_text(
         "agents:\n  executors:\n    bench:\n      type: command\n"
-        f"      settings: {{command: [{words}], allow_empty: true}}\n"
+        f"      settings: {{command: [{arguments}], allow_empty: true}}\n"
         "  bindings: {implementer: bench}\n"
     )
 
@@ -149,22 +149,22 @@ def _program(path: Path, text: str) -> Path:
 
 
 def _repository(root: Path, command: list[str], shape: Shape) -> Path:
-    """A repository with the plan, on a branch of its own; the user's home lies beside it."""
+    """Makes a repository with the plan on its own branch; the user's home is next to it."""
     root.mkdir()
-    for words in (["init", "-qb", "work"], ["config", "user.email", "b@b.b"], ["config", "user.name", "b"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    for arguments in (["init", "-qb", "work"], ["config", "user.email", "b@b.b"], ["config", "user.name", "b"]):
+        subprocess.run(["git", *arguments], cwd=root, check=True)
     (root / "plan.md").write_text(plan(shape))
-    for words in (["add", "."], ["commit", "-qm", "plan"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    for arguments in (["add", "."], ["commit", "-qm", "plan"]):
+        subprocess.run(["git", *arguments], cwd=root, check=True)
     executor(_home(root), command)
     return root
 
 
 def plan(shape: Shape) -> str:
-    """The plan as people write it; no two tasks have a file in common, so that all may work in one folder."""
+    """Writes the plan; no two tasks share a file, so that all can work in one folder."""
     return "# Bench\n\n" + "".join(
         f"## Task {task}: Part {task}\n\n**File(s)**: `part{task}.txt`\n"
-        f"**Depends on**: {', '.join(f'Task {each}' for each in shape.needs.get(task, ())) or 'None'}\n"
+        f"**Depends on**: {', '.join(f'Task {need}' for need in shape.needs.get(task, ())) or 'None'}\n"
         f"**Estimated time**: {units:g}m\n**Agent**: implementer\n\nDo part {task}.\n\n"
         for task, units in shape.length.items()
     )
@@ -175,44 +175,44 @@ def _home(root: Path) -> Path:
 
 
 def _programs(scratch: Path) -> float:
-    """Seconds for the bare programs."""
+    """Returns seconds for the bare programs."""
     numbers = scratch / "numbers"
     numbers.write_text("\n".join(map(str, range(TASKS))))
     start = time.perf_counter()
-    with numbers.open() as given:
-        subprocess.run(["xargs", f"-P{SLOTS}", "-n1", "true"], stdin=given, check=True)
+    with numbers.open() as file:
+        subprocess.run(["xargs", f"-P{SLOTS}", "-n1", "true"], stdin=file, check=True)
     return time.perf_counter() - start
 
 
 def _writes(root: Path) -> int:
-    """How many durable writes a run has made for its tasks: every state file counts its own."""
-    found = 0
+    """Counts the durable writes that a run made for its tasks: every state file counts its own."""
+    writes = 0
     for path in (root / ".sow").rglob("*"):
         if path.name in ("state.yaml", "record.yaml"):
-            found += int(path.read_text().partition("\nrevision: ")[2].partition("\n")[0])
+            writes += int(path.read_text().partition("\nrevision: ")[2].partition("\n")[0])
         elif path.name == "description.md":
-            found += 1
+            writes += 1
         elif path.name == "log.md":
-            found += path.read_text().count("### ")
-    return found
+            writes += path.read_text().count("### ")
+    return writes
 
 
 def _durable(scratch: Path) -> float:
-    """Seconds for one durable replacement with nothing but os, on the average of many.
+    """Returns the seconds of one durable replacement with only `os`, averaged over many.
 
-    Each task has a new folder for them, as in a run. Some disks are slow with files in new folders after much was
-    removed; one old folder would not feel that, and the same writes would be two different things.
+    Each task has a new folder, as in a run. Some disks are slow with files in new folders after many files were
+    removed; with one old folder the two measurements would not be comparable.
     """
-    ground = Path(tempfile.mkdtemp(dir=scratch))
+    folder = Path(tempfile.mkdtemp(dir=scratch))
     for task in range(SAMPLE):
-        (ground / str(task)).mkdir()
+        (folder / str(task)).mkdir()
     code = f"""{SYNCED}
 import time
 start = time.perf_counter()
 for task in range({SAMPLE}):
-    os.chdir(f"{ground}/{{task}}")
+    os.chdir(f"{folder}/{{task}}")
     for n in range({EACH}): replace(n % {FILES})
 print(time.perf_counter() - start)
 """
-    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout) / (SAMPLE * EACH)
+    process = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
+    return float(process.stdout) / (SAMPLE * EACH)

@@ -1,4 +1,4 @@
-"""How long `sow sinks update --check` takes when every remote answers slowly: all of them are asked at once."""
+"""Measures `sow sinks update --check` with slow remotes, which it asks all at once."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ from pathlib import Path
 from bench.timing import SOW
 
 SINKS = 20
-LATENCY = 0.5  # seconds before a remote says a word
+LATENCY = 0.5  # seconds before a remote answers
 LIMIT = 3.0  # times one question to one remote
 
-# In the place of ssh: what is meant for the other machine is run on this one, after a while.
+# Replaces ssh: runs the remote command on this machine, after a delay.
 FAR = '#!/bin/sh\nsleep {latency}\nshift\nexec sh -c "$*"\n'
 
 
 def checked(scratch: Path, rounds: int = 3) -> tuple[float, float]:
-    """Seconds of the best check of all sinks, and of the best single `git ls-remote`."""
+    """Returns seconds of the best check of all sinks, and of the best single `git ls-remote`."""
     root, environment = scratch / "far", _environment(scratch)
     root.mkdir()
     source = _source(scratch / "far-source", environment)
-    for words in (["git", "init", "-q"], [SOW, "init"]):
-        _run(words, root, environment)
-    near = {**environment, "GIT_SSH_COMMAND": str(_program(scratch / "near-ssh", 0))}
+    for command in (["git", "init", "-q"], [SOW, "init"]):
+        _run(command, root, environment)
+    fast_environment = {**environment, "GIT_SSH_COMMAND": str(_program(scratch / "near-ssh", 0))}
     for number in range(SINKS):
-        where = ["sinks", "install", f"bench:{source}", "docs", "--ref", f"v{number}", "--name", f"sink-{number}"]
-        _run([SOW, *where], root, near)
+        arguments = ["sinks", "install", f"bench:{source}", "docs", "--ref", f"v{number}", "--name", f"sink-{number}"]
+        _run([SOW, *arguments], root, fast_environment)
     mine = min(_run([SOW, "sinks", "update", "--check"], root, environment) for _ in range(rounds))
-    one = min(_run(["git", "ls-remote", f"bench:{source}", "HEAD"], root, environment) for _ in range(rounds))
-    return mine, one
+    single = min(_run(["git", "ls-remote", f"bench:{source}", "HEAD"], root, environment) for _ in range(rounds))
+    return mine, single
 
 
 def _environment(scratch: Path) -> dict[str, str]:
     home = scratch / "far-home"
     home.mkdir()
-    names = {f"GIT_{who}_{what}": "bench@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    names = {
+        f"GIT_{person}_{field}": "bench@example.org"
+        for person in ("AUTHOR", "COMMITTER")
+        for field in ("NAME", "EMAIL")
+    }
     ssh = {"GIT_SSH_COMMAND": str(_program(scratch / "far-ssh", LATENCY)), "GIT_SSH_VARIANT": "simple"}
     return {**os.environ, **names, **ssh, "HOME": str(home)}
 
@@ -48,20 +52,20 @@ def _program(path: Path, latency: float) -> Path:
 
 
 def _source(root: Path, environment: dict[str, str]) -> Path:
-    """A repository with a tag for each sink, so that each is a question of its own."""
+    """Makes a repository with a tag for each sink, so that each needs its own question."""
     (root / "docs").mkdir(parents=True)
     (root / "docs/guide.md").write_text("# Guide\n\nWords.\n")
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "one"]):
-        _run(["git", *words], root, environment)
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "one"]):
+        _run(["git", *arguments], root, environment)
     for number in range(SINKS):
         _run(["git", "tag", f"v{number}"], root, environment)
     return root
 
 
-def _run(words: list[str], cwd: Path, environment: dict[str, str]) -> float:
+def _run(command: list[str], cwd: Path, environment: dict[str, str]) -> float:
     start = time.perf_counter()
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, check=False)
-    taken = time.perf_counter() - start
-    if done.returncode:
-        raise SystemExit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
-    return taken
+    process = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=False)
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit {process.returncode}\n{process.stderr.decode()}")
+    return seconds

@@ -1,4 +1,4 @@
-"""What a clean checkout for checks costs in a large repository, against a plain `git worktree add`."""
+"""Measures a clean checkout for checks in a large repository, against a plain `git worktree add`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ FIRST, REUSE = 1.3, 0.3  # times a plain `git worktree add`
 
 
 def checkouts(scratch: Path) -> tuple[float, float, float]:
-    """Seconds of the first use of a slot, of a reuse for another commit, and of a plain worktree; the best of each."""
-    with in_memory(scratch) as place:
-        root = large(place / "slots")
-        home = place / "slots-home"
+    """Returns the best seconds of the first use of a slot, of a reuse for another commit, and of a plain worktree."""
+    with in_memory(scratch) as folder:
+        root = large(folder / "slots")
+        home = folder / "slots-home"
         home.mkdir()
         environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
         subprocess.run([SOW, "init", "--project", "Bench"], cwd=root, env=environment, check=True, capture_output=True)
         commits = [_commit(root, number) for number in range(2)]
         first, reuse, plain = [], [], []
         for number in range(ROUNDS):
-            plain.append(_timed(partial(git, root, "worktree", "add", "-q", "--detach", str(place / f"w{number}"))))
+            plain.append(_timed(partial(git, root, "worktree", "add", "-q", "--detach", str(folder / f"w{number}"))))
             slots = Slots(Repository(find(option=str(root), environment={}, cwd="/")), 1)
             slot = drive(slots.take())
             assert slot is not None
@@ -45,9 +45,9 @@ def checkouts(scratch: Path) -> tuple[float, float, float]:
 
 
 def _commit(root: Path, number: int) -> str:
-    """A commit as a task makes one, with a few changed files."""
-    for each in range(5):
-        (root / f"folder{each}" / f"new{number}.txt").write_text(f"{number}\n")
+    """Makes a commit like a task's, with a few changed files."""
+    for index in range(5):
+        (root / f"folder{index}" / f"new{number}.txt").write_text(f"{number}\n")
     git(root, "add", "folder0", "folder1", "folder2", "folder3", "folder4")
     git(root, "commit", "-qm", f"change {number}")
     return subprocess.run(
@@ -55,7 +55,7 @@ def _commit(root: Path, number: int) -> str:
     ).stdout.strip()
 
 
-def _timed(act: Callable[[], None]) -> float:
+def _timed(action: Callable[[], None]) -> float:
     start = time.perf_counter()
-    act()
+    action()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""How soon a worker runs after `sow agent spawn`, and what it costs to listen to a hundred of them."""
+"""Measures how soon a worker runs after `sow agent spawn`, and what it costs to read a hundred workers' output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEGABYTES = 100
 
 
 def first_instruction(scratch: Path, rounds: int) -> tuple[float, float]:
-    """The best time from the call to the worker's first instruction, and that of bare Python, in seconds."""
+    """Returns the best time from the call to the worker's first instruction, and that of bare Python, in seconds."""
     root = repository(scratch / "spawn")
     program = scratch / "bin" / "claude"
     program.parent.mkdir()
@@ -34,8 +34,8 @@ def first_instruction(scratch: Path, rounds: int) -> tuple[float, float]:
     best, bare = float("inf"), float("inf")
     for _ in range(rounds):
         start = time.time_ns()
-        words = [SOW, "agent", "spawn", "implementer", "010", "--fresh"]
-        subprocess.run(words, cwd=root, env=environment, capture_output=True, check=False)
+        command = [SOW, "agent", "spawn", "implementer", "010", "--fresh"]
+        subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
         best = min(best, (int((root / "first").read_text()) - start) / 1e9)
         start = time.time_ns()
         subprocess.run([PYTHON, "-c", "pass"], check=True)
@@ -44,9 +44,9 @@ def first_instruction(scratch: Path, rounds: int) -> tuple[float, float]:
 
 
 def listening(scratch: Path) -> tuple[float, float]:
-    """The share of a core and the megabytes that it takes to follow a hundred workers at once."""
-    words = {"type": "text", "text": "Some words of a worker that is busy with its task."}
-    line = json.dumps({"type": "assistant", "session_id": "s", "message": {"content": [words]}})
+    """Returns the share of a core and the megabytes needed to read the output of a hundred workers at once."""
+    part = {"type": "text", "text": "Some words of a worker that is busy with its task."}
+    line = json.dumps({"type": "assistant", "session_id": "s", "message": {"content": [part]}})
     source = scratch / "stream.jsonl"
     source.write_text(f"{line}\n" * (LINES // 10))
     (scratch / "empty").touch()
@@ -75,9 +75,9 @@ def _taker(adapter: Claude, story: Story) -> Callable[[str], None]:
     return take
 
 
-def _child(words: list[str], scratch: Path, number: int, limits: Limits) -> Child:
+def _child(command: list[str], scratch: Path, number: int, limits: Limits) -> Child:
     return Child(
-        words,
+        command,
         cwd=str(scratch),
         environment={"PATH": os.environ["PATH"]},
         stdin_path=str(scratch / "empty"),

@@ -1,4 +1,4 @@
-"""How long a command takes: the best of many rounds, with all commands interleaved so that noise hits each alike."""
+"""Times commands: the best of many rounds, interleaved so that noise affects all alike."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 PYTHON = sys.executable
 SOW = str(Path(PYTHON).parent / "sow")
-MEMORY = "/dev/shm"  # noqa: S108 (only new folders of ours in it)
+MEMORY = "/dev/shm"  # noqa: S108 (contains only new folders of ours)
 ENOUGH = 4 << 30  # bytes
 
-# One durable replacement of a file, or one durable append, with nothing but os: what every writing verb has to pay.
+# One durable replacement of a file, or one durable append, with only `os`: the minimum for every command that writes.
 SYNCED = """
 import os
 def replace(n):
@@ -41,12 +41,12 @@ class Case:
 
 
 def best_times(cases: list[Case], rounds: int) -> list[tuple[float, float]]:
-    """For each case the best time of its command and of its baseline, in seconds."""
+    """Returns the best time of each case's command and of its baseline, in seconds."""
     best = [(float("inf"), float("inf")) for _ in cases]
     for _ in range(rounds):
         for index, case in enumerate(cases):
-            for words in case.before:
-                _run(words, case.cwd)
+            for command in case.before:
+                _run(command, case.cwd)
             mine = _run(case.command, case.cwd)
             bare = _run([PYTHON, "-c", case.baseline], case.cwd)
             best[index] = (min(best[index][0], mine), min(best[index][1], bare))
@@ -55,17 +55,17 @@ def best_times(cases: list[Case], rounds: int) -> list[tuple[float, float]]:
 
 @contextmanager
 def in_memory(scratch: Path) -> Iterator[Path]:
-    """A folder in memory where there is room, else in the scratch folder: for what only a disk makes slow."""
-    room = os.statvfs(MEMORY) if os.access(MEMORY, os.W_OK) else None
-    roomy = room is not None and room.f_bavail * room.f_frsize >= ENOUGH and not room.f_flag & os.ST_NOEXEC
-    with tempfile.TemporaryDirectory(dir=MEMORY if roomy else scratch) as folder:
+    """Yields a folder in memory if it has room, else in the scratch folder; for work that only a disk makes slow."""
+    space = os.statvfs(MEMORY) if os.access(MEMORY, os.W_OK) else None
+    fits = space is not None and space.f_bavail * space.f_frsize >= ENOUGH and not space.f_flag & os.ST_NOEXEC
+    with tempfile.TemporaryDirectory(dir=MEMORY if fits else scratch) as folder:
         yield Path(folder)
 
 
-def _run(words: list[str], cwd: Path) -> float:
+def _run(command: list[str], cwd: Path) -> float:
     start = time.perf_counter()
-    done = subprocess.run(words, cwd=cwd, capture_output=True, check=False)
-    taken = time.perf_counter() - start
-    if done.returncode:
-        raise SystemExit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
-    return taken
+    process = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit {process.returncode}\n{process.stderr.decode()}")
+    return seconds

@@ -1,4 +1,4 @@
-"""The dashboard: ready in no time, small with many pages open, and quick on the screen of a real browser."""
+"""Measures the dashboard: its start, its memory with many open pages, and its delay in a real browser."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def ready(scratch: Path, rounds: int) -> tuple[float, float]:
-    """The best time until `sow ui` answers a request, and the best of bare Python, in the same rounds."""
+    """Returns the best time until `sow ui` answers a request, and the best of bare Python, in the same rounds."""
     large.make(scratch / "ready", 1)
     mine, bare = [], []
     for _ in range(rounds):
@@ -45,7 +45,7 @@ def ready(scratch: Path, rounds: int) -> tuple[float, float]:
 
 
 def memory(scratch: Path) -> float:
-    """The most megabytes of a server with ten open pages over a run of ten thousand tasks, of which it gets news."""
+    """Returns the peak megabytes of a server with ten open pages, while a run of ten thousand tasks has new events."""
     folder = large.make(scratch / "memory", TASKS)
     with Dashboard(scratch / "memory") as server:
         server.ready()
@@ -56,14 +56,14 @@ def memory(scratch: Path) -> float:
         for number in range(EVENTS):
             _tell(folder.journal_path, f"Step {number}")
             time.sleep(0.1)
-        found = server.most_memory()
-        for each in feeds:
-            each.close()
-    return found
+        megabytes = server.most_memory()
+        for feed in feeds:
+            feed.close()
+    return megabytes
 
 
 def without_browser() -> str:
-    """What is missing for the rows that need a browser; nothing where all is there."""
+    """Returns what is missing for the rows that need a browser, or ""."""
     if not _program():
         return "chromium is not installed"
     try:
@@ -74,28 +74,28 @@ def without_browser() -> str:
 
 
 def to_screen(scratch: Path) -> float:
-    """The median of the seconds from an entry's write to the frame that shows it."""
+    """Returns the median of the seconds from an entry's write to the frame that shows it."""
     folder = large.make(scratch / "screen", 100)
     with _browser() as browser, Dashboard(scratch / "screen") as server:
         page = _opened(browser, server)
-        taken = [_seen(page, folder.journal_path, f"Event number {number}.") for number in range(EVENTS)]
-    return statistics.median(taken)
+        seconds = [_seen(page, folder.journal_path, f"Event number {number}.") for number in range(EVENTS)]
+    return statistics.median(seconds)
 
 
 def first_paint(scratch: Path) -> tuple[float, float]:
-    """Best seconds until the board of a large project stands, and of a project with one task, on the same browser."""
-    found = []
+    """Returns the best seconds until the board of a large project is painted, and of a project with one task."""
+    best = []
     with _browser() as browser:
         for name, tasks in (("paint", PROJECT), ("empty", 1)):
             large.make(scratch / name, tasks)
             with Dashboard(scratch / name) as server:
                 page = _opened(browser, server)
-                found.append(min(_painted(page) for _ in range(LOOKS)))
-    return found[0], found[1]
+                best.append(min(_painted(page) for _ in range(LOOKS)))
+    return best[0], best[1]
 
 
 def _painted(page: Page) -> float:
-    """Load the page again; seconds until its first contentful paint, as the browser itself measures them."""
+    """Reloads the page; returns the seconds until its first contentful paint, as the browser measures them."""
     page.reload()
     page.wait_for_selector("[data-row]")
     script = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -110,7 +110,7 @@ def _opened(browser: Browser, server: Dashboard) -> Page:
     return page
 
 
-# Looks at every change of the page until a text is there, then waits for the frame that shows it.
+# Checks every change of the page until a text is there, then waits for the frame that shows it.
 WAIT = """(text) => {
   window.seen = 0;
   const look = () => {
@@ -125,26 +125,26 @@ WAIT = """(text) => {
 def _seen(page: Page, journal: str, text: str) -> float:
     page.evaluate(WAIT, text)
     time.sleep(0.05)
-    begun = time.time()
+    start = time.time()
     _tell(journal, text)
     while not (seen := float(page.evaluate("Math.max(window.seen, 0)"))):
-        if time.time() > begun + MOST_WAIT:
+        if time.time() > start + MOST_WAIT:
             raise SystemExit(f"an entry of the journal was not on the screen after {MOST_WAIT} s")
         time.sleep(0.01)
-    return seen / 1000 - begun
+    return seen / 1000 - start
 
 
 def _tell(journal: str, text: str) -> None:
-    """One entry at the end of a journal."""
+    """Appends one entry to a journal."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    who = {"task": large.ident(90), "iteration": 1, "reason": text}
-    entry = {"at": at, "event": "sent_back", "t": time.time() - large.START, **who}
+    fields = {"task": large.ident(90), "iteration": 1, "reason": text}
+    entry = {"at": at, "event": "sent_back", "t": time.time() - large.START, **fields}
     with open(journal, "a", encoding="utf-8") as file:
         file.write(json.dumps(entry) + "\n")
 
 
 def _program() -> str:
-    return next((found for name in BROWSERS if (found := shutil.which(name))), "")
+    return next((path for name in BROWSERS if (path := shutil.which(name))), "")
 
 
 @contextmanager

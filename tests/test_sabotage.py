@@ -131,8 +131,8 @@ SABOTAGES = {
     ),
     "instructions are no part of an approval": Sabotage(
         "plans/workflow_plan.py",
-        "        told = [_told(instructions, name) for name in (member.name, member.verifier)]\n",
-        "        told: list[list[str]] = []\n",
+        "        texts = [_told(instructions, name) for name in (member.name, member.verifier)]\n",
+        "        texts: list[list[str]] = []\n",
         "workflows/test_changes.py::test_instructions_that_change_after_approval_hold_their_agent",
     ),
     "who comes late is heard first": Sabotage(

@@ -1,1 +1,1 @@
-"""What writes files of this repository: validators, diagrams, the command reference."""
+"""Generates files of this repository: validators, diagrams, the command reference."""

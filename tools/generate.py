@@ -1,4 +1,4 @@
-"""`make generate` writes what follows from something else; `--check` fails if a file is not current."""
+"""Writes generated files (`make generate`); with `--check`, fails if one is not current."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "sow"
 
 
 def schema_files() -> dict[Path, str]:
-    """The user's settings may name every type of executor that the registry has."""
+    """Returns the schema of the user's settings with every executor type of the registry."""
     path = PACKAGE / "store" / "schemas" / f"v{VERSION}" / "user-config.json"
     schema = json.loads(path.read_text())
     executor = schema["properties"]["agents"]["properties"]["executors"]["additionalProperties"]
@@ -28,7 +28,7 @@ def schema_files() -> dict[Path, str]:
 
 
 def validator_files() -> dict[Path, str]:
-    """One module per schema of the current version."""
+    """Returns one validator module for each schema of the current version."""
     folder = PACKAGE / "store" / "validators"
     files = {folder / "__init__.py": '"""Validators, written by `make generate` from the schemas beside them."""\n'}
     for path in sorted((PACKAGE / "store" / "schemas" / f"v{VERSION}").glob("*.json")):
@@ -38,7 +38,7 @@ def validator_files() -> dict[Path, str]:
 
 
 def lifecycles() -> str:
-    """The diagrams of docs/lifecycles.md, drawn from the tables."""
+    """Returns docs/lifecycles.md with diagrams of the lifecycle tables."""
     parts = ["# Lifecycles\n\nDrawn by `make generate` from the tables in `src/sow/domain`: change those.\n"]
     for lifecycle in (TASK, PHASE, NOTE, WORKFLOW_AGENT):
         parts.append(f"## {lifecycle.noun.capitalize()}\n\n```mermaid\n{lifecycle.diagram()}```\n")
@@ -46,14 +46,14 @@ def lifecycles() -> str:
 
 
 def docs() -> dict[Path, str]:
-    """The pages that follow from tables; they are imported late, since the command line needs the validators."""
+    """Returns the generated pages; the import is late because the command line needs the validators."""
     from tools.reference import reference
 
     return {ROOT / "docs" / "lifecycles.md": lifecycles(), ROOT / "docs" / "commands.md": reference()}
 
 
 def plugin() -> dict[Path, str]:
-    """The plugin of Claude Code: the same texts that `sow install claude` writes, and the repository's marketplace."""
+    """Returns the plugin of Claude Code (the texts of `sow install claude`) and the repository's marketplace file."""
     from sow.agents.layer import marketplace, plugin_files
 
     files = {ROOT / "plugin" / path: text for path, text in plugin_files().items()}
@@ -61,9 +61,9 @@ def plugin() -> dict[Path, str]:
 
 
 def strays() -> list[Path]:
-    """Files in the plugin's folder that nothing makes any more."""
-    made = plugin()
-    return [path for path in sorted((ROOT / "plugin").rglob("*")) if path.is_file() and path not in made]
+    """Returns files in the plugin's folder that are no longer generated."""
+    generated = plugin()
+    return [path for path in sorted((ROOT / "plugin").rglob("*")) if path.is_file() and path not in generated]
 
 
 def main() -> int:
@@ -75,8 +75,8 @@ def main() -> int:
         else:
             path.unlink()
             print(f"removed {path.relative_to(ROOT)}")
-    for make in (schema_files, validator_files, docs, plugin):
-        for path, text in make().items():
+    for generate in (schema_files, validator_files, docs, plugin):
+        for path, text in generate().items():
             if path.exists() and path.read_text() == text:
                 continue
             stale += 1

@@ -1,4 +1,4 @@
-"""The command reference of the docs, from the same table that parses the command line."""
+"""Writes the command reference of the docs from the table that parses the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sow.cli.registry import GROUPS, commands
 
 
 def reference() -> str:
-    """Every command with its help text."""
+    """Returns every command with its help text."""
     parts = ["# Commands\n\nWritten by `make generate` from the table that parses the command line.\n"]
     for group in GROUPS:
         for command in commands(group):

@@ -1,8 +1,8 @@
-"""JSON Schema documents → Python validators with no import but our own.
+"""Translates JSON Schema documents to Python validators that import only sow's own modules.
 
-A kept library writes such code too, but its messages lose the name of a missing field and its module costs
-three Python starts to import. A test holds these validators to the `jsonschema` library on thousands of documents.
-A keyword that is not known here stops the generation, so that no rule of a schema is dropped silently.
+A library could generate such code too, but its messages omit the name of a missing field and its module takes
+three Python starts to import. A test compares these validators with `jsonschema` on thousands of documents.
+An unknown keyword stops the generation, so that no rule of a schema is dropped silently.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Writer:
         self.formats: set[str] = set()
 
     def function(self, name: str, schema: Schema) -> str:
-        """Write a function for an object schema and return its name."""
-        place = len(self.functions)
+        """Writes a function for an object schema and returns its name."""
+        position = len(self.functions)
         self.functions.append("")
         body = ["    if type(data) is not dict:", '        wrong(at, "a mapping", data)']
         if "properties" in schema:
@@ -55,11 +55,11 @@ class Writer:
             body += self.check(f"{name}_value", schema["additionalProperties"], "value", "f'{at}.{key}'", 8)
         for rule in schema.get("allOf", ()):
             body += self.condition(rule)
-        self.functions[place] = "\n".join([f"def {name}(data, at):", *body])
+        self.functions[position] = "\n".join([f"def {name}(data, at):", *body])
         return name
 
     def properties(self, name: str, schema: Schema) -> list[str]:
-        """Check every known field, count them, and complain about the others."""
+        """Returns lines that check and count every known field, and report unknown ones."""
         if schema.get("additionalProperties") is not False:
             raise ValueError(f"{name}: an object with properties must refuse others")
         lines = ["    seen = 0"]
@@ -73,25 +73,25 @@ class Writer:
         return [*lines, "    if seen != len(data):", f"        unknown(data, at, {tuple(schema['properties'])!r})"]
 
     def condition(self, rule: Schema) -> list[str]:
-        """`if` a field has a value, `then` others are required, perhaps with a narrower type."""
+        """Returns lines for: `if` a field has a value, `then` others are required, perhaps with a narrower type."""
         ((key, test),) = rule["if"]["properties"].items()
         lines = [f"    if data.get({key!r}) in {tuple(test['enum'])!r}:"]
         narrowed = rule["then"].get("properties", {})
-        for needed in rule["then"]["required"]:
-            lines += [f"        if {needed!r} not in data:", f"            missing(at, {needed!r})"]
-            if needed in narrowed:
-                lines += self.check("", narrowed[needed], f"data[{needed!r}]", f"f'{{at}}.{needed}'", 8)
+        for field in rule["then"]["required"]:
+            lines += [f"        if {field!r} not in data:", f"            missing(at, {field!r})"]
+            if field in narrowed:
+                lines += self.check("", narrowed[field], f"data[{field!r}]", f"f'{{at}}.{field}'", 8)
         return lines
 
     def check(self, name: str, rule: Schema, value: str, at: str, indent: int) -> list[str]:
-        """The lines that check one value."""
+        """Returns the lines that check one value."""
         if "$ref" in rule:
             rule = {
                 **self.defs[rule["$ref"].removeprefix("#/$defs/")],
                 **{k: v for k, v in rule.items() if k != "$ref"},
             }
         pad = " " * indent
-        known = {
+        keywords = {
             "type",
             "properties",
             "required",
@@ -103,17 +103,17 @@ class Writer:
             "uniqueItems",
             "enum",
         }
-        known |= {"format", "minLength", "maxLength", "minimum", "not"}
-        if set(rule) - known - SILENT:
-            raise ValueError(f"{name}: unknown keywords {sorted(set(rule) - known - SILENT)}")
+        keywords |= {"format", "minLength", "maxLength", "minimum", "not"}
+        if set(rule) - keywords - SILENT:
+            raise ValueError(f"{name}: unknown keywords {sorted(set(rule) - keywords - SILENT)}")
         if "enum" in rule:
-            wanted = "one of " + ", ".join(str(each) if each is not None else "null" for each in rule["enum"])
+            wanted = "one of " + ", ".join(str(option) if option is not None else "null" for option in rule["enum"])
             test = f"type({value}) not in (str, type(None)) or {value} not in {tuple(rule['enum'])!r}"
             return [f"{pad}if {test}:", f"{pad}    wrong({at}, {wanted!r}, {value})"]
         types = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
-        names = ", ".join(TYPES[each][0] for each in types)
+        names = ", ".join(TYPES[kind][0] for kind in types)
         test = f"type({value}) not in ({names})" if "," in names else f"type({value}) is not {names}"
-        wanted = " or ".join(TYPES[each][1] for each in types)
+        wanted = " or ".join(TYPES[kind][1] for kind in types)
         if "object" in types:
             inner = [f"{pad}{self.function(name, rule)}({value}, {at})"]
             return inner if len(types) == 1 else [f"{pad}if {value} is not None:", f"    {inner[0]}"]
@@ -127,7 +127,7 @@ class Writer:
         return lines + self.bounds(name, rule, value, at, pad)
 
     def bounds(self, name: str, rule: Schema, value: str, at: str, pad: str) -> list[str]:
-        """Lengths, limits, formats and the items of a list."""
+        """Returns lines that check lengths, limits, formats and the items of a list."""
         lines: list[str] = []
         if "minLength" in rule or "maxLength" in rule:
             low, high = rule.get("minLength", 0), rule.get("maxLength")
@@ -155,10 +155,10 @@ class Writer:
                 f"{pad}    wrong({at}, 'a list of at least {rule['minItems']}', {value})",
             ]
         if "items" in rule:
-            deep = "" if value != "item" else "_below"  # a list in a list needs names of its own
-            lines.append(f"{pad}for index{deep}, item{deep} in enumerate({value}):")
-            at_item = f"({at}) + f'[{{index{deep}}}]'"
-            lines += self.check(f"{name}_item", rule["items"], f"item{deep}", at_item, len(pad) + 4)
+            suffix = "" if value != "item" else "_below"  # a list inside a list needs its own variable names
+            lines.append(f"{pad}for index{suffix}, item{suffix} in enumerate({value}):")
+            at_item = f"({at}) + f'[{{index{suffix}}}]'"
+            lines += self.check(f"{name}_item", rule["items"], f"item{suffix}", at_item, len(pad) + 4)
         if rule.get("uniqueItems"):
             lines += [
                 f"{pad}if len(set({value})) != len({value}):",
@@ -168,10 +168,14 @@ class Writer:
 
 
 def write(name: str, version: str, schema: Schema) -> str:
-    """The text of the module that validates documents of this schema."""
+    """Returns the text of the module that validates documents of this schema."""
     writer = Writer(schema)
     writer.function("validate", schema)
-    variables = sorted((each.removeprefix("sow-").replace("-", "_"), each) for each in writer.formats)
+    variables = sorted(
+        (format_name.removeprefix("sow-").replace("-", "_"), format_name) for format_name in writer.formats
+    )
     formats = "from sow.store.formats import FORMATS\n" if variables else ""
-    formats += "".join(f"\n{variable}, {variable}_wanted = FORMATS[{each!r}]" for variable, each in variables)
+    formats += "".join(
+        f"\n{variable}, {variable}_wanted = FORMATS[{format_name!r}]" for variable, format_name in variables
+    )
     return HEADER.format(name=name, version=version, formats=formats) + "\n\n\n".join(writer.functions) + "\n"

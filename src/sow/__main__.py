@@ -1,4 +1,4 @@
-"""`python -m sow` is the same as `sow`."""
+"""Runs the `sow` command for `python -m sow`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""User settings: default < file < environment, each value with its origin. None of it comes from a repository."""
+"""Reads the user's settings: defaults, file and environment, each value with its origin; nothing from a repository."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ DEFAULT = "default"
 FROM_FILE = "from config file"
 VARIABLE = "SOW_AGENTS_"
 DEFAULT_EXECUTOR = "claude-code"
-# What a turn may take before it is stopped: the agent's whole work, its silence, its stay after the last word,
-# the time that it has to end when it is asked to, and the size of its output.
+# Limits of a turn: its duration, its silence, the time it may run after its last event, the time it has to stop, and
+# the size of its output.
 DEFAULT_LIMITS = {
     "turn_timeout": "60m",
     "silence_timeout": "15m",
@@ -30,8 +30,7 @@ DEFAULT_LIMITS = {
     "stop_grace": "5s",
     "transcript_mb": 256,
 }
-# How a plan is run, by whom it is reviewed, what it may cost (no budget: nothing stops it), how its commands
-# run, what a worker is pointed to, how much may be fetched for that, and how a person is told what happens.
+# Sections of the settings with their defaults. A budget of None never stops a run.
 DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "run": {
         "max_concurrency": 3,
@@ -56,7 +55,7 @@ MEND = "mend it with 'sow config edit'; 'sow schema show user-config' has the ru
 
 
 def path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
-    """Where the user's file is, or would be."""
+    """Returns the path of the user's settings file, whether or not it exists."""
     if platform == "win32":
         folder = environment.get("APPDATA", "")
         if not folder and environment.get("USERPROFILE"):
@@ -68,7 +67,7 @@ def path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
 
 
 class ExecutorConfig:
-    """One named configuration of an agent CLI; `settings` holds only what somebody set."""
+    """One named configuration of an agent CLI; `settings` contains only what the user set."""
 
     __slots__ = ("custom_args", "name", "origin", "settings", "type")
 
@@ -90,7 +89,7 @@ class ExecutorConfig:
         return str(self.settings.get("model", ""))
 
     def origin_of(self, setting: str) -> str:
-        """Where one of its settings was said."""
+        """Returns the origin of one of its settings."""
         return self.origin if setting in self.settings else DEFAULT
 
 
@@ -99,8 +98,8 @@ class Config:
 
     __slots__ = ("bindings", "executors", "exists", "fallbacks", "limits", "overrides", "path", "sections", "trust")
 
-    def __init__(self, where: str, data: dict[str, Any] | None, environment: Mapping[str, str]) -> None:
-        self.path = where
+    def __init__(self, file_path: str, data: dict[str, Any] | None, environment: Mapping[str, str]) -> None:
+        self.path = file_path
         self.exists = data is not None
         data = data or {}
         agents = data.get("agents") or {}
@@ -117,142 +116,142 @@ class Config:
         self.trust: list[str] = list(data.get("trust") or [])
 
     def binding(self, role: str) -> tuple[str, str]:
-        """The executor that plays a role, and where that was said."""
+        """Returns the executor that plays a role, and the origin of that setting."""
         variable = variable_of(role)
         if variable in self.overrides:
             return self.overrides[variable], f"from environment: {variable}"
         return (self.bindings[role], FROM_FILE) if role in self.bindings else (DEFAULT_EXECUTOR, DEFAULT)
 
-    def roles(self, known: Iterable[str]) -> list[str]:
-        """The known roles, and besides those every role that the user bound."""
-        found = list(dict.fromkeys((*known, *self.bindings, *self.fallbacks)))
-        variables = {variable_of(role) for role in found}
-        extra = [each for each in self.overrides if each not in variables]
-        return [*found, *(each.removeprefix(VARIABLE).lower().replace("_", "-") for each in extra)]
+    def roles(self, names: Iterable[str]) -> list[str]:
+        """Returns the given roles and every other role that the user bound."""
+        roles = list(dict.fromkeys((*names, *self.bindings, *self.fallbacks)))
+        variables = {variable_of(role) for role in roles}
+        unlisted = [variable for variable in self.overrides if variable not in variables]
+        return [*roles, *(variable.removeprefix(VARIABLE).lower().replace("_", "-") for variable in unlisted)]
 
-    def in_use(self, known: Iterable[str]) -> list[str]:
-        """The names of executors that the user defined, or that some role is bound to."""
-        roles = self.roles(known)
-        names = [name for name, each in self.executors.items() if each.origin == FROM_FILE]
+    def in_use(self, role_names: Iterable[str]) -> list[str]:
+        """Returns the names of executors that the user defined or bound to a role."""
+        roles = self.roles(role_names)
+        names = [name for name, executor in self.executors.items() if executor.origin == FROM_FILE]
         names += [self.binding(role)[0] for role in roles]
         names += [name for role in roles for name in self.fallbacks.get(role, ())]
         return list(dict.fromkeys(names))
 
     def executor(self, name: str) -> ExecutorConfig:
-        """A named executor that can be used."""
-        found = self.executors.get(name)
-        if found is None:
+        """Returns a named executor, or raises if it is unknown or misconfigured."""
+        executor = self.executors.get(name)
+        if executor is None:
             raise unknown_executor(name, self)
-        wrong = misfit(found)
-        if wrong:
-            raise InvalidFile(f"{self.path}: {wrong}", MEND)
-        return found
+        problem = misfit(executor)
+        if problem:
+            raise InvalidFile(f"{self.path}: {problem}", MEND)
+        return executor
 
     def setting(self, section: str, name: str) -> Any:
-        """One value of a section such as run, review or budgets."""
+        """Returns one value of a section such as run, review or budgets."""
         return self.sections[section][name][0]
 
     def notify_command(self) -> list[str]:
-        """The words of the command that tells a person what happens; none where there is none."""
+        """Returns the arguments of the notify command, or [] if there is none."""
         import shlex
 
-        given = self.setting("notify", "command")
+        command = self.setting("notify", "command")
         try:
-            words = shlex.split(given) if isinstance(given, str) else [str(each) for each in given]
+            arguments = shlex.split(command) if isinstance(command, str) else [str(argument) for argument in command]
         except ValueError:
             raise InvalidFile(f"{self.path}: notify.command: a quote is not closed", MEND) from None
-        if not words:
+        if not arguments:
             return []
-        program = os.path.expanduser(words[0])
+        program = os.path.expanduser(arguments[0])
         if not program or ("/" in program and not os.path.isabs(program)):
-            wanted = "must begin with the name of a program or an absolute path"
-            raise InvalidFile(f"{self.path}: notify.command: {wanted}, not {program!r:.80}", MEND)
-        if any("\0" in word for word in words):
+            rule = "must begin with the name of a program or an absolute path"
+            raise InvalidFile(f"{self.path}: notify.command: {rule}, not {program!r:.80}", MEND)
+        if any("\0" in argument for argument in arguments):
             raise InvalidFile(f"{self.path}: notify.command: no command line can have a NUL", MEND)
-        return [program, *words[1:]]
+        return [program, *arguments[1:]]
 
     def seconds(self, limit: str) -> float:
-        """A limit that is a duration."""
+        """Returns a limit in seconds."""
         return seconds(str(self.limits[limit][0]))
 
     def trusts(self, root: str) -> bool:
-        """Whether the user lets this repository define judging roles."""
-        return any(os.path.realpath(os.path.expanduser(each)) == os.path.realpath(root) for each in self.trust)
+        """Returns whether the user allows this repository to define judges."""
+        return any(os.path.realpath(os.path.expanduser(folder)) == os.path.realpath(root) for folder in self.trust)
 
 
-def _with_origins(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
-    """Every value of a section, and whether the user's file or we said it."""
-    return {key: (given.get(key, value), FROM_FILE if key in given else DEFAULT) for key, value in defaults.items()}
+def _with_origins(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
+    """Returns every value of a section with its origin."""
+    return {key: (values.get(key, value), FROM_FILE if key in values else DEFAULT) for key, value in defaults.items()}
 
 
 def variable_of(role: str) -> str:
-    """The variable that binds a role for one call: SOW_AGENTS_IMPLEMENTER."""
+    """Returns the variable that binds a role for one call: SOW_AGENTS_IMPLEMENTER."""
     return VARIABLE + role.upper().replace("-", "_")
 
 
 def _executors(defined: Mapping[str, Any]) -> dict[str, ExecutorConfig]:
-    """Every built-in type under its own name, and what the user defined over it."""
-    found = {
+    """Returns every built-in executor, and the user's executors, which replace them."""
+    executors = {
         name: ExecutorConfig(name=name, type=kind, settings={}, custom_args=(), origin=DEFAULT)
         for name, kind in DEFAULT_EXECUTORS.items()
     }
     for name, entry in defined.items():
-        found[name] = ExecutorConfig(
+        executors[name] = ExecutorConfig(
             name=name,
             type=entry["type"],
             settings=entry.get("settings") or {},
             custom_args=tuple(entry.get("custom_args") or ()),
             origin=FROM_FILE,
         )
-    return found
+    return executors
 
 
 def misfit(executor: ExecutorConfig) -> str:
-    """What is wrong with an executor beyond what a schema can tell, with its field; empty where all is well."""
+    """Returns what is wrong with an executor beyond its schema, with the field, or ""."""
     if executor.origin == DEFAULT:
         return ""
     from sow.executors import settings
 
-    named, wanted = FORMATS["sow-agent"]
-    if not named(executor.name):
-        return f"agents.executors: {executor.name!r} is no name for an executor; use {wanted}"
-    wrong = settings.misfit(executor.type, executor.settings, executor.custom_args)
-    return f"agents.executors.{executor.name}.{wrong}" if wrong else ""
+    is_name, rule = FORMATS["sow-agent"]
+    if not is_name(executor.name):
+        return f"agents.executors: {executor.name!r} is no name for an executor; use {rule}"
+    problem = settings.misfit(executor.type, executor.settings, executor.custom_args)
+    return f"agents.executors.{executor.name}.{problem}" if problem else ""
 
 
 def load(environment: Mapping[str, str]) -> Config:
-    """The effective settings; no file is needed."""
-    where = path(environment)
-    text = read(where)
-    return Config(where, None if text is None else parse(text, where), environment)
+    """Returns the effective settings; no file is needed."""
+    file_path = path(environment)
+    text = read(file_path)
+    return Config(file_path, None if text is None else parse(text, file_path), environment)
 
 
-def read(where: str) -> str | None:
-    """The text of the user's file, if there is one; it may be a link, since people keep their settings in git."""
+def read(file_path: str) -> str | None:
+    """Returns the text of the user's file, or None; it may be a link, since people keep their settings in git."""
     try:
-        return read_text(Disk(), os.path.realpath(where), yaml_text.MAX_BYTES)
+        return read_text(Disk(), os.path.realpath(file_path), yaml_text.MAX_BYTES)
     except FileNotFoundError:
         return None
     except InvalidFile as error:
         raise InvalidFile(error.message, MEND) from None
 
 
-def document(text: str, where: str) -> Any:
-    """The YAML of a config file; an empty file, or one of comments only, is no settings at all."""
+def document(text: str, file_path: str) -> Any:
+    """Returns the YAML of a config file; an empty file, or one with only comments, is an empty mapping."""
     try:
-        data = yaml_text.load(text, where) if text.strip() else None
+        data = yaml_text.load(text, file_path) if text.strip() else None
     except InvalidFile as error:
         raise InvalidFile(error.message, MEND) from None
     return {} if data is None else data
 
 
-def parse(text: str, where: str) -> dict[str, Any]:
-    """A config file's content as it was given: the check fills defaults in, so it gets a copy."""
-    from sow.store.validators.user_config import validate  # here, because many have no such file
+def parse(text: str, file_path: str) -> dict[str, Any]:
+    """Returns the content of a config file without defaults; validation fills in defaults, so it gets a copy."""
+    from sow.store.validators.user_config import validate  # here, because many users have no such file
 
-    data = document(text, where)
+    data = document(text, file_path)
     try:
-        state.check(_copy(data), where, validate)
+        state.check(_copy(data), file_path, validate)
     except InvalidFile as error:
         raise InvalidFile(error.message, MEND, place=error.place) from None
     return dict(data)
@@ -260,12 +259,12 @@ def parse(text: str, where: str) -> dict[str, Any]:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _copy(each) for key, each in value.items()}
-    return [_copy(each) for each in value] if isinstance(value, list) else value
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def seconds(duration: str) -> float:
-    """`90s`, `45m`, `2h` in seconds."""
+    """Returns the seconds of `90s`, `45m` or `2h`."""
     number = duration.rstrip("dhms")
     unit = duration[len(number) :]
     if not (number.isascii() and number.isdigit() and unit in UNITS):
@@ -274,23 +273,23 @@ def seconds(duration: str) -> float:
 
 
 def unknown_executor(name: str, config: Config) -> SowError:
-    """The seed's words for a name that nobody defined, after who said it and what was meant perhaps."""
-    lines = ["Available executors:", *(f"  - {each}" for each in sorted(config.executors)), ""]
+    """Returns the error for an unknown executor, with the setting that names it and the nearest name."""
+    lines = ["Available executors:", *(f"  - {executor}" for executor in sorted(config.executors)), ""]
     lines += [f"Check your configuration at {shown(config.path)}", "Run 'sow config path' to see the full path."]
     lines += ["Run 'sow config init' to create a default configuration."]
-    advice = "; ".join(each for each in (_sayer(name, config), nearest(name, config.executors)) if each)
+    advice = "; ".join(part for part in (_sayer(name, config), nearest(name, config.executors)) if part)
     return SowError(f"unknown executor: {name}", "\n".join([advice, "", *lines] if advice else lines))
 
 
 def _sayer(name: str, config: Config) -> str:
-    """Which setting names this executor."""
-    places = [variable for variable, value in config.overrides.items() if value == name]
-    places += [f"agents.bindings.{role}" for role, value in config.bindings.items() if value == name]
-    places += [f"agents.fallbacks.{role}" for role, values in config.fallbacks.items() if name in values]
-    return f"{places[0]} names it" if places else ""
+    """Returns which setting names this executor."""
+    fields = [variable for variable, value in config.overrides.items() if value == name]
+    fields += [f"agents.bindings.{role}" for role, value in config.bindings.items() if value == name]
+    fields += [f"agents.fallbacks.{role}" for role, values in config.fallbacks.items() if name in values]
+    return f"{fields[0]} names it" if fields else ""
 
 
-def shown(where: str) -> str:
-    """A path with ~ for the home, as people write it."""
+def shown(file_path: str) -> str:
+    """Returns a path with ~ for the home folder."""
     home = os.path.expanduser("~")
-    return f"~{where.removeprefix(home)}" if where.startswith(f"{home}/") else where
+    return f"~{file_path.removeprefix(home)}" if file_path.startswith(f"{home}/") else file_path

@@ -1,4 +1,4 @@
-"""The errors that a person sees: what, where, and what to do next."""
+"""Defines the errors that users see: what happened, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class SowError(Exception):
-    """Bad input or a refused move: nothing was changed (exit 2)."""
+    """Bad input or a change that is not allowed; nothing was changed (exit 2)."""
 
     exit_code = 2
 
@@ -19,11 +19,11 @@ class SowError(Exception):
 
 
 class IllegalMove(SowError):
-    """A status change that the table does not have."""
+    """A status change that is not allowed."""
 
 
 class InvalidFile(SowError):
-    """A file that cannot be read as what it should be; `place` is the path of the bad field."""
+    """A file with invalid content; `place` is the path of the bad field."""
 
     def __init__(self, message: str, hint: str, *, place: str = "") -> None:
         super().__init__(message, hint)
@@ -31,17 +31,17 @@ class InvalidFile(SowError):
 
 
 class MergeConflict(InvalidFile):
-    """A file in which git left a conflict: a person is at work there."""
+    """A file with a conflict that git left; a person has to resolve it."""
 
 
 class Failed(SowError):
-    """The machine said no: disk, permission, git (exit 1)."""
+    """A failure of disk, permissions or git (exit 1)."""
 
     exit_code = 1
 
 
 class Interrupted(SowError):
-    """A person stopped it: what it was about is in a state that is said, and can go on (exit 130)."""
+    """The user stopped it; the message says how far it came and how to continue (exit 130)."""
 
     exit_code = 130
 
@@ -52,9 +52,9 @@ class Waiting(SowError):
     exit_code = 4
 
 
-def nearest(value: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name, or nothing."""
+def nearest(value: str, names: Iterable[str]) -> str:
+    """Returns a hint for a mistyped name, or ""."""
     from difflib import get_close_matches
 
-    near = get_close_matches(value, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    matches = get_close_matches(value, list(names), n=1)
+    return f"did you mean {matches[0]}?" if matches else ""

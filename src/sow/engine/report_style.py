@@ -1,4 +1,4 @@
-"""How the report of a run looks: one style sheet for light, dark, narrow and paper."""
+"""Holds the style sheet of a run's report, for light, dark, narrow and printed pages."""
 
 from __future__ import annotations
 

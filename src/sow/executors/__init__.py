@@ -1,4 +1,4 @@
-"""One small file per agent CLI: what command to run, how to read what it says. No process is started here."""
+"""Describes each agent CLI in a module of its own: its command line and its output. Starts no process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    """What the package exports, loaded when somebody asks for it: a worker's start pays for none of it."""
+    """Imports an exported name on first use, so that a worker's start does not pay for it."""
     if name not in PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""The contract between sow and an agent CLI: frozen descriptions in, a command out; lines in, events out."""
+"""Defines the interface between sow and an agent CLI: requests, commands, capabilities and outcomes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from sow.executors.story import Story
 
-GIVEN = "given"  # we choose the session's id, and it is on disk before the CLI starts
-ASSIGNED = "assigned"  # the CLI chooses it, and says so in its stream
-FILE = "file"  # the session is a file of ours
+GIVEN = "given"  # sow chooses the session id and saves it before the CLI starts
+ASSIGNED = "assigned"  # the CLI chooses it and prints it in its output
+FILE = "file"  # the session is a file that sow names
 NONE = "none"  # the CLI keeps no session
 WRITERS = frozenset({"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"})
 
 
 class Capabilities:
-    """What a CLI can do; what it cannot is said before it is started."""
+    """The features of a CLI, known before it starts."""
 
     __slots__ = (
         "binary",
@@ -89,21 +89,21 @@ class Capabilities:
         self.cumulative_cost = cumulative_cost
         self.cumulative_tokens = cumulative_tokens
         self.needs_yolo = needs_yolo
-        self.closes = closes  # without yolo, its rules keep it out of what is not its own below the working folder
-        self.obeys = obeys  # files of a repository that would give it commands, permissions or variables
-        self.runs_commands = runs_commands  # one that cannot call sow gets its task in the prompt
-        self.hides_git_identity = hides_git_identity  # its tools do not see who the user is to git
-        self.leaves = leaves  # folders that it makes beside the code, which are put away after a turn
+        self.closes = closes  # without yolo, its rules keep it from writing protected files in the working folder
+        self.obeys = obeys  # files of a repository that can give it commands, permissions or variables
+        self.runs_commands = runs_commands  # if it cannot run sow, its prompt contains the task
+        self.hides_git_identity = hides_git_identity  # its tools do not see the user's git identity
+        self.leaves = leaves  # folders that it creates in the checkout; sow removes them after a turn
         self.stop_signal = stop_signal
         self.stop_group = stop_group
         self.variables = variables
         self.version_words = version_words
         self.help_words = help_words
-        self.known_flags = known_flags  # the words of its help that our command lines depend on
+        self.known_flags = known_flags  # words of its help text that our command lines depend on
 
 
 class Role:
-    """The agent that plays: its name, what it may use, and whether it only judges."""
+    """The role an agent plays: its name, its tools, and whether it is a judge."""
 
     __slots__ = ("description", "judges", "name", "tools", "words")
 
@@ -120,16 +120,16 @@ class Role:
         self.tools = tools
         self.judges = judges
         self.description = description
-        self.words = words  # of a role that the CLI is asked to play as its own subagent; else the prompt has them
+        self.words = words  # the prompt of a role that runs as the CLI's own subagent; otherwise empty
 
     @property
     def reads_only(self) -> bool:
-        """Whether it judges, or its tools name none that writes; for CLIs that have no list of tools."""
+        """Whether it is a judge or none of its tools can write; for CLIs without a list of tools."""
         return self.judges or (bool(self.tools) and not WRITERS & set(self.tools))
 
 
 class Request:
-    """One turn that is to be taken."""
+    """One turn to run."""
 
     __slots__ = (
         "closed",
@@ -172,31 +172,31 @@ class Request:
         self.session = session
         self.cwd = cwd
         self.folder = folder  # the session's own folder, for files that an adapter needs
-        self.folders = folders  # what the worker may write besides its working folder: its desk, the git folder
-        self.readable = readable  # where references of the task are, of which all is closed to writing
-        self.linked = linked  # the same of linked repositories outside, of which nothing is closed
-        self.closed = closed  # patterns of what it may not write although it is in there: the state of everybody else
-        self.state = state  # where `sow` writes that the worker calls; a sandbox around commands has to let it
-        self.commands = commands  # what it may run without asking: sow itself, git, the task's tests
+        self.folders = folders  # folders it may write besides the working folder: its task folder, the git folder
+        self.readable = readable  # folders with references of the task; everything in them is write-protected
+        self.linked = linked  # the same in linked repositories outside; no pattern protects them
+        self.closed = closed  # patterns of files in writable folders that it may not write: other tasks' state
+        self.state = state  # where sow writes when the worker calls it; a sandbox must allow it
+        self.commands = commands  # what it may run without asking: sow, git, the task's tests
         self.yolo = yolo
-        self.trusted = trusted  # whether the user lets the repository's own settings speak
+        self.trusted = trusted  # whether the user allows the repository's own settings
         self.model = model
         self.custom_args = custom_args
         self.extra = dict(extra or {})
 
     @property
     def outside(self) -> list[str]:
-        """The folders that are not below the working folder."""
-        return [each for each in self.folders if not f"{each}/".startswith(f"{self.cwd}/")]
+        """The writable folders that are not below the working folder."""
+        return [folder for folder in self.folders if not f"{folder}/".startswith(f"{self.cwd}/")]
 
     @property
     def shelves(self) -> list[str]:
-        """Readable folders that are not below the working folder, which are closed to writing."""
-        return [each for each in self.readable if not f"{each}/".startswith(f"{self.cwd}/")]
+        """The readable, write-protected folders that are not below the working folder."""
+        return [folder for folder in self.readable if not f"{folder}/".startswith(f"{self.cwd}/")]
 
 
 class Call:
-    """What the process door runs."""
+    """A command to run, with the environment and files it needs."""
 
     __slots__ = ("arguments", "environment", "files", "report")
 
@@ -211,11 +211,11 @@ class Call:
         self.arguments = arguments
         self.environment = dict(environment or {})
         self.files = dict(files or {})  # path → text, written (0600) before the start
-        self.report = report  # a file in which the CLI leaves its numbers when it ends
+        self.report = report  # a file in which the CLI writes its token counts when it ends
 
 
 class Ending:
-    """How the process ended: its exit code (negative for a signal), its last words on stderr, and why we stopped it."""
+    """The end of a process: exit code (negative for a signal), last lines of stderr, and why sow stopped it."""
 
     __slots__ = ("code", "stderr", "stopped")
 
@@ -226,7 +226,7 @@ class Ending:
 
 
 class Outcome:
-    """What became of a turn. `kind`: done, failed, limited, overloaded, not_found, in_use, timeout, interrupted."""
+    """The result of a turn. `kind`: done, failed, limited, overloaded, not_found, in_use, timeout, interrupted."""
 
     __slots__ = ("kind", "reason", "reset_at", "text")
 
@@ -237,7 +237,7 @@ class Outcome:
         self.reset_at = reset_at
 
 
-# What a judge may run of git: commands that look, without the options with which they write a file or run a program.
+# Git commands that a judge may run: they only read, without the options that write a file or run a program.
 GIT_LOOKS = ("git status", "git diff", "git log", "git show")
 GIT_LOOPHOLES = ("--output", "--ext-diff", "--textconv")
 OVERLOADED = (500, 502, 503, 504, 529)
@@ -245,80 +245,80 @@ LIMITED = (429,)
 
 
 class Adapter:
-    """The defaults that most CLIs share; a CLI's file overrides what is its own."""
+    """The defaults that most CLIs share; a subclass overrides what differs."""
 
     type = ""
     capabilities: Capabilities
-    not_found: tuple[str, ...] = ()  # what the CLI says when it does not know a session
-    in_use: tuple[str, ...] = ()  # what it says when a session's id is taken
-    limits: tuple[str, ...] = ()  # what it says when a plan's allowance is used up
-    exits_without_result = False  # no final event in its stream: the exit code is all
-    opening: tuple[str, ...] | None = None  # the words before a first prompt that open it for a person; None: it cannot
+    not_found: tuple[str, ...] = ()  # messages of the CLI for an unknown session
+    in_use: tuple[str, ...] = ()  # messages for a session id that is in use
+    limits: tuple[str, ...] = ()  # messages for a used-up plan
+    exits_without_result = False  # its output has no final event; only the exit code counts
+    opening: tuple[str, ...] | None = None  # arguments before the prompt of an interactive start; None: it has none
 
     def spawn_command(self, request: Request) -> Call:
-        """The command line of a new session."""
+        """Returns the command line of a new session."""
         raise NotImplementedError
 
     def resume_command(self, request: Request) -> Call:
-        """The command line that goes on with a session."""
+        """Returns the command line that resumes a session."""
         raise NotImplementedError
 
     def first_prompt(self, request: Request, prompt: str) -> str:
-        """What a new session is told, with what the CLI does not find by itself."""
+        """Returns the first prompt of a session, with instructions that the CLI does not read itself."""
         return prompt
 
     def lost(self, request: Request) -> str:
-        """Why a session cannot be gone on with, where that is seen without starting the CLI."""
+        """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
         return ""
 
     def read(self, line: str) -> list[Event]:
-        """What one line of output says: an object in JSON, as most CLIs print; any other line is kept as text."""
+        """Parses one line of output; a line that is not a JSON object becomes a raw event."""
         data = parse(line)
         return [Event("raw", line)] if data is None else self.events(data)
 
     def events(self, data: dict[str, Any]) -> list[Event]:
-        """What one object of the output says."""
+        """Converts one JSON object of the output to events."""
         raise NotImplementedError
 
     def read_error(self, line: str) -> list[Event]:
-        """What one line on stderr says while the CLI runs, such as that it tries again."""
+        """Parses one line of stderr while the CLI runs, such as a message about a retry."""
         return []
 
     def log_path(self, request: Request, environment: Mapping[str, str]) -> str:
-        """A file of the CLI's own in which it writes what its output does not tell; nothing where it has none."""
+        """Returns the path of the CLI's own log if it reports more than the output, else ""."""
         return ""
 
     def read_log(self, line: str) -> list[Event]:
-        """What one line says that came into that file while the CLI runs."""
+        """Parses one line that the CLI added to that log."""
         return []
 
     def read_report(self, text: str) -> list[Event]:
-        """What the file says that the CLI left at its end."""
+        """Parses the report file that the CLI wrote at its end."""
         return []
 
     def outcome(self, ending: Ending, story: Story) -> Outcome:
-        """What the end means: the final event, its error flag and the exit code must agree on success."""
+        """Returns the result of a turn; it is done only if final event, error flag and exit code agree."""
         if ending.stopped in ("timeout", "silence", "size"):
             return Outcome("timeout", reason=ending.stopped, text=story.last_text)
         if ending.stopped == "interrupt":
             return Outcome("interrupted", reason="interrupted", text=story.last_text)
         finished = story.finished or (self.exits_without_result and ending.code == 0)
-        well = ending.code == 0 or ending.stopped == "linger"
-        if finished and well and not story.failed and ending.stopped != "retries":
+        exit_ok = ending.code == 0 or ending.stopped == "linger"
+        if finished and exit_ok and not story.failed and ending.stopped != "retries":
             return Outcome("done", text=story.final_text or story.last_text or story.raw.strip())
-        said = f"{story.error}\n{ending.stderr}"
-        if any(mark in said for mark in self.not_found):
-            return Outcome("not_found", reason=first_line(said))
-        if any(mark in said for mark in self.in_use):
-            return Outcome("in_use", reason=first_line(said))
-        return self.failure(ending, story, first_line(said))
+        text = f"{story.error}\n{ending.stderr}"
+        if any(mark in text for mark in self.not_found):
+            return Outcome("not_found", reason=first_line(text))
+        if any(mark in text for mark in self.in_use):
+            return Outcome("in_use", reason=first_line(text))
+        return self.failure(ending, story, first_line(text))
 
     def failure(self, ending: Ending, story: Story, reason: str) -> Outcome:
-        """A turn that did not end well, by its kind."""
+        """Returns the result of a turn that failed, by its kind."""
         if story.limited_until is not None:
             return Outcome("limited", reason=reason, reset_at=story.limited_until)
-        said = f"{story.error}\n{ending.stderr}"
-        if story.error_status in LIMITED or any(mark in said for mark in self.limits):
+        text = f"{story.error}\n{ending.stderr}"
+        if story.error_status in LIMITED or any(mark in text for mark in self.limits):
             return Outcome("limited", reason=reason)
         if story.error_status in OVERLOADED:
             return Outcome("overloaded", reason=reason)
@@ -328,5 +328,5 @@ class Adapter:
 
 
 def first_line(text: str) -> str:
-    """The first line that says something."""
+    """Returns the first line that is not blank, cut to 500 characters."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")[:500]

@@ -1,4 +1,4 @@
-"""aider: no sessions, no structured output, no commands. A session is a chat history file, and prose tells the rest."""
+"""Runs aider, which has no sessions and no JSON output: its chat history file is the session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sow.executors.adapter import (
 )
 from sow.executors.story import Event, Story
 
-# What a trusted repository's .aider.conf.yml could switch on, and a worker without yolo_mode may not: commands.
+# Turns off the commands that a trusted repository's .aider.conf.yml could start; only yolo_mode allows them.
 NO_COMMANDS = ("--no-auto-lint", "--no-auto-test", "--load", "/dev/null", "--no-notifications")
 ERRORS = {
     "RateLimitError": 429,
@@ -32,7 +32,7 @@ ERRORS = {
     "BadRequestError": 400,
 }
 BUSY = (*LIMITED, *OVERLOADED)
-WIDE = "1000"  # it breaks lines at the terminal's width, or at 80 where there is none
+WIDE = "1000"  # it wraps lines at the terminal's width, or at 80 if there is no terminal
 NOISE = (
     "Retrying in ",
     "Restored previous conversation history",
@@ -59,7 +59,7 @@ class Aider(Adapter):
         reports_tokens=True,
         runs_commands=False,
         obeys=(".aider.conf.yml", ".aider.model.settings.yml", ".env"),
-        leaves=(".aider.tags.cache.v3", ".aider.tags.cache.v4"),  # it has no option that puts them elsewhere
+        leaves=(".aider.tags.cache.v3", ".aider.tags.cache.v4"),  # it has no option to put them elsewhere
         variables=("AIDER_", "OPENAI_", "LITELLM_LOCAL_MODEL_COST_MAP"),
         known_flags=(
             "--message-file",
@@ -87,57 +87,62 @@ class Aider(Adapter):
         return self._call(request)
 
     def _call(self, request: Request) -> Call:
-        words = ["--message-file", "/dev/stdin", "--chat-history-file", history(request), "--restore-chat-history"]
-        words += ["--input-history-file", f"{request.folder}/input", "--yes-always", "--no-pretty", "--no-stream"]
-        words += ["--no-fancy-input", "--no-gitignore", "--no-check-update", "--no-show-release-notes"]
-        words += ["--no-show-model-warnings", "--no-detect-urls", "--disable-playwright", "--no-suggest-shell-commands"]
-        words += ["--no-dirty-commits"]  # the user's own changes are not its to commit
-        words += ["--model", request.model] if request.model else []
-        words += [] if request.yolo and not request.role.reads_only else NO_COMMANDS
-        words += ["--chat-mode", "ask"] if request.role.reads_only else []
-        return Call([*words, *request.custom_args], environment={"COLUMNS": WIDE})
+        arguments = ["--message-file", "/dev/stdin", "--chat-history-file", history(request), "--restore-chat-history"]
+        arguments += ["--input-history-file", f"{request.folder}/input", "--yes-always", "--no-pretty", "--no-stream"]
+        arguments += ["--no-fancy-input", "--no-gitignore", "--no-check-update", "--no-show-release-notes"]
+        arguments += [
+            "--no-show-model-warnings",
+            "--no-detect-urls",
+            "--disable-playwright",
+            "--no-suggest-shell-commands",
+        ]
+        arguments += ["--no-dirty-commits"]  # it must not commit the user's own changes
+        arguments += ["--model", request.model] if request.model else []
+        arguments += [] if request.yolo and not request.role.reads_only else NO_COMMANDS
+        arguments += ["--chat-mode", "ask"] if request.role.reads_only else []
+        return Call([*arguments, *request.custom_args], environment={"COLUMNS": WIDE})
 
     def lost(self, request: Request) -> str:
         return "" if os.path.isfile(history(request)) else "its chat history file is gone"
 
     def read(self, line: str) -> list[Event]:
-        words = line.strip()
-        if words.startswith("litellm."):
-            status = ERRORS.get(words.removeprefix("litellm.").partition(":")[0], 0)
-            return [Event("retry" if status in BUSY else "error", words, status=status)]
-        if words.startswith("Tokens: "):
-            return [usage(words)]
-        if words.startswith("Applied edit to "):
-            return [Event("tool", words)]
-        return [] if not words or words.startswith(NOISE) else [Event("raw", line)]
+        text = line.strip()
+        if text.startswith("litellm."):
+            status = ERRORS.get(text.removeprefix("litellm.").partition(":")[0], 0)
+            return [Event("retry" if status in BUSY else "error", text, status=status)]
+        if text.startswith("Tokens: "):
+            return [usage(text)]
+        if text.startswith("Applied edit to "):
+            return [Event("tool", text)]
+        return [] if not text or text.startswith(NOISE) else [Event("raw", line)]
 
     def outcome(self, ending: Ending, story: Story) -> Outcome:
-        """It ends with exit code 0 whatever happened, so an error that no answer followed is a failure."""
+        """Its exit code is always 0, so an error that no answer follows is a failure."""
         if story.error and not ending.stopped:
             return self.failure(ending, story, first_line(story.error))
         return super().outcome(ending, story)
 
 
 def history(request: Request) -> str:
-    """The file that is the session."""
+    """Returns the path of the chat history file, which is the session."""
     return f"{request.folder}/{request.session}.md"
 
 
-def usage(words: str) -> Event:
-    """`Tokens: 1.2k sent, 20 received. Cost: $0.0006 message, $0.0006 session.`"""
-    tokens, _, cost = words.removeprefix("Tokens: ").partition(" Cost: ")
-    counts = {name: count for count, name in (each.strip(" .").partition(" ")[::2] for each in tokens.split(","))}
+def usage(text: str) -> Event:
+    """Parses `Tokens: 1.2k sent, 20 received. Cost: $0.0006 message, $0.0006 session.`"""
+    tokens, _, cost = text.removeprefix("Tokens: ").partition(" Cost: ")
+    counts = {name: count for count, name in (part.strip(" .").partition(" ")[::2] for part in tokens.split(","))}
     sent = [_count(counts[name]) for name in ("sent", "cache write", "cache hit") if name in counts]
     return Event(
         "usage",
         cost=_dollars(cost.partition(" message")[0]),
-        input_tokens=None if None in sent or not sent else sum(each or 0 for each in sent),
+        input_tokens=None if None in sent or not sent else sum(count or 0 for count in sent),
         output_tokens=_count(counts.get("received", "")),
     )
 
 
 def _count(text: str) -> int | None:
-    """`950`, `1.2k`, `12k`."""
+    """Parses `950`, `1.2k` or `12k`."""
     number = _dollars(text.removesuffix("k"))
     return None if number is None else round(number * (1000 if text.endswith("k") else 1))
 

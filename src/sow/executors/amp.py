@@ -1,4 +1,4 @@
-"""Amp: `amp -x`, the prompt on stdin, events as Claude Code prints them; its service has to be there."""
+"""Runs Amp: `amp -x`, prompt on stdin, events in Claude Code's format. It needs Amp's online service."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ class Amp(Adapter):
     def resume_command(self, request: Request) -> Call:
         return self._call(request, [], ["threads", "continue", request.session])
 
-    def _call(self, request: Request, more: list[str], thread: list[str] | None = None) -> Call:
-        words = [*(thread or []), "--execute", "--stream-json", "--no-ide", "--no-notifications", *more]
+    def _call(self, request: Request, options: list[str], subcommand: list[str] | None = None) -> Call:
+        arguments = [*(subcommand or []), "--execute", "--stream-json", "--no-ide", "--no-notifications", *options]
         if request.yolo and not request.role.reads_only:
-            return Call([*words, "--dangerously-allow-all", *request.custom_args])
+            return Call([*arguments, "--dangerously-allow-all", *request.custom_args])
         settings = f"{request.folder}/amp.json"
-        words += ["--settings-file", settings]
-        return Call([*words, *request.custom_args], files={settings: json_text.dump(rules(request))})
+        arguments += ["--settings-file", settings]
+        return Call([*arguments, *request.custom_args], files={settings: json_text.dump(rules(request))})
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         return shaped_events({"result": data.get("error"), **data})
 
 
 def rules(request: Request) -> dict[str, Any]:
-    """The settings of a worker that may not do everything: the first rule that fits a call decides."""
-    words, holes = list(request.commands), []
+    """Returns the settings of a worker without yolo; the first rule that matches a call decides."""
+    commands, loopholes = list(request.commands), []
     if request.role.reads_only:
-        words = [*(each for each in words if each != "git"), *GIT_LOOKS]
-        holes = [f"*{each}*" for each in GIT_LOOPHOLES]
-    fitting = [word for each in words for word in (each, f"{each} *")]
-    closed = [{"tool": tool, "matches": {field: holes}, "action": "reject"} for tool, field in SHELLS if holes]
-    allowed = [{"tool": tool, "matches": {field: fitting}, "action": "allow"} for tool, field in SHELLS]
+        commands = [*(command for command in commands if command != "git"), *GIT_LOOKS]
+        loopholes = [f"*{option}*" for option in GIT_LOOPHOLES]
+    patterns = [pattern for command in commands for pattern in (command, f"{command} *")]
+    closed = [{"tool": tool, "matches": {field: loopholes}, "action": "reject"} for tool, field in SHELLS if loopholes]
+    allowed = [{"tool": tool, "matches": {field: patterns}, "action": "allow"} for tool, field in SHELLS]
     refused = [{"tool": tool, "action": "reject"} for tool, _ in SHELLS]
     return {"amp.permissions": [*closed, *allowed, *refused, *edits(request)]}
 
 
 def edits(request: Request) -> list[dict[str, Any]]:
-    """Where files may be changed; a patch names its files only inside, so it cannot be held to folders."""
+    """Returns rules for the paths it may change. A patch names its files only inside, so no rule can limit it."""
     if request.role.reads_only:
         return [{"tool": tool, "action": "reject"} for tool in (*EDITS, "apply_patch")]
-    reach = [(f"{each}*" if each.endswith("/") else each, may) for each, may in reversed(places(request))]
-    narrow = [
-        {"tool": tool, "matches": {"path": [pattern]}, "action": "allow" if may else "reject"}
-        for pattern, may in reach
+    patterns = [(f"{path}*" if path.endswith("/") else path, writable) for path, writable in reversed(places(request))]
+    path_rules = [
+        {"tool": tool, "matches": {"path": [pattern]}, "action": "allow" if writable else "reject"}
+        for pattern, writable in patterns
         for tool in EDITS
     ]
     return [
-        *narrow,
+        *path_rules,
         *({"tool": tool, "action": "reject"} for tool in EDITS),
         {"tool": "apply_patch", "action": "allow"},
     ]

@@ -1,4 +1,4 @@
-"""Claude Code: `claude -p`, the prompt on stdin, events as JSON lines."""
+"""Runs Claude Code: `claude -p`, prompt on stdin, events as JSON lines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 SETTINGS = '{"disableAllHooks":true}'
-# Ten retries would take three minutes. The second is for the words of a repository whose settings are left out.
+# Ten retries would take three minutes. The second loads a repository's CLAUDE.md without its settings.
 ENVIRONMENT = {"CLAUDE_CODE_MAX_RETRIES": "4", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1"}
 READERS = ("Read", "Grep", "Glob", "Bash")
 WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 ABOUT = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description")
-# The words of a result when the CLI itself refused the call. What it says in other words is in `permission_denials`.
+# Results that start with these texts are refusals of the CLI. Other refusals are in `permission_denials`.
 REFUSED = (
     "This command requires approval",
     "Claude requested permissions to ",
@@ -85,14 +85,14 @@ class Claude(Adapter):
         return self._call(request, ["--resume", request.session])
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = ["-p", *session, "--output-format", "stream-json", "--verbose", "--settings", SETTINGS]
-        words += ["--model", request.model] if request.model else []
-        words += [*surroundings(request), *permissions(request)]
+        arguments = ["-p", *session, "--output-format", "stream-json", "--verbose", "--settings", SETTINGS]
+        arguments += ["--model", request.model] if request.model else []
+        arguments += [*surroundings(request), *permissions(request)]
         path, role = f"{request.folder}/agents.json", request.role
         if not role.words:
-            return Call([*words, *request.custom_args], environment=ENVIRONMENT)
+            return Call([*arguments, *request.custom_args], environment=ENVIRONMENT)
         return Call(
-            [*words, "--agents", path, *request.custom_args],
+            [*arguments, "--agents", path, *request.custom_args],
             environment=ENVIRONMENT,
             files={path: f"{{{quoted(role.name)}: {subagent(role)}}}\n"},
         )
@@ -111,7 +111,7 @@ class Claude(Adapter):
         return shaped_events(data)
 
     def failure(self, ending: Ending, story: Story, reason: str) -> Outcome:
-        """A plan's limit may be said in words that end in the time at which it is over."""
+        """Reads the reset time from messages that end with it."""
         outcome = super().failure(ending, story, reason)
         _, _, seconds = f"{story.error}\n{ending.stderr}".partition("usage limit reached|")
         digits = seconds.strip().split()[0] if seconds.strip() else ""
@@ -121,60 +121,57 @@ class Claude(Adapter):
 
 
 def subagent(role: Role) -> str:
-    """A role as Claude takes it; its own file in the repository is left out with the rest."""
+    """Returns a role as the definition of a subagent; the repository's own file for it is not read."""
     tools = f', "tools": {listed(role.tools)}' if role.tools else ""
     return f'{{"description": {quoted(role.description)}, "prompt": {quoted(role.words)}{tools}}}'
 
 
 def surroundings(request: Request) -> list[str]:
-    """A repository's settings could run commands, grant permissions and set variables, so they are left out.
-
-    Its CLAUDE.md goes with them, but is read in a folder that is added; a judge does without.
-    """
+    """Leaves out a repository's settings, which could run commands; a worker still gets its CLAUDE.md by --add-dir."""
     if request.role.judges:
         return ["--setting-sources", "user"]
     return [] if request.trusted else ["--setting-sources", "user", "--add-dir", request.cwd]
 
 
 def permissions(request: Request) -> list[str]:
-    """What a worker may do; a judge may look, and reading commands need no grant."""
+    """Returns the flags for what an agent may do; a judge needs no grant for commands that only read."""
     tools = list(request.role.tools)
     if request.role.judges:
-        tools = [each for each in tools if each not in WRITERS] or list(READERS)
+        tools = [tool for tool in tools if tool not in WRITERS] or list(READERS)
     if tools and request.role.words:
-        tools.append("Task")  # it is asked for as a subagent
-    words = ["--tools", ",".join(tools)] if tools else []
+        tools.append("Task")  # the prompt asks for it as a subagent
+    tool_flags = ["--tools", ",".join(tools)] if tools else []
     if request.yolo and not request.role.judges:
-        return ["--dangerously-skip-permissions", *words]
-    commands = [each for each in request.commands if not (request.role.judges and each == "git")]
-    shelves = (*request.shelves, *request.linked)
-    rules = [*(f"Bash({each}:*)" for each in commands), *(f"Read(/{literal(each)}/**)" for each in shelves)]
+        return ["--dangerously-skip-permissions", *tool_flags]
+    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    folders = (*request.shelves, *request.linked)
+    rules = [*(f"Bash({command}:*)" for command in commands), *(f"Read(/{literal(path)}/**)" for path in folders)]
     allowed = ["--allowedTools", *rules] if rules else []
     if request.role.judges:
-        return [*allowed, *words]
-    folders = [word for folder in request.folders for word in ("--add-dir", folder)]
-    # Such a rule counts for every tool that writes, and for commands that are known to, such as cp.
-    closed = [f"Edit(/{each})" for each in request.closed]
-    denied = ["--disallowedTools", *closed] if closed else []
-    return ["--permission-mode", "acceptEdits", *folders, *allowed, *denied, *words]
+        return [*allowed, *tool_flags]
+    writable = [argument for folder in request.folders for argument in ("--add-dir", folder)]
+    # Such a rule applies to every tool that writes, and to commands that are known to write, such as cp.
+    protected = [f"Edit(/{pattern})" for pattern in request.closed]
+    denied = ["--disallowedTools", *protected] if protected else []
+    return ["--permission-mode", "acceptEdits", *writable, *allowed, *denied, *tool_flags]
 
 
 def shaped_events(data: dict[str, Any]) -> list[Event]:
-    """What an object says in the shape that Claude Code gave its stream, and in which other CLIs speak too."""
+    """Converts an object in Claude Code's format, which other CLIs use too."""
     kind, session = data.get("type"), str(data.get("session_id") or "")
     if kind == "assistant":
         return content_events(data, session)
     if kind == "user":
-        found = output_events(data, session)
-        if found:
-            return found
+        outputs = output_events(data, session)
+        if outputs:
+            return outputs
     if kind == "result":
         return result_events(data, session)
     return [Event("session", session=session)] if session else []
 
 
 def content_events(data: dict[str, Any], session: str) -> list[Event]:
-    """Texts and tool calls of one message of the assistant."""
+    """Returns the texts and tool calls of one message of the assistant."""
     events = []
     for part in _parts(data):
         if part.get("type") == "text":
@@ -186,7 +183,7 @@ def content_events(data: dict[str, Any], session: str) -> list[Event]:
 
 
 def output_events(data: dict[str, Any], session: str) -> list[Event]:
-    """Results of tool calls; a result that begins with the CLI's own words of refusal is a refusal."""
+    """Returns the results of tool calls; a result that starts with a refusal of the CLI is a refusal."""
     events = []
     for part in _parts(data):
         if part.get("type") != "tool_result":
@@ -202,43 +199,43 @@ def output_events(data: dict[str, Any], session: str) -> list[Event]:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a failed result is the CLI's own refusal; the result of a command that ran begins with its exit code."""
+    """Returns whether a failed result is the CLI's refusal; the result of a command starts with its exit code."""
     first = text.partition("\n")[0]
     if first.startswith("Exit code"):
         return False
-    return first.startswith(REFUSED) or any(words in first for words in REFUSED_WITHIN)
+    return first.startswith(REFUSED) or any(phrase in first for phrase in REFUSED_WITHIN)
 
 
 def _parts(data: dict[str, Any]) -> list[dict[str, Any]]:
     message = data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def tool_event(name: object, values: object, *, call: str = "", session: str = "") -> Event:
-    """A tool call: on one line, and with what it is about in full."""
+    """Returns a tool call on one line, and its command in full."""
     command = about(values)
     return Event("tool", tool_line(name, values), tool=str(name), command=command, call=call, session=session)
 
 
 def tool_line(name: object, values: object) -> str:
-    """A tool call on one line: its name and what it is about."""
+    """Returns a tool call on one line: its name and its command or path."""
     command = about(values)
     return f"{name}: {command}"[:300] if command else str(name)
 
 
 def about(values: object) -> str:
-    """What a tool was called with: its command, its path or its pattern."""
+    """Returns what a tool was called with: its command, its path or its pattern."""
     if not isinstance(values, dict):
         return ""
     return next((str(values[key]) for key in ABOUT if values.get(key)), "")
 
 
 def result_events(data: dict[str, Any], session: str) -> list[Event]:
-    """The final event; denied permissions are told apart, since the CLI calls that a success."""
+    """Returns the final event, after one event per denied permission; the CLI counts denials as success."""
     usage = data.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    cost, once = number(data.get("total_cost_usd")), data.get("model_usage_since_last_result")
+    cost, turn_usage = number(data.get("total_cost_usd")), data.get("model_usage_since_last_result")
     errors = data.get("errors")
     text = (
         data.get("result")
@@ -248,10 +245,14 @@ def result_events(data: dict[str, Any], session: str) -> list[Event]:
         else ""
     )
     denials = data.get("permission_denials")
-    events = [_refused(each) for each in denials if isinstance(each, dict)] if isinstance(denials, list) else []
-    if isinstance(once, dict):  # newer versions tell what this turn alone cost
-        costs = [number(each.get("costUSD")) for each in once.values() if isinstance(each, dict)]
-        cost = sum(each for each in costs if each is not None) if any(each is not None for each in costs) else cost
+    events = [_refused(denial) for denial in denials if isinstance(denial, dict)] if isinstance(denials, list) else []
+    if isinstance(turn_usage, dict):  # newer versions report what this turn alone cost
+        costs = [number(model.get("costUSD")) for model in turn_usage.values() if isinstance(model, dict)]
+        cost = (
+            sum(amount for amount in costs if amount is not None)
+            if any(amount is not None for amount in costs)
+            else cost
+        )
     events.append(
         Event(
             "result",
@@ -269,13 +270,13 @@ def result_events(data: dict[str, Any], session: str) -> list[Event]:
 
 
 def _refused(denial: dict[str, Any]) -> Event:
-    """One entry of `permission_denials`; a refusal that was told when it happened has the same id."""
+    """Converts an entry of `permission_denials`; if the refusal was reported before, it has the same id."""
     call = str(denial.get("tool_use_id") or "")
     return Event("refused", tool=str(denial.get("tool_name") or ""), command=about(denial.get("tool_input")), call=call)
 
 
 def limit_events(data: dict[str, Any], session: str) -> list[Event]:
-    """The subscription's limit: only a rejection stops the turn."""
+    """Returns the limit of the subscription; only a rejection stops the turn."""
     info = data.get("rate_limit_info")
     if isinstance(info, dict) and info.get("status") == "rejected":
         return [
@@ -291,4 +292,4 @@ def limit_events(data: dict[str, Any], session: str) -> list[Event]:
 
 def _sum(usage: dict[str, Any], *names: str) -> int | None:
     values = [whole(usage.get(name)) for name in names]
-    return sum(each for each in values if each is not None) if any(each is not None for each in values) else None
+    return sum(value for value in values if value is not None) if any(value is not None for value in values) else None

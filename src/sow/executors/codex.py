@@ -1,4 +1,4 @@
-"""Codex: `codex exec`, the prompt on stdin, events as JSON lines. It chooses its session's id and has a sandbox."""
+"""Runs Codex: `codex exec`, prompt on stdin, events as JSON lines. It chooses the session id and has a sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Without the first it waits for a network for ever; hooks of a repository never speak for a worker; nobody answers.
+# Without the first, it waits for a network forever. A repository's hooks never run. No person can approve anything.
 SETTINGS = ("features.unbounded_connection_retries=false", "features.hooks=false", 'approval_policy="never"')
 AT_START = ("command_execution", "mcp_tool_call")
 AT_END = ("file_change", "web_search")
@@ -52,7 +52,7 @@ class Codex(Adapter):
         return Call([*self._options(request), "-"])
 
     def first_prompt(self, request: Request, prompt: str) -> str:
-        """In a repository that is not trusted it reads no AGENTS.md, whose words a worker should know."""
+        """Points to AGENTS.md, which Codex does not read in an untrusted repository."""
         path = f"{request.cwd}/AGENTS.md"
         if request.trusted or request.role.judges or not os.path.isfile(path):
             return prompt
@@ -62,11 +62,11 @@ class Codex(Adapter):
         return Call([*self._options(request), "resume", request.session, "-"])
 
     def _options(self, request: Request) -> list[str]:
-        words = ["exec", "--json", "--skip-git-repo-check"]
+        arguments = ["exec", "--json", "--skip-git-repo-check"]
         settings = [*SETTINGS, *distrust(request)]
-        words += [word for setting in settings for word in ("--config", setting)]
-        words += ["--model", request.model] if request.model else []
-        return [*words, *permissions(request), *request.custom_args]
+        arguments += [argument for setting in settings for argument in ("--config", setting)]
+        arguments += ["--model", request.model] if request.model else []
+        return [*arguments, *permissions(request), *request.custom_args]
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         kind = str(data.get("type"))
@@ -76,8 +76,8 @@ class Codex(Adapter):
             return item_events(kind, mapping(data.get("item")))
         if kind == "turn.completed":
             usage = mapping(data.get("usage"))
-            sent, made = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
-            return [Event("result", input_tokens=sent, output_tokens=made)]
+            sent, received = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
+            return [Event("result", input_tokens=sent, output_tokens=received)]
         if kind == "error":
             text = str(data.get("message") or "")
             retries = text.startswith("Reconnecting")
@@ -89,51 +89,51 @@ class Codex(Adapter):
 
 
 def distrust(request: Request) -> list[str]:
-    """A repository's `.codex` could name programs and variables, so it is read only where the user trusts it."""
+    """Marks the repository as untrusted unless the user trusts it; its `.codex` could name programs and variables."""
     if request.trusted and not request.role.judges:
         return []
-    places = [request.cwd, *(each.removesuffix("/.git") for each in request.folders if each.endswith("/.git"))]
-    levels = [f'{quoted(place)}={{trust_level="untrusted"}}' for place in dict.fromkeys(places)]
+    folders = [request.cwd, *(folder.removesuffix("/.git") for folder in request.folders if folder.endswith("/.git"))]
+    levels = [f'{quoted(folder)}={{trust_level="untrusted"}}' for folder in dict.fromkeys(folders)]
     return [f"projects={{{','.join(levels)}}}"]
 
 
 def permissions(request: Request) -> list[str]:
-    """The sandbox: it knows no list of tools, so a role that has none to write with gets one that is read-only."""
+    """Returns the sandbox; Codex has no list of tools, so a role without tools that write gets a read-only one."""
     if request.role.reads_only:
         return ["--sandbox", "read-only"]
     if request.yolo:
         return ["--dangerously-bypass-approvals-and-sandbox"]
-    folders = [each for each in (request.state, *request.folders) if each]  # `sow` itself runs in the sandbox
-    return ["--sandbox", "workspace-write", *(word for each in folders for word in ("--add-dir", each))]
+    folders = [folder for folder in (request.state, *request.folders) if folder]  # `sow` itself runs in the sandbox
+    return ["--sandbox", "workspace-write", *(argument for folder in folders for argument in ("--add-dir", folder))]
 
 
 def item_events(kind: str, item: dict[str, Any]) -> list[Event]:
-    """A message, a tool call, its output, or its refusal. An `error` here is only a warning of the CLI."""
-    what, call = str(item.get("type")), str(item.get("id") or "")
-    if kind == "item.completed" and what == "agent_message":
+    """Converts a message, a tool call, its output, or its refusal. An `error` item is only a warning of the CLI."""
+    item_type, call = str(item.get("type")), str(item.get("id") or "")
+    if kind == "item.completed" and item_type == "agent_message":
         return [Event("text", str(item.get("text") or ""))]
     events = []
     command = about(item)
-    if what in (AT_START if kind == "item.started" else AT_END):
-        line = f"{what}: {command}"[:300] if command else what
-        events.append(Event("tool", line, tool=what, command=command, call=call))
-    if kind != "item.completed" or what not in (*AT_START, *AT_END):
+    if item_type in (AT_START if kind == "item.started" else AT_END):
+        line = f"{item_type}: {command}"[:300] if command else item_type
+        events.append(Event("tool", line, tool=item_type, command=command, call=call))
+    if kind != "item.completed" or item_type not in (*AT_START, *AT_END):
         return events
     text = output_of(item)
     if item.get("status") == "declined":
-        return [*events, Event("refused", text, tool=what, command=command, call=call)]
+        return [*events, Event("refused", text, tool=item_type, command=command, call=call)]
     failed = item.get("status") == "failed" or bool(item.get("exit_code"))
     return [*events, Event("output", text, failed=failed, call=call)] if text or failed else events
 
 
 def about(item: dict[str, Any]) -> str:
-    """What a tool was called with."""
+    """Returns what a tool was called with."""
     changes = item.get("changes")
-    paths = [str(mapping(each).get("path")) for each in changes] if isinstance(changes, list) else []
+    paths = [str(mapping(change).get("path")) for change in changes] if isinstance(changes, list) else []
     return str(item.get("command") or item.get("tool") or item.get("query") or ", ".join(paths))
 
 
 def output_of(item: dict[str, Any]) -> str:
-    """The output of a command, or the result or the error of a tool of an MCP server."""
+    """Returns the output of a command, or the result or error of an MCP tool."""
     text = str(item.get("aggregated_output") or "") or text_of(mapping(item.get("result")).get("content"))
     return text or str(mapping(item.get("error")).get("message") or "")

@@ -1,4 +1,4 @@
-"""Any program with the state-file protocol: prompt on stdin, task in SOW_* variables, outcome in the state file."""
+"""Runs any program that follows the state-file protocol: prompt on stdin, task in SOW_* variables, result in state."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class CommandLine(Adapter):
         return self._call(request, "resume")
 
     def _call(self, request: Request, turn: str) -> Call:
-        """The words after the program; a program that keeps conversations finds its own by the session's id."""
+        """Returns the arguments; a program that keeps conversations finds its own by SOW_SESSION."""
         command = request.extra.get("command")
-        words = [str(each) for each in command[1:]] if isinstance(command, list) else []
-        return Call([*words, *request.custom_args], environment={"SOW_SESSION": request.session, "SOW_TURN": turn})
+        arguments = [str(argument) for argument in command[1:]] if isinstance(command, list) else []
+        return Call([*arguments, *request.custom_args], environment={"SOW_SESSION": request.session, "SOW_TURN": turn})
 
     def read(self, line: str) -> list[Event]:
         return [Event("raw", line)]

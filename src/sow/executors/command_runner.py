@@ -1,4 +1,4 @@
-"""What an executor needs of whoever runs its commands; tests give it a double, the engine a supervised process."""
+"""Defines the interface for running an executor's commands: a supervised process, or a double in tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from sow.executors.story import Story
 
 @runtime_checkable
 class CommandRunner(Protocol):
-    """Runs one command to its end, with the prompt on its stdin, and tells the story each line of its output."""
+    """Runs a command to its end, with the prompt on stdin, and adds each line of output to the story."""
 
     def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending: ...

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: the prompt on stdin, events as JSON lines, tokens in a file that it leaves at its end."""
+"""Runs GitHub Copilot CLI: prompt on stdin, events as JSON lines, token counts in a file at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# An agent's `tools`, in the words that agents' files use, and Copilot's tools for each.
+# Names of tools in an agent's `tools`, and Copilot's tools for each.
 TOOLS = {
     "Read": ("view",),
     "Write": ("create",),
@@ -78,23 +78,23 @@ class Copilot(Adapter):
 
     def _call(self, request: Request, session: list[str]) -> Call:
         report = f"{request.folder}/usage.json"
-        words = [*session, "-C", request.cwd, "--output-format", "json", "--usage-output-file", report]
-        words += ["--no-auto-update", "--no-ask-user"]
-        words += ["--model", request.model] if request.model else []
-        return Call([*words, *permissions(request), *request.custom_args], report=report)
+        arguments = [*session, "-C", request.cwd, "--output-format", "json", "--usage-output-file", report]
+        arguments += ["--no-auto-update", "--no-ask-user"]
+        arguments += ["--model", request.model] if request.model else []
+        return Call([*arguments, *permissions(request), *request.custom_args], report=report)
 
     def events(self, data: dict[str, Any]) -> list[Event]:
-        kind, facts = data.get("type"), mapping(data.get("data"))
+        kind, fields = data.get("type"), mapping(data.get("data"))
         if kind == "assistant.message":
-            text = str(facts.get("content") or "")
+            text = str(fields.get("content") or "")
             return [Event("text", text)] if text else []
         if kind == "tool.execution_start":
-            call = str(facts.get("toolCallId") or "")
-            return [tool_event(facts.get("toolName"), facts.get("arguments"), call=call)]
+            call = str(fields.get("toolCallId") or "")
+            return [tool_event(fields.get("toolName"), fields.get("arguments"), call=call)]
         if kind == "tool.execution_complete":
-            return [output_event(facts)]
+            return [output_event(fields)]
         if kind in ("model.call_failure", "session.error"):
-            return [failure_event(str(kind), facts)]
+            return [failure_event(str(kind), fields)]
         if kind == "result":
             failed = data.get("exitCode") != 0
             return [Event("result", session=str(data.get("sessionId") or ""), failed=failed)]
@@ -102,44 +102,46 @@ class Copilot(Adapter):
 
     def read_report(self, text: str) -> list[Event]:
         models = mapping((parse(text) or {}).get("modelMetrics"))
-        usage = [mapping(mapping(each).get("usage")) for each in models.values()]
+        usage = [mapping(mapping(model).get("usage")) for model in models.values()]
         if not usage:
             return []
-        sent, made = (sum(whole(each.get(key)) or 0 for each in usage) for key in ("inputTokens", "outputTokens"))
-        return [Event("tokens", input_tokens=sent, output_tokens=made)]
+        sent, received = (
+            sum(whole(counts.get(key)) or 0 for counts in usage) for key in ("inputTokens", "outputTokens")
+        )
+        return [Event("tokens", input_tokens=sent, output_tokens=received)]
 
 
 def permissions(request: Request) -> list[str]:
-    """What a worker may do without being asked; without --trust-folder the repository's own settings grant nothing."""
-    offered = [name for each in request.role.tools for name in TOOLS.get(each, (each,))]
-    words = [f"--available-tools={','.join(offered)}"] if offered else []
+    """Returns the flags for what an agent may do; without --trust-folder the repository's settings grant nothing."""
+    offered = [name for tool in request.role.tools for name in TOOLS.get(tool, (tool,))]
+    arguments = [f"--available-tools={','.join(offered)}"] if offered else []
     if request.yolo and not request.role.judges:
-        return ["--allow-all", *words]
-    commands = [each for each in request.commands if not (request.role.judges and each == "git")]
-    words += ["--disallow-temp-dir", *(f"--allow-tool=shell({each}:*)" for each in commands)]
-    # A command's own path has to be within reach, which is no leave to write there.
-    homes = [os.path.dirname(each) for each in commands if os.path.isabs(each)]
-    words += [f"--add-dir={each}" for each in homes]
-    if request.role.judges:  # it lets reading git commands pass, with options that make them write a file
-        return [*words, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
-    words += [f"--allow-tool=write({literal(each)}/**)" for each in (request.cwd, *request.folders)]
-    words += [f"--deny-tool=write({each})" for each in request.closed]
-    return [*words, *(f"--add-dir={each}" for each in (*request.folders, *request.shelves, *request.linked))]
+        return ["--allow-all", *arguments]
+    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    arguments += ["--disallow-temp-dir", *(f"--allow-tool=shell({command}:*)" for command in commands)]
+    # A command's own folder has to be readable; --add-dir does not allow writing there.
+    program_folders = [os.path.dirname(command) for command in commands if os.path.isabs(command)]
+    arguments += [f"--add-dir={folder}" for folder in program_folders]
+    if request.role.judges:  # it allows git commands that read, even with options that make them write a file
+        return [*arguments, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
+    arguments += [f"--allow-tool=write({literal(folder)}/**)" for folder in (request.cwd, *request.folders)]
+    arguments += [f"--deny-tool=write({pattern})" for pattern in request.closed]
+    return [*arguments, *(f"--add-dir={folder}" for folder in (*request.folders, *request.shelves, *request.linked))]
 
 
-def output_event(facts: dict[str, Any]) -> Event:
-    """The end of a tool call: its output, or the CLI's own word that it was denied."""
-    error, call = mapping(facts.get("error")), str(facts.get("toolCallId") or "")
-    said = str(error.get("message") or "")
+def output_event(fields: dict[str, Any]) -> Event:
+    """Returns the end of a tool call: its output, or the CLI's refusal."""
+    error, call = mapping(fields.get("error")), str(fields.get("toolCallId") or "")
+    message = str(error.get("message") or "")
     if error.get("code") == "denied":
-        return Event("refused", said, call=call)
-    content = mapping(facts.get("result")).get("content")
-    return Event("output", text_of(content) or said, failed=facts.get("success") is False, call=call)
+        return Event("refused", message, call=call)
+    content = mapping(fields.get("result")).get("content")
+    return Event("output", text_of(content) or message, failed=fields.get("success") is False, call=call)
 
 
-def failure_event(kind: str, facts: dict[str, Any]) -> Event:
-    """A request that failed and is tried again, or the error that ended the turn."""
-    said = str(facts.get("message") or facts.get("errorMessage") or "")
-    text = str((parse(said) or {}).get("message") or said)
-    status = whole(facts.get("statusCode")) or 0
+def failure_event(kind: str, fields: dict[str, Any]) -> Event:
+    """Returns a failed request that is tried again, or the error that ended the turn."""
+    message = str(fields.get("message") or fields.get("errorMessage") or "")
+    text = str((parse(message) or {}).get("message") or message)
+    status = whole(fields.get("statusCode")) or 0
     return Event("error" if kind == "session.error" else "retry", text, status=status)

@@ -1,4 +1,4 @@
-"""Cursor: `cursor-agent -p`, the prompt on stdin, events as JSON lines. Written by its documentation, not yet run."""
+"""Runs Cursor: `cursor-agent -p`, prompt on stdin, events as JSON lines. Follows its documentation; not yet tested."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Cursor(Adapter):
         return self._call(request, [f"--resume={request.session}"])
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = ["--print", *session, "--output-format", "stream-json", "--trust", "--workspace", request.cwd]
-        words += ["--model", request.model] if request.model else []
+        arguments = ["--print", *session, "--output-format", "stream-json", "--trust", "--workspace", request.cwd]
+        arguments += ["--model", request.model] if request.model else []
         if request.role.reads_only:
-            words += ["--mode", "ask"]
-        elif request.yolo:  # without it changes are only proposed
-            words += ["--force"]
-        return Call([*words, *request.custom_args])
+            arguments += ["--mode", "ask"]
+        elif request.yolo:  # without it, changes are only proposed
+            arguments += ["--force"]
+        return Call([*arguments, *request.custom_args])
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         if data.get("type") == "tool_call":
@@ -59,16 +59,16 @@ class Cursor(Adapter):
 
 
 def tool_events(data: dict[str, Any], session: str) -> list[Event]:
-    """A tool call: its start is the call, its end has the output or says that it was rejected."""
-    name, given = next(iter(mapping(data.get("tool_call")).items()), ("tool", {}))
+    """Returns a tool call at its start, and its output or refusal at its end."""
+    name, details = next(iter(mapping(data.get("tool_call")).items()), ("tool", {}))
     tool, call = str(name).removesuffix("ToolCall"), str(data.get("call_id") or "")
-    values, result = mapping(given).get("args"), mapping(mapping(given).get("result"))
+    values, result = mapping(details).get("args"), mapping(mapping(details).get("result"))
     if data.get("subtype") == "started":
         return [tool_event(tool, values, call=call, session=session)]
     if "rejected" in result:
         reason = str(mapping(result["rejected"]).get("reason") or "")
         return [Event("refused", reason, tool=tool, command=about(values), call=call, session=session)]
     failed = "success" not in result
-    told = mapping(result.get("success")) or mapping(result.get("error")) or mapping(result.get("failure"))
-    texts = [str(told[key]) for key in OUTPUTS if isinstance(told.get(key), str) and told[key].strip()]
+    output = mapping(result.get("success")) or mapping(result.get("error")) or mapping(result.get("failure"))
+    texts = [str(output[key]) for key in OUTPUTS if isinstance(output.get(key), str) and output[key].strip()]
     return [Event("output", "\n".join(texts), failed=failed, call=call, session=session)] if result else []

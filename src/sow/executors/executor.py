@@ -1,4 +1,4 @@
-"""The blocking interface to an agent CLI: an adapter that knows the words, and a runner that runs them."""
+"""Runs turns of an agent CLI: an adapter builds the command line, a runner executes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Executor:
-    """One configured CLI: spawn and resume block until its turn has ended."""
+    """One configured CLI; spawn and resume block until the turn has ended."""
 
     __slots__ = ("adapter", "binary", "name", "runner")
 
@@ -27,26 +27,26 @@ class Executor:
         self.binary = binary or adapter.capabilities.binary
 
     def spawn(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
-        """A new session."""
+        """Starts a new session."""
         return self._run(*self.spawn_call(request, prompt), request)
 
     def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
-        """The next turn of a session."""
-        lost = self.lost(request)
-        if lost:
-            return Outcome("not_found", reason=lost), Story()
+        """Runs the next turn of a session."""
+        reason = self.lost(request)
+        if reason:
+            return Outcome("not_found", reason=reason), Story()
         return self._run(*self.resume_call(request, prompt), request)
 
     def spawn_call(self, request: Request, prompt: str) -> tuple[Call, str]:
-        """What a new session runs, and what it is told."""
+        """Returns the command and the prompt of a new session."""
         return self._with_binary(self.adapter.spawn_command(request)), self.adapter.first_prompt(request, prompt)
 
     def resume_call(self, request: Request, prompt: str) -> tuple[Call, str]:
-        """What the next turn of a session runs, and what it is told."""
+        """Returns the command and the prompt of a session's next turn."""
         return self._with_binary(self.adapter.resume_command(request)), prompt
 
     def lost(self, request: Request) -> str:
-        """Why a session cannot be gone on with, where that is seen without starting the CLI."""
+        """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
         if not self.supports_resumption():
             raise no_resumption(self.name, "", "")
         return self.adapter.lost(request)
@@ -61,23 +61,23 @@ class Executor:
         return self.adapter.outcome(ending, story), story
 
     def supports_resumption(self) -> bool:
-        """Whether a session can go on after its turn."""
+        """Returns whether a session can continue after its turn."""
         return self.adapter.capabilities.resumes
 
     def validate_availability(self, environment: Mapping[str, str]) -> str:
-        """The full path of the program; a missing one is said before anything is written."""
-        found = find_binary(self.binary, environment)
-        if not found:
+        """Returns the full path of the program, or raises SowError before anything is written."""
+        path = find_binary(self.binary, environment)
+        if not path:
             raise missing_binary(self.name, self.binary, self.adapter.capabilities.install)
-        return found
+        return path
 
 
 def find_binary(binary: str, environment: Mapping[str, str]) -> str:
-    """Where a program is, or nothing."""
+    """Returns the path of a program, or "" if it is not found."""
     if os.path.isabs(binary):
         return binary if os.access(binary, os.X_OK) and os.path.isfile(binary) else ""
-    # shutil.which does this too, but costs a spawn a quarter of Python's own start, and takes an empty or relative
-    # entry of PATH, or a relative path, for one from here: then a repository could decide what is run.
+    # shutil.which adds a quarter of Python's start time to every spawn. It also accepts a relative path and empty or
+    # relative PATH entries, so a repository could decide which program runs.
     if "/" in binary:
         return ""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -88,7 +88,7 @@ def find_binary(binary: str, environment: Mapping[str, str]) -> str:
 
 
 def missing_binary(name: str, binary: str, install: str) -> SowError:
-    """The seed's words for a CLI that is not installed."""
+    """Returns the error for a CLI that is not installed."""
     return SowError(
         f"executor binary not found: {binary}",
         f'Executor "{name}" requires the {binary} CLI to be installed and available on PATH.\n\n'
@@ -97,9 +97,9 @@ def missing_binary(name: str, binary: str, install: str) -> SowError:
 
 
 def no_resumption(name: str, task: str, agent: str) -> SowError:
-    """The seed's words for a CLI that cannot go on with a session."""
+    """Returns the error for a CLI that cannot resume a session."""
     lines = [f"Cannot resume task {task}. Consider:" if task else "Consider:"]
-    anew = f": sow agent spawn {agent} {task} --fresh" if task else ""
-    lines += [f"  - Spawning a new worker instance{anew}"]
+    command = f": sow agent spawn {agent} {task} --fresh" if task else ""
+    lines += [f"  - Spawning a new worker instance{command}"]
     lines += ["  - Switching to an executor with session support (claude-code, cursor)"]
     return SowError(f'executor "{name}" does not support session resumption', "\n".join(lines))

@@ -1,4 +1,4 @@
-"""Gemini CLI: the prompt on stdin, events as JSON lines. What a worker may do without yolo is a file of rules."""
+"""Runs Gemini CLI: prompt on stdin, events as JSON lines. Without yolo, a policy file limits the worker."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# It runs without a person only in a folder that it trusts, and its relaunched self ignores every polite signal.
+# It runs without a person only in a trusted folder. If it relaunches itself, that process ignores SIGINT and SIGTERM.
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
 SHELL = "run_shell_command"
 WRITERS = 'toolName = ["write_file", "replace"]'
-# An agent's `tools`, in the words that agents' files use, and Gemini's tools for each.
+# Names of tools in an agent's `tools`, and Gemini's tools for each.
 TOOLS = {
     "Read": ("read_file", "read_many_files"),
     "Write": ("write_file",),
@@ -64,7 +64,7 @@ class Gemini(Adapter):
     in_use = ("Error starting session:",)
 
     def __init__(self) -> None:
-        self.said = ""  # the parts of a message that have come so far
+        self.said = ""  # the parts of the current message so far
 
     def spawn_command(self, request: Request) -> Call:
         return self._call(request, ["--session-id", request.session])
@@ -73,11 +73,11 @@ class Gemini(Adapter):
         return self._call(request, ["--resume", request.session])
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = [*session, "--output-format", "stream-json"]
-        words += ["--model", request.model] if request.model else []
+        arguments = [*session, "--output-format", "stream-json"]
+        arguments += ["--model", request.model] if request.model else []
         rules, path = policy(request), f"{request.folder}/policy.toml"
-        words += [*mode(request), *(["--policy", path] if rules else []), *request.custom_args]
-        return Call(words, environment=ENVIRONMENT, files={path: rules} if rules else {})
+        arguments += [*mode(request), *(["--policy", path] if rules else []), *request.custom_args]
+        return Call(arguments, environment=ENVIRONMENT, files={path: rules} if rules else {})
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         kind = data.get("type")
@@ -94,57 +94,59 @@ class Gemini(Adapter):
         return [Event("text", text)] if text else []
 
     def read_error(self, line: str) -> list[Event]:
-        """It says only here that it tries again, and each try waits longer."""
+        """Only stderr says that it tries again, and each try waits longer."""
         if not (line.startswith("Attempt ") and " failed" in line and ". Retrying " in line):
             return []
-        said = line.partition(". Retrying ")[0]
-        quota = 429 if " failed: " in said else 503
-        return [Event("retry", said, status=status_in(said) or quota)]
+        message = line.partition(". Retrying ")[0]
+        quota = 429 if " failed: " in message else 503
+        return [Event("retry", message, status=status_in(message) or quota)]
 
 
 def mode(request: Request) -> list[str]:
-    """How much it does without being asked."""
+    """Returns the flags for what it may do without asking."""
     if request.role.judges:
         return ["--approval-mode", "default"]
     if request.yolo:
         return ["--yolo"]
-    folders = [word for each in (*request.outside, *request.shelves) for word in ("--include-directories", each)]
+    folders = [
+        argument for folder in (*request.outside, *request.shelves) for argument in ("--include-directories", folder)
+    ]
     return ["--approval-mode", "auto_edit", *folders]
 
 
 def policy(request: Request) -> str:
-    """Rules for what would be asked, since that is refused where nobody answers, and for a role's list of tools."""
+    """Returns rules for a role's tools and for calls that would need approval, since no person can give it."""
     rules = closed(request)
     if request.role.tools:
-        granted = [name for each in request.role.tools for name in TOOLS.get(each, (each,))]
-        named = [name for name in granted if request.yolo or name != SHELL]
+        granted = [name for tool in request.role.tools for name in TOOLS.get(tool, (tool,))]
+        allowed_tools = [name for name in granted if request.yolo or name != SHELL]
         rules += [_rule("deny", 1, 'toolName = "*"')]
-        rules += [_rule("allow", 500, f"toolName = {listed(named)}")] if named else []
+        rules += [_rule("allow", 500, f"toolName = {listed(allowed_tools)}")] if allowed_tools else []
         if SHELL not in granted:
             return "\n".join(rules)
     if request.role.judges:
-        looks = [*(each for each in request.commands if each != "git"), *GIT_LOOKS]
-        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {listed(looks)}")]
+        prefixes = [*(command for command in request.commands if command != "git"), *GIT_LOOKS]
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {listed(prefixes)}")]
         rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(GIT_LOOPHOLES)})"')]
         rules += [_rule("deny", 950, WRITERS)]
     elif not request.yolo and request.commands:
-        allowed = f"commandPrefix = {listed(request.commands)}"
-        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', allowed)]
+        prefixes_rule = f"commandPrefix = {listed(request.commands)}"
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', prefixes_rule)]
     return "\n".join(rules)
 
 
 def closed(request: Request) -> list[str]:
-    """Rules for what the worker may not write in its working folder, whose path a model may leave out."""
+    """Returns rules for write-protected paths; the model may leave out the working folder in a path."""
     if request.yolo or request.role.judges:
         return []
-    folder = expression(literal(f"{request.cwd}/"))
+    folder_regex = expression(literal(f"{request.cwd}/"))
     rules = []
     for pattern in request.closed:
-        path = expression(pattern)
-        if path.startswith(folder):
-            path = f"(?:{folder}|\\./|){path.removeprefix(folder)}"
+        path_regex = expression(pattern)
+        if path_regex.startswith(folder_regex):
+            path_regex = f"(?:{folder_regex}|\\./|){path_regex.removeprefix(folder_regex)}"
         end = "" if pattern.endswith("/**") else '"'
-        rules.append(_rule("deny", 950, WRITERS, "argsPattern = " + quoted(f'"file_path":"{path}{end}')))
+        rules.append(_rule("deny", 950, WRITERS, "argsPattern = " + quoted(f'"file_path":"{path_regex}{end}')))
     return rules
 
 
@@ -153,16 +155,16 @@ def _rule(decision: str, priority: int, *conditions: str) -> str:
 
 
 def output_event(data: dict[str, Any]) -> Event:
-    """The result of a tool call; a call that a rule did not allow is a refusal."""
+    """Returns the result of a tool call; a call that no rule allowed is a refusal."""
     error, call = mapping(data.get("error")), str(data.get("tool_id") or "")
-    said = str(error.get("message") or "")
+    message = str(error.get("message") or "")
     if error.get("type") == "policy_violation":
-        return Event("refused", said, call=call)
-    return Event("output", str(data.get("output") or "") or said, failed=data.get("status") == "error", call=call)
+        return Event("refused", message, call=call)
+    return Event("output", str(data.get("output") or "") or message, failed=data.get("status") == "error", call=call)
 
 
 def whole_events(kind: object, data: dict[str, Any]) -> list[Event]:
-    """What a line says that is no part of a message."""
+    """Converts a line that is not part of a streamed message."""
     if kind == "message" and data.get("role") == "assistant":
         return [Event("text", str(data.get("content") or ""))]
     if kind == "tool_use":
@@ -174,7 +176,7 @@ def whole_events(kind: object, data: dict[str, Any]) -> list[Event]:
     if kind == "result":
         stats, text = mapping(data.get("stats")), str(mapping(data.get("error")).get("message") or "")
         failed = data.get("status") != "success"
-        sent, made = whole(stats.get("input_tokens")), whole(stats.get("output_tokens"))
+        sent, received = whole(stats.get("input_tokens")), whole(stats.get("output_tokens"))
         status = status_in(text) if failed else 0
-        return [Event("result", text, failed=failed, status=status, input_tokens=sent, output_tokens=made)]
+        return [Event("result", text, failed=failed, status=status, input_tokens=sent, output_tokens=received)]
     return []

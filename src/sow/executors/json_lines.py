@@ -1,4 +1,4 @@
-"""Lines of JSON that a CLI prints, read without trust: any shape may come. And texts, written as JSON has them."""
+"""Reads JSON lines of any shape that a CLI prints, and writes text as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def parse(line: str) -> dict[str, Any] | None:
-    """The object on this line, or nothing when it is not one."""
+    """Returns the JSON object on this line, or None."""
     import json  # here, because nothing is read before the agent runs
 
     stripped = line.strip()
@@ -23,39 +23,39 @@ def parse(line: str) -> dict[str, Any] | None:
 
 
 def whole(value: object) -> int | None:
-    """A whole number, if it is one."""
+    """Returns the value if it is an integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def number(value: object) -> float | None:
-    """A number, if it is one that can be added up."""
-    fits = (
+    """Returns the value as a float if it is a finite number, else None."""
+    finite = (
         isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) != float("inf")
     )
-    return float(value) if fits else None  # type: ignore[arg-type]
+    return float(value) if finite else None  # type: ignore[arg-type]
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """A mapping, empty when it is none."""
+    """Returns the value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def text_of(value: object) -> str:
-    """The text of a tool's result: a text, or a list of parts of which some have a text."""
+    """Returns the text of a tool's result: a string, or a list of parts of which some have text."""
     if isinstance(value, str):
         return value
-    parts = [each.get("text") for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-    return "\n".join(each for each in parts if isinstance(each, str))
+    parts = [part.get("text") for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def quoted(text: str) -> str:
-    """A text as JSON and TOML write it; `json` itself would cost a spawn its start-up time."""
-    return '"' + "".join(_escaped(each) for each in text) + '"'
+    """Returns a text as a JSON and TOML string; importing `json` would slow down every spawn."""
+    return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
-def listed(words: Iterable[str]) -> str:
-    """A list of texts."""
-    return f"[{', '.join(quoted(each) for each in words)}]"
+def listed(texts: Iterable[str]) -> str:
+    """Returns a list of texts in JSON."""
+    return f"[{', '.join(quoted(text) for text in texts)}]"
 
 
 def _escaped(character: str) -> str:
@@ -65,8 +65,8 @@ def _escaped(character: str) -> str:
 
 
 def status_in(text: str) -> int:
-    """The HTTP status that a CLI names in its words about a failed request, or nothing."""
+    """Returns the HTTP status in a CLI's message about a failed request, or 0."""
     import re
 
-    found = re.search(r'(?:status:?|API Error:|"code":|error code:|failed with)\s*(\d{3})\b', text, re.IGNORECASE)
-    return int(found[1]) if found else 0
+    match = re.search(r'(?:status:?|API Error:|"code":|error code:|failed with)\s*(\d{3})\b', text, re.IGNORECASE)
+    return int(match[1]) if match else 0

@@ -1,4 +1,4 @@
-"""Doubles for tests, shipped with the package: an executor and a runner whose behaviour is a function."""
+"""Provides doubles for tests: an executor and a runner whose behaviour is a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MockExecutor:
-    """An executor whose every answer can be set; without a function it succeeds at once."""
+    """An executor whose answers can be set; without a function it succeeds at once."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class MockExecutor:
 
 
 class MockCommandRunner:
-    """A runner that remembers its last call and starts nothing."""
+    """A runner that records its last call and starts nothing."""
 
     def __init__(self, run: Callable[[Call, Request, str, Story], Ending] | None = None) -> None:
         self.run_function = run

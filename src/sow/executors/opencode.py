@@ -1,4 +1,4 @@
-"""OpenCode: `opencode run`, the prompt on stdin, events as JSON lines. A session belongs to its folder."""
+"""Runs OpenCode: `opencode run`, prompt on stdin, events as JSON lines. A session belongs to its folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# An agent's `tools`, in the words that agents' files use, and OpenCode's name of the permission for each.
+# Names of tools in an agent's `tools`, and OpenCode's permission for each.
 TOOLS = {
     "Read": "read",
     "Write": "edit",
@@ -65,19 +65,19 @@ class OpenCode(Adapter):
         return self._call(request, ["--session", request.session])
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = ["run", "--format", "json", *session, "--dir", request.cwd]  # from another folder a session hangs
-        words += ["--model", request.model] if request.model else []
-        words += ["--auto"] if request.yolo and not request.role.judges else []
+        arguments = ["run", "--format", "json", *session, "--dir", request.cwd]  # a session hangs in another folder
+        arguments += ["--model", request.model] if request.model else []
+        arguments += ["--auto"] if request.yolo and not request.role.judges else []
         environment = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_PERMISSION": json_text.dump(permissions(request))}
         if request.trusted and not request.role.judges:
-            return Call([*words, *request.custom_args], environment=environment)
-        # A repository's own opencode.json could widen permissions and run plug-ins, so it is not read; what it has
-        # to say to an agent is, unless the agent judges.
+            return Call([*arguments, *request.custom_args], environment=environment)
+        # A repository's opencode.json could widen permissions and run plug-ins, so OpenCode does not read it. Its
+        # instruction files are read, except by a judge.
         config = f"{request.folder}/opencode.json"
-        said = [] if request.role.judges else [f"{request.cwd}/{name}" for name in INSTRUCTIONS]
+        instructions = [] if request.role.judges else [f"{request.cwd}/{name}" for name in INSTRUCTIONS]
         environment |= {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_CONFIG": config}
-        files = {config: json_text.dump({"instructions": said})}
-        return Call([*words, *request.custom_args], environment=environment, files=files)
+        files = {config: json_text.dump({"instructions": instructions})}
+        return Call([*arguments, *request.custom_args], environment=environment, files=files)
 
     def events(self, data: dict[str, Any]) -> list[Event]:
         kind, part, session = data.get("type"), mapping(data.get("part")), str(data.get("sessionID") or "")
@@ -93,60 +93,66 @@ class OpenCode(Adapter):
 
 
 def permissions(request: Request) -> dict[str, Any]:
-    """What a worker may do. All else is denied, which a model is told; a question that nobody answers ends its turn."""
+    """Returns the permissions of a worker; the rest is denied, because an unanswered question would end the turn."""
     rules: dict[str, Any] = {}
     if request.role.tools:
-        granted = {TOOLS.get(each, each.lower()) for each in request.role.tools}
-        rules = dict.fromkeys((each for each in TOOLS.values() if each not in granted), "deny")
+        granted = {TOOLS.get(tool, tool.lower()) for tool in request.role.tools}
+        rules = dict.fromkeys((permission for permission in TOOLS.values() if permission not in granted), "deny")
     if request.yolo and not request.role.judges:
         return rules
-    folders = {"*": "deny", **{f"{each}/*": "allow" for each in (*request.folders, *request.shelves)}}
+    folders = {"*": "deny", **{f"{folder}/*": "allow" for folder in (*request.folders, *request.shelves)}}
     edit = "deny" if request.role.judges else edits(request)
     return {"edit": edit, "bash": commands(request), "external_directory": folders, **NO_QUESTIONS, **rules}
 
 
 def edits(request: Request) -> dict[str, str]:
-    """Where files may be changed, by their paths from the working folder; the last pattern that fits decides."""
+    """Returns rules for paths relative to the working folder; the last pattern that matches decides."""
     rules = {"*": "allow"}
-    for place, may in places(request)[1:]:
-        path = os.path.relpath(place, request.cwd)
-        rules[f"{path}/*" if place.endswith("/") else path] = "allow" if may else "deny"
+    for target, writable in places(request)[1:]:
+        path = os.path.relpath(target, request.cwd)
+        rules[f"{path}/*" if target.endswith("/") else path] = "allow" if writable else "deny"
     return rules
 
 
 def commands(request: Request) -> dict[str, str]:
-    """Which commands may run; the last pattern that fits decides."""
+    """Returns rules for commands; the last pattern that matches decides."""
     if not request.role.judges:
-        return {"*": "deny", **{f"{each} *": "allow" for each in request.commands}}
-    looks = [*(each for each in request.commands if each != "git"), *GIT_LOOKS]
-    holes = {f"git *{each}*": "deny" for each in GIT_LOOPHOLES}
-    return {"*": "deny", **{f"{each} *": "allow" for each in looks}, **holes}
+        return {"*": "deny", **{f"{command} *": "allow" for command in request.commands}}
+    allowed = [*(command for command in request.commands if command != "git"), *GIT_LOOKS]
+    loopholes = {f"git *{option}*": "deny" for option in GIT_LOOPHOLES}
+    return {"*": "deny", **{f"{command} *": "allow" for command in allowed}, **loopholes}
 
 
 def tool_events(part: dict[str, Any], session: str) -> list[Event]:
-    """A tool call, which is told once it has ended."""
+    """Returns a tool call with its output or refusal; OpenCode reports a call only when it has ended."""
     state, call = mapping(part.get("state")), str(part.get("callID") or "")
     values = mapping(state.get("input"))
-    told = tool_event(part.get("tool"), {"path": values.get("filePath"), **values}, call=call, session=session)
+    call_event = tool_event(part.get("tool"), {"path": values.get("filePath"), **values}, call=call, session=session)
     failed, error = state.get("status") == "error", str(state.get("error") or "")
     if failed and error.startswith(DENIED):
-        return [told, Event("refused", error, tool=told.tool, command=told.command, call=call, session=session)]
+        return [
+            call_event,
+            Event("refused", error, tool=call_event.tool, command=call_event.command, call=call, session=session),
+        ]
     failed = failed or bool(mapping(state.get("metadata")).get("exit"))
-    return [told, Event("output", error or str(state.get("output") or ""), failed=failed, call=call, session=session)]
+    return [
+        call_event,
+        Event("output", error or str(state.get("output") or ""), failed=failed, call=call, session=session),
+    ]
 
 
 def step_events(part: dict[str, Any], session: str) -> list[Event]:
-    """The end of one answer of the model: its price, and whether it was the last one."""
+    """Returns the usage of one answer of the model, and the result if it was the last one."""
     tokens = mapping(part.get("tokens"))
     cache = mapping(tokens.get("cache"))
-    sent = [whole(each) for each in (tokens.get("input"), cache.get("read"), cache.get("write"))]
-    made = [whole(each) for each in (tokens.get("output"), tokens.get("reasoning"))]
+    sent = [whole(count) for count in (tokens.get("input"), cache.get("read"), cache.get("write"))]
+    received = [whole(count) for count in (tokens.get("output"), tokens.get("reasoning"))]
     usage = Event(
         "usage",
         session=session,
         cost=number(part.get("cost")),
-        input_tokens=sum(each or 0 for each in sent) if tokens else None,
-        output_tokens=sum(each or 0 for each in made) if tokens else None,
+        input_tokens=sum(count or 0 for count in sent) if tokens else None,
+        output_tokens=sum(count or 0 for count in received) if tokens else None,
     )
     reason = str(part.get("reason") or "")
     if reason == "stop":

@@ -1,6 +1,6 @@
-"""What the program of an executor says about itself: its version, and whether it knows the flags that we use.
+"""Asks the program of an executor for its version, and whether its help lists the flags that sow uses.
 
-A program is asked once; the answer is kept in the user's cache until the file changes or we depend on other flags.
+The answer stays in the user's cache until the program's file or the list of flags changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sow.system.program import Answer, ask
 from sow.system.terminal import harmless_line
 
 TIMEOUT = 15.0  # the slowest CLI takes two seconds on an idle machine
-AT_ONCE = 4  # a CLI's start keeps a core busy
+AT_ONCE = 4  # starting a CLI keeps a core busy
 MOST_KEPT = 200
 Program = tuple[str, str]  # its path, and the type of the executor that runs it
 # ELF, Mach-O in both orders and widths and for several machines in one file, and scripts
@@ -32,7 +32,7 @@ VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a program said; `missing` is None where its flags could not be looked at."""
+    """The answers of a program; `missing` is None if its flags could not be checked."""
 
     version: str = ""
     missing: tuple[str, ...] | None = None
@@ -41,7 +41,7 @@ class Facts:
 
 
 class Cache:
-    """Answers of earlier calls, by the identity of the program; a broken or missing file is an empty one."""
+    """Earlier answers by the identity of the program; a broken or missing file is an empty cache."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Cache:
             data = json_text.load(read_text(Disk(), path), path) if path else {}
         except (SowError, FileNotFoundError):
             data = {}
-        if isinstance(data, dict) and all(isinstance(each, dict) for each in data.values()):
+        if isinstance(data, dict) and all(isinstance(entry, dict) for entry in data.values()):
             self.entries = data
 
     def find(self, key: str, flags: tuple[str, ...]) -> Facts | None:
@@ -64,7 +64,7 @@ class Cache:
         self.entries[key] = {"flags": list(flags), "version": facts.version, "missing": list(facts.missing or ())}
 
     def save(self) -> None:
-        """Write it; a cache that cannot be kept is no failure."""
+        """Writes the cache; a failed write is ignored."""
         if self.path:
             try:
                 user_file.write(self.path, json_text.dump(dict(list(self.entries.items())[-MOST_KEPT:])))
@@ -73,7 +73,7 @@ class Cache:
 
 
 def cache_path(environment: Mapping[str, str]) -> str:
-    """Where answers are kept; nowhere for a user without a home."""
+    """Returns the path of the cache, or "" for a user without a home folder."""
     try:
         return f"{user_folder(environment, 'XDG_CACHE_HOME', '.cache')}/sow/probes.json"
     except SowError:
@@ -83,57 +83,59 @@ def cache_path(environment: Mapping[str, str]) -> str:
 def probe_all(
     programs: Mapping[Program, Capabilities], environment: Mapping[str, str], timeout: float = TIMEOUT
 ) -> dict[Program, Facts]:
-    """The facts on each program; those that are not known yet are asked, a few at a time."""
+    """Returns the facts of each program; programs that are not in the cache are asked in parallel."""
     cache = Cache(cache_path(environment))
-    keys = {each: _identity(each[0], can) for each, can in programs.items()}
-    known = {each: cache.find(keys[each], can.known_flags) for each, can in programs.items()}
-    new = [each for each, facts in known.items() if facts is None]
+    keys = {program: _identity(program[0], capabilities) for program, capabilities in programs.items()}
+    cached = {
+        program: cache.find(keys[program], capabilities.known_flags) for program, capabilities in programs.items()
+    }
+    missing = [program for program, facts in cached.items() if facts is None]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = pool.map(lambda each: probe(each[0], programs[each], environment, timeout), new)
-        asked = dict(zip(new, answers, strict=True))
-    good = {each: facts for each, facts in asked.items() if not facts.trouble}
-    for each, facts in good.items():  # a slow start today says nothing about tomorrow: only answers are kept
-        cache.keep(keys[each], programs[each].known_flags, facts)
+        answers = pool.map(lambda program: probe(program[0], programs[program], environment, timeout), missing)
+        asked = dict(zip(missing, answers, strict=True))
+    good = {program: facts for program, facts in asked.items() if not facts.trouble}
+    for program, facts in good.items():  # a failure, such as a slow start, is not kept
+        cache.keep(keys[program], programs[program].known_flags, facts)
     if good:
         cache.save()
-    return {each: facts or asked[each] for each, facts in known.items()}
+    return {program: facts or asked[program] for program, facts in cached.items()}
 
 
 def _identity(path: str, capabilities: Capabilities) -> str:
-    """A program that is changed is another one; so is one that is asked with other words, or by another sow."""
+    """Returns a key that changes with the program's file, the arguments of the probe, or sow's version."""
     real = os.path.realpath(path)
-    facts = os.stat(real)
-    words = " ".join((*capabilities.version_words, *capabilities.help_words))
-    return f"{real} {facts.st_mtime_ns} {facts.st_size} {__version__} {words}"
+    status = os.stat(real)
+    arguments = " ".join((*capabilities.version_words, *capabilities.help_words))
+    return f"{real} {status.st_mtime_ns} {status.st_size} {__version__} {arguments}"
 
 
 def probe(path: str, capabilities: Capabilities, environment: Mapping[str, str], timeout: float = TIMEOUT) -> Facts:
-    """Ask one program; it gets no key of anybody."""
+    """Asks one program, in an environment without API keys."""
     if not _is_program(path):
         return Facts(trouble="it is neither a program for this machine nor a script that begins with #!")
     if not capabilities.version_words:
         return Facts(missing=())
-    surroundings = {**worker_environment(environment, own=(), marks={}), "NO_COLOR": "1", "TERM": "dumb"}
+    variables = {**worker_environment(environment, own=(), marks={}), "NO_COLOR": "1", "TERM": "dumb"}
     try:
-        said = ask([path, *capabilities.version_words], environment=surroundings, timeout=timeout)
-        trouble = _trouble(said, capabilities.version_words, timeout)
-        found = VERSION.search(said.text)
-        if trouble or not found:
-            return Facts(trouble=trouble or f"no version in what it says: {_first(said.text) or 'nothing'}")
-        version = found.group().rstrip(".+-")[:60]
+        answer = ask([path, *capabilities.version_words], environment=variables, timeout=timeout)
+        trouble = _trouble(answer, capabilities.version_words, timeout)
+        match = VERSION.search(answer.text)
+        if trouble or not match:
+            return Facts(trouble=trouble or f"no version in what it says: {_first(answer.text) or 'nothing'}")
+        version = match.group().rstrip(".+-")[:60]
         if not capabilities.known_flags:
             return Facts(version=version, missing=())
-        text = ask([path, *capabilities.help_words], environment=surroundings, timeout=timeout)
-        trouble = _trouble(text, capabilities.help_words, timeout)
+        help_answer = ask([path, *capabilities.help_words], environment=variables, timeout=timeout)
+        trouble = _trouble(help_answer, capabilities.help_words, timeout)
     except SowError as error:
         return Facts(trouble=error.message)
     if trouble:
         return Facts(version=version, trouble=trouble)
-    return Facts(version=version, missing=_missing(capabilities.known_flags, text.text))
+    return Facts(version=version, missing=_missing(capabilities.known_flags, help_answer.text))
 
 
 def _is_program(path: str) -> bool:
-    """Whether the system can start it, by how it begins; one that may not be read is believed."""
+    """Returns whether the file looks like a program by its first bytes; an unreadable file counts as one."""
     try:
         with open(path, "rb") as file:
             return file.read(4).startswith(PROGRAMS)
@@ -142,15 +144,15 @@ def _is_program(path: str) -> bool:
 
 
 def _missing(flags: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """The flags that the help does not have as words of their own."""
-    return tuple(each for each in flags if not re.search(rf"(?<![\w-]){re.escape(each)}(?![\w-])", text))
+    """Returns the flags that the help text does not contain as whole words."""
+    return tuple(flag for flag in flags if not re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text))
 
 
-def _trouble(answer: Answer, words: tuple[str, ...], timeout: float) -> str:
-    asked = " ".join(words)
+def _trouble(answer: Answer, arguments: tuple[str, ...], timeout: float) -> str:
+    flags = " ".join(arguments)
     if answer.code is None:
-        return f"{asked} did not end within {timeout:g} seconds, or said far too much"
-    return f"{asked} ended with exit code {answer.code}: {_first(answer.text)}" if answer.code else ""
+        return f"{flags} did not end within {timeout:g} seconds, or said far too much"
+    return f"{flags} ended with exit code {answer.code}: {_first(answer.text)}" if answer.code else ""
 
 
 def _first(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Qwen Code: the prompt on stdin, and a stream of JSON lines in Claude's shape."""
+"""Runs Qwen Code: prompt on stdin, JSON lines in Claude's format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
 SHELL = "run_shell_command"
 WRITERS = ("write_file", "edit", "notebook_edit")
-# An agent's `tools`, in the words that agents' files use, and Qwen's tools for each.
+# Names of tools in an agent's `tools`, and Qwen's tools for each.
 TOOLS = {
     "Read": ("read_file",),
     "Write": ("write_file",),
@@ -73,21 +73,21 @@ class Qwen(Adapter):
         return self._call(request, ["--resume", request.session])
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = [*session, "--output-format", "stream-json"]
-        words += ["--model", request.model] if request.model else []
-        return Call([*words, *permissions(request), *request.custom_args], environment=ENVIRONMENT)
+        arguments = [*session, "--output-format", "stream-json"]
+        arguments += ["--model", request.model] if request.model else []
+        return Call([*arguments, *permissions(request), *request.custom_args], environment=ENVIRONMENT)
 
     def events(self, data: dict[str, Any]) -> list[Event]:
-        found = shaped_events(data)
+        events = shaped_events(data)
         if data.get("type") == "result":
-            mend(found[-1], data)
-        return found
+            mend(events[-1], data)
+        return events
 
     def log_path(self, request: Request, environment: Mapping[str, str]) -> str:
-        """Its own record of the session: the only place that tells of failed requests in the first minutes."""
+        """Returns the path of its session log, the only place that reports failed requests in the first minutes."""
         base = environment.get("QWEN_RUNTIME_DIR") or environment.get("QWEN_HOME") or ""
         base = base or f"{environment.get('HOME', '')}/.qwen"
-        project = "".join(each if each.isalnum() else "-" for each in request.cwd)
+        project = "".join(character if character.isalnum() else "-" for character in request.cwd)
         return f"{base}/projects/{project}/chats/{request.session}.jsonl"
 
     def read_log(self, line: str) -> list[Event]:
@@ -98,29 +98,33 @@ class Qwen(Adapter):
         return [Event("retry", str(event.get("error_message") or event.get("error") or ""), status=status)]
 
 
-def mend(ending: Event, data: dict[str, Any]) -> None:
-    """Complete the final event: an error stands in a field of its own, and its status only in the words."""
-    said = str(mapping(data.get("error")).get("message") or "")
-    if ending.failed and said:
-        ending.text, ending.status = said, status_in(said)
+def mend(event: Event, data: dict[str, Any]) -> None:
+    """Completes the final event with the error's message, and with the status in that message."""
+    message = str(mapping(data.get("error")).get("message") or "")
+    if event.failed and message:
+        event.text, event.status = message, status_in(message)
 
 
 def permissions(request: Request) -> list[str]:
-    """What a worker may do; a tool is offered only where a rule names it by the CLI's own name."""
-    granted = {name for each in request.role.tools for name in TOOLS.get(each, (each,))}
-    known = dict.fromkeys(name for names in TOOLS.values() for name in names)
-    hidden = [name for name in known if granted and name not in granted]
+    """Returns the flags for what a worker may do; a tool needs a rule with the CLI's own name for it."""
+    granted = {name for tool in request.role.tools for name in TOOLS.get(tool, (tool,))}
+    all_names = dict.fromkeys(name for names in TOOLS.values() for name in names)
+    hidden = [name for name in all_names if granted and name not in granted]
     if request.role.judges:
         hidden = list(dict.fromkeys([*WRITERS, *hidden]))
     if not request.yolo and not request.role.judges:
-        hidden += [f"{tool}(/{each})" for each in request.closed for tool in WRITERS]
+        hidden += [f"{tool}(/{pattern})" for pattern in request.closed for tool in WRITERS]
     excluded = ["--exclude-tools", *hidden] if hidden else []
     if request.yolo and not request.role.judges:
         return ["--yolo", *excluded]
-    commands = [each for each in request.commands if not (request.role.judges and each == "git")]
-    allowed = [f"{SHELL}({each} *)" for each in commands]
+    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    allowed = [f"{SHELL}({command} *)" for command in commands]
     if request.role.judges:
         return ["--approval-mode", "default", "--safe-mode", "--allowed-tools", *allowed, *excluded]
-    allowed += [f"{tool}(/{literal(place)}/**)" for place in (request.cwd, *request.outside) for tool in WRITERS]
-    folders = [word for each in (*request.outside, *request.shelves, *request.linked) for word in ("--add-dir", each)]
+    allowed += [f"{tool}(/{literal(folder)}/**)" for folder in (request.cwd, *request.outside) for tool in WRITERS]
+    folders = [
+        argument
+        for folder in (*request.outside, *request.shelves, *request.linked)
+        for argument in ("--add-dir", folder)
+    ]
     return ["--approval-mode", "default", *folders, "--allowed-tools", *allowed, *excluded]

@@ -1,4 +1,4 @@
-"""How far a worker's writing goes, for CLIs whose rules are no globs."""
+"""Computes the paths that a worker may write, for CLIs whose rules are not globs."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ IN_EXPRESSIONS = frozenset(".^$|+(){}*?[]\\")
 
 
 def places(request: Request) -> list[tuple[str, bool]]:
-    """Folders (with a slash at their end) and files, from wide to narrow: the narrowest says whether it may write."""
-    found = {f"{each}/": True for each in (request.cwd, *request.folders)}
+    """Returns folders (ending in a slash) and files with the right to write there, shortest first; the longest wins."""
+    writable = {f"{folder}/": True for folder in (request.cwd, *request.folders)}
     for pattern in request.closed:
-        found.setdefault(_fixed(pattern), False)
-    return sorted(found.items(), key=lambda place: len(place[0]))
+        writable.setdefault(_fixed(pattern), False)
+    return sorted(writable.items(), key=lambda item: len(item[0]))
 
 
 def _fixed(pattern: str) -> str:
-    """The beginning of a pattern that fits one path only: where a part is loose, the folder before it."""
-    taken: list[str] = []
+    """Returns the part of a pattern before its first wildcard, up to the last slash."""
+    parts: list[str] = []
     for part in pattern.split("/"):
-        if any(mark in part.replace(f"\\{mark}", "") for mark in LOOSE):
-            return f"{'/'.join(taken)}/"
-        taken.append(part.replace("\\\\", "\0").replace("\\", "").replace("\0", "\\"))
-    return "/".join(taken)
+        if any(wildcard in part.replace(f"\\{wildcard}", "") for wildcard in LOOSE):
+            return f"{'/'.join(parts)}/"
+        parts.append(part.replace("\\\\", "\0").replace("\\", "").replace("\0", "\\"))
+    return "/".join(parts)
 
 
 def expression(pattern: str) -> str:
-    """A pattern as a regular expression that fits a path from its beginning; a folder's ends with a slash."""
-    letters = iter(pattern.removesuffix("**"))
-    found = ""
-    for letter in letters:
-        if letter == "\\":
-            found += _escaped(next(letters))
-        elif letter == "[":
-            found += letter + "".join(iter(lambda: next(letters), "]")) + "]"
+    """Returns a regular expression for the start of a path; for a folder it ends with a slash."""
+    characters = iter(pattern.removesuffix("**"))
+    regex = ""
+    for character in characters:
+        if character == "\\":
+            regex += _escaped(next(characters))
+        elif character == "[":
+            regex += character + "".join(iter(lambda: next(characters), "]")) + "]"
         else:
-            found += {"*": "[^/]*", "?": "[^/]"}.get(letter) or _escaped(letter)
-    return found
+            regex += {"*": "[^/]*", "?": "[^/]"}.get(character) or _escaped(character)
+    return regex
 
 
-def _escaped(letter: str) -> str:
-    return f"\\{letter}" if letter in IN_EXPRESSIONS else letter
+def _escaped(character: str) -> str:
+    return f"\\{character}" if character in IN_EXPRESSIONS else character

@@ -1,4 +1,4 @@
-"""Which file knows which agent CLI. A new one is one entry here and one new file."""
+"""Maps each executor type to the module and class of its adapter."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ADAPTERS = {
     "command": ("command", "CommandLine"),
     "simulated": ("simulated", "Simulated"),
 }
-# The executors that exist without any configuration; `command` needs one, since it has no program of its own.
+# The executors that exist without configuration. `command` has no default program, so it needs a setting.
 DEFAULT_EXECUTORS = {("claude-code" if kind == "claude" else kind): kind for kind in ADAPTERS if kind != "command"}
 
 
 def adapter(kind: str) -> Adapter:
-    """The description of one CLI."""
+    """Returns the adapter of one executor type."""
     if kind not in ADAPTERS:
         raise SowError(f"unknown executor type: {kind}", "the types are: " + ", ".join(ADAPTERS))
-    file, name = ADAPTERS[kind]
-    found: Adapter = getattr(import_module(f"sow.executors.{file}"), name)()
-    return found
+    module, name = ADAPTERS[kind]
+    instance: Adapter = getattr(import_module(f"sow.executors.{module}"), name)()
+    return instance

@@ -1,4 +1,4 @@
-"""Which settings an executor of a type may have, which it must have, and what program follows from them."""
+"""Checks the settings of an executor against its type, and returns the program it runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ONLY_FOR = {"command": "command", "allow_empty": "command", "scenario": "simulat
 
 
 def program(kind: str, settings: Mapping[str, object]) -> str:
-    """The program that an executor runs: its own one, else the one of its type."""
+    """Returns the program that an executor runs: the configured one, else its type's default."""
     command = settings.get("command")
-    named = command[0] if kind == "command" and isinstance(command, list) else settings.get("binary")
-    return adapter(kind).capabilities.binary if named is None else os.path.expanduser(str(named))
+    binary = command[0] if kind == "command" and isinstance(command, list) else settings.get("binary")
+    return adapter(kind).capabilities.binary if binary is None else os.path.expanduser(str(binary))
 
 
 def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
-    """The first thing that does not fit the type, with its field; empty where all fits."""
-    for name, only in ONLY_FOR.items():
-        if name in settings and kind != only:
-            return f"settings.{name}: only type {only} has this, and the type here is {kind}"
+    """Returns a message about the first setting that does not fit the type, or ""."""
+    for name, owner in ONLY_FOR.items():
+        if name in settings and kind != owner:
+            return f"settings.{name}: only type {owner} has this, and the type here is {kind}"
     if kind == "command" and not settings.get("command"):
         return "settings.command: is missing; type command needs the words of its command line"
     if kind == "command" and "binary" in settings:
@@ -39,7 +39,7 @@ def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]
 
 
 def _unclear_rest(settings: Mapping[str, object]) -> str:
-    """A scenario is found by its own path only, and a variable is let through by its name."""
+    """Checks that the scenario is an absolute path and that `env` lists names of variables."""
     scenario, names = settings.get("scenario"), settings.get("env")
     if scenario is not None and not os.path.isabs(os.path.expanduser(str(scenario))):
         return f"settings.scenario: must be an absolute path, not {scenario!r:.80}"
@@ -51,20 +51,20 @@ def _unclear_rest(settings: Mapping[str, object]) -> str:
 
 
 def _unclear_program(kind: str, settings: Mapping[str, object]) -> str:
-    """A path from the current folder would let a repository decide what is run."""
-    named = program(kind, settings)
-    if named and ("/" not in named or os.path.isabs(named)):
+    """Checks for a program name or absolute path; a relative path would let a repository decide what runs."""
+    binary = program(kind, settings)
+    if binary and ("/" not in binary or os.path.isabs(binary)):
         return ""
-    place = "settings.command[0]" if kind == "command" else "settings.binary"
-    return f"{place}: must be the name of a program or an absolute path, not {named!r}"
+    field = "settings.command[0]" if kind == "command" else "settings.binary"
+    return f"{field}: must be the name of a program or an absolute path, not {binary!r}"
 
 
 def _nul(settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
-    """No program can be given a NUL byte as part of an argument."""
+    """Checks for NUL bytes, which no argument can contain."""
     command = settings.get("command")
-    places = {"settings.command": command if isinstance(command, list) else [], "custom_args": custom_args}
-    for place, words in places.items():
-        for index, word in enumerate(words):
-            if "\0" in str(word):
-                return f"{place}[{index}]: has a NUL byte"
+    lists = {"settings.command": command if isinstance(command, list) else [], "custom_args": custom_args}
+    for field, values in lists.items():
+        for index, value in enumerate(values):
+            if "\0" in str(value):
+                return f"{field}[{index}]: has a NUL byte"
     return ""

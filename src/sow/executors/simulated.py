@@ -1,4 +1,4 @@
-"""The simulated agent: a scripted program of this package that talks like Claude Code and needs no account."""
+"""Runs the simulated agent: a scripted program in this package with Claude Code's output, without an account."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Simulated(Claude):
     )
 
     def _call(self, request: Request, session: list[str]) -> Call:
-        words = ["-m", "sow.simulated", *session]
-        words += ["--model", request.model] if request.model else []
+        arguments = ["-m", "sow.simulated", *session]
+        arguments += ["--model", request.model] if request.model else []
         scenario = request.extra.get("scenario")
-        words += [f"--scenario={os.path.expanduser(str(scenario))}"] if scenario else []
-        words += ["--read-only"] if request.role.judges else []
-        return Call([*words, *request.custom_args])
+        arguments += [f"--scenario={os.path.expanduser(str(scenario))}"] if scenario else []
+        arguments += ["--read-only"] if request.role.judges else []
+        return Call([*arguments, *request.custom_args])

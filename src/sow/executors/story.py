@@ -1,10 +1,10 @@
-"""What a CLI said: events, one by one, and the story that they amount to."""
+"""Defines the events of a turn and the summary that they add up to."""
 
 from __future__ import annotations
 
 MOST_ID = 200
 MOST_CALLS = 10_000  # tool calls that are remembered by their id
-MOST_REFUSALS = 50  # distinct refused calls that are kept of one turn
+MOST_REFUSALS = 50  # distinct refused calls that are kept for one turn
 LONGEST_TOOL = 200
 LONGEST_COMMAND = 4000
 LONGEST_REASON = 500
@@ -13,7 +13,7 @@ MOST_LETTERS = 2000
 
 
 class Event:
-    """One thing that a CLI said.
+    """One event in a CLI's output.
 
     `kind`: session, text, raw, tool, output, refused, usage, tokens, retry, error, limit, result. `output` is the
     result of a tool call; `refused` is a tool call that the CLI did not let happen, and its text is the reason.
@@ -55,7 +55,7 @@ class Event:
     ) -> None:
         self.kind = kind
         self.text = text
-        self.tool = tool  # of a tool, output or refused event: the tool's name, and what it was called with
+        self.tool = tool  # for a tool, output or refused event: the tool's name, and what it was called with
         self.command = command
         self.call = call  # the CLI's id of the tool call
         self.session = session if is_session_id(session) else ""
@@ -69,13 +69,13 @@ class Event:
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text that a CLI gave can be a session's id: one word, which no command line takes for an option."""
+    """Returns whether a text of a CLI can be a session id: one word that no command line takes for an option."""
     plain = text.replace("-", "").replace("_", "").replace(".", "")
     return len(text) <= MOST_ID and plain.isascii() and plain.isalnum() and not text.startswith("-")
 
 
 class Refused:
-    """One tool call that a CLI refused, and how often."""
+    """A tool call that a CLI refused, and how often."""
 
     __slots__ = ("command", "count", "reason", "tool")
 
@@ -87,7 +87,7 @@ class Refused:
 
 
 class Story:
-    """What the events of one turn amount to; it stays small however long the stream is."""
+    """The sum of a turn's events; its size is limited however long the output is."""
 
     __slots__ = (
         "calls",
@@ -134,14 +134,14 @@ class Story:
         self.turns: int | None = None
 
     def add(self, event: Event) -> bool:
-        """Take one event in; returns False for a refusal that was told before."""
+        """Adds one event; returns False for a refusal that was counted before."""
         if event.kind == "refused" and not self._refuse(event):
             return False
         self.session = event.session or self.session
         self.turns = event.turns if event.turns is not None else self.turns
         self._count(event)
         if event.kind in ("text", "tool"):
-            self.finished = False  # it goes on after what looked like its end
+            self.finished = False  # the CLI continues after an event that looked final
         if event.kind == "text":
             self.last_text = event.text
         elif event.kind == "raw":
@@ -164,7 +164,7 @@ class Story:
         return True
 
     def _refuse(self, event: Event) -> bool:
-        """Count a refused call once, and complete the event from the call that it belongs to."""
+        """Counts a refused call once, and fills in tool and command from its call."""
         if event.call and event.call in self.refused_calls:
             return False
         if event.call and len(self.refused_calls) < MOST_CALLS:
@@ -187,18 +187,18 @@ class Story:
             self.error, self.error_status = event.text or self.error, event.status or self.error_status
 
     def _count(self, event: Event) -> None:
-        """`usage` events add up, a `result` tells the sum itself; a model that answered got over its errors."""
+        """Adds `usage` events; a `result` has the total. An answer of the model clears earlier errors."""
         if event.kind in ("usage", "text", "tool"):
             self.error, self.error_status = "", 0
         for name in ("cost", "input_tokens", "output_tokens"):
             value = getattr(event, name)
             if value is not None:
-                before = getattr(self, name) if event.kind == "usage" else None
-                setattr(self, name, value if before is None else before + value)
+                total = getattr(self, name) if event.kind == "usage" else None
+                setattr(self, name, value if total is None else total + value)
 
 
 def readable(event: Event) -> str:
-    """The event as the readable transcript has it; nothing for an event that only a program wants."""
+    """Returns the event as a line of the readable transcript, or "" for an event that it leaves out."""
     if event.kind == "refused":
         call = f"{event.tool}: {event.command}" if event.command else event.tool
         return f"[refused] {_indented(call)}" + (f"\n  {_indented(event.text)}" if event.text else "")
@@ -212,12 +212,12 @@ READABLE = frozenset({"text", "tool", "error", "raw", "result"})
 
 
 def _indented(text: str) -> str:
-    """Later lines are indented, so that no line of a tool's output looks like an entry of the transcript."""
+    """Indents all lines but the first, so that no line of output looks like an entry of the transcript."""
     return text.replace("\n", "\n  ")
 
 
 def excerpt(text: str) -> str:
-    """The first and the last lines of a long text."""
+    """Returns the first and last lines of a long text."""
     lines = text.strip("\n").splitlines()
     if len(lines) > MOST_LINES:
         half = MOST_LINES // 2

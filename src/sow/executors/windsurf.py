@@ -1,4 +1,4 @@
-"""Windsurf: its command line is `devin -p`, with no session that we could name. By its documentation, not run."""
+"""Runs Windsurf as `devin -p`, without a session id that sow could choose. Follows its documentation; not tested."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Windsurf(Adapter):
     exits_without_result = True
 
     def spawn_command(self, request: Request) -> Call:
-        words = ["-p", "--prompt-file", "/dev/stdin"]
-        words += ["--model", request.model] if request.model else []
-        words += ["--permission-mode", "dangerous"] if request.yolo and not request.role.reads_only else []
-        return Call([*words, *request.custom_args])
+        arguments = ["-p", "--prompt-file", "/dev/stdin"]
+        arguments += ["--model", request.model] if request.model else []
+        arguments += ["--permission-mode", "dangerous"] if request.yolo and not request.role.reads_only else []
+        return Call([*arguments, *request.custom_args])
 
     def read(self, line: str) -> list[Event]:
         return [Event("raw", line)] if line.strip() else []

@@ -1,1 +1,1 @@
-"""Plan text → a Plan. Pure: texts come in, a plan with its findings comes out, and every complaint has file:line."""
+"""Parses the text of plans into Plan objects without input or output; each finding has a file and a line."""

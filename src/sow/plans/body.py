@@ -1,4 +1,4 @@
-"""The body of a task in Markdown: its fields are taken out of it, and the text stays whole."""
+"""Reads the fields in the Markdown body of a task; the text itself stays complete."""
 
 from __future__ import annotations
 
@@ -27,30 +27,32 @@ VERIFICATION = {
 
 
 def read(plan: Plan, task: PlanTask, page: Page, start: int, end: int, slips: Slips) -> None:
-    """Read the lines from start to end."""
+    """Reads the lines from start to end."""
     task.text = "\n".join(page.texts[start:end]).strip("\n")
     described = False
     index = start
     while index < end:
         text = page.texts[index]
-        found = labels.in_line(text) if text and not page.kinds[index] else []
-        if any(label.field for label in found):
-            described = described or any(label.field not in labels.FACTS for label in found)
-            if found[0].value and not described:
+        line_labels = labels.in_line(text) if text and not page.kinds[index] else []
+        if any(label.field for label in line_labels):
+            described = described or any(label.field not in labels.FACTS for label in line_labels)
+            if line_labels[0].value and not described:
                 task.facts_line = page.number(index)
-            index = _fields(plan, task, page, index, end, found)
+            index = _fields(plan, task, page, index, end, line_labels)
         else:
             described = described or _says_something(text)
             if page.kinds[index] == PLAIN and (":" in text or "**" in text):
-                meant = slips.meant(text, found) or _other_words_for_depends(text, found)
-                _warn_of_slip(plan, task, text, page.number(index), meant)
+                intended = slips.meant(text, line_labels) or _other_words_for_depends(text, line_labels)
+                _warn_of_slip(plan, task, text, page.number(index), intended)
             index += 1
-    kept = (text for at, text in enumerate(page.texts[start:end], start) if page.number(at) != task.status_line)
-    task.brief = "\n".join(kept).strip("\n")
+    lines = (
+        text for position, text in enumerate(page.texts[start:end], start) if page.number(position) != task.status_line
+    )
+    task.brief = "\n".join(lines).strip("\n")
     task.whole = True
     if not described:
-        what = f"task {task.number} has no description"
-        plan.error(task.file, task.line, what, "say below its heading what is to be done")
+        message = f"task {task.number} has no description"
+        plan.error(task.file, task.line, message, "say below its heading what is to be done")
 
 
 def _says_something(text: str) -> bool:
@@ -58,54 +60,54 @@ def _says_something(text: str) -> bool:
     return bool(bare) and set(bare) not in ({"-"}, {"*"}, {"_"})
 
 
-def _other_words_for_depends(text: str, found: list[Label]) -> str:
-    """`Depends on`, where a line such as `**Blocked by**: Task 1` or `Requires: 2` says the same."""
+def _other_words_for_depends(text: str, line_labels: list[Label]) -> str:
+    """Returns `Depends on` if a line such as `**Blocked by**: Task 1` or `Requires: 2` means the same."""
     name, _, value = text.strip()[: labels.MAX_LABEL].partition(":")
-    if found:
-        name, value = found[0].name, found[0].value
-    if not looks_like_dependency(name) or not any(letter.isdigit() for letter in value):
+    if line_labels:
+        name, value = line_labels[0].name, line_labels[0].value
+    if not looks_like_dependency(name) or not any(character.isdigit() for character in value):
         return ""
-    tasks, strange = dependencies(value, 0)
-    return "Depends on" if tasks and not strange else ""
+    tasks, unreadable = dependencies(value, 0)
+    return "Depends on" if tasks and not unreadable else ""
 
 
-def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, meant: str) -> None:
-    if meant:
-        kind = kind_of(labels.field_of(meant))
-        what = f"task {task.number}: {text.strip()!r:.60} is read as text"
-        plan.warn(task.file, line, what, f"if it is the field, write: **{meant}**: …", kind=kind)
+def _warn_of_slip(plan: Plan, task: PlanTask, text: str, line: int, intended: str) -> None:
+    if intended:
+        kind = kind_of(labels.field_of(intended))
+        message = f"task {task.number}: {text.strip()!r:.60} is read as text"
+        plan.warn(task.file, line, message, f"if it is the field, write: **{intended}**: …", kind=kind)
 
 
-def _fields(plan: Plan, task: PlanTask, page: Page, index: int, end: int, found: list[Label]) -> int:
-    """Set the fields of one line; the last may go on below it. Returns the index of the line behind them."""
+def _fields(plan: Plan, task: PlanTask, page: Page, index: int, end: int, line_labels: list[Label]) -> int:
+    """Sets the fields of one line and of a list below it; returns the index of the next line."""
     line = page.number(index)
-    last = found[-1]
+    last = line_labels[-1]
     index += 1
     items: list[Item] = []
     if last.field in LISTS and (not last.value or _list_follows(page, index, end, last)):
         index, items = lists.read(page, index, end)
     elif not last.value and index < end and lists.is_paragraph(page, index):
-        what = f"task {task.number}: there is nothing behind {last.name!r:.60}; the next line is read as text"
-        plan.warn(task.file, line, what, "write the value behind the label", kind=kind_of(last.field))
-    for label in found:
+        message = f"task {task.number}: there is nothing behind {last.name!r:.60}; the next line is read as text"
+        plan.warn(task.file, line, message, "write the value behind the label", kind=kind_of(last.field))
+    for label in line_labels:
         _set(plan, task, label, items if label is last else [], line)
     return index
 
 
 def _list_follows(page: Page, index: int, end: int, label: Label) -> bool:
-    """Whether the very next line is an entry; behind `**Depends on**: 1` it is a step of the work, and no field."""
+    """Returns whether the next line is an entry of the field; after `**Depends on**: 1` it is a step of the work."""
     if label.field in labels.FACTS or index == end or page.kinds[index] != PLAIN:
         return False
     return bool(labels.marker(page.texts[index].strip()))
 
 
 def _set(plan: Plan, task: PlanTask, label: Label, items: list[Item], line: int) -> None:
-    """Put a field's value where it belongs."""
+    """Sets one field of the task."""
     if label.field in fields.SETTERS:
         fields.set_fact(plan, task, label.field, label.value, line)
     elif label.field in LISTS:
-        heads = bool(items) and label.value.endswith(":")
-        value = [lists.Item(label.value, line)] if label.value and not heads else []
+        introduces_list = bool(items) and label.value.endswith(":")
+        value = [lists.Item(label.value, line)] if label.value and not introduces_list else []
         task.lines.setdefault(label.field, line)
         LISTS[label.field](plan, task, value + items)
 
@@ -134,17 +136,17 @@ def _integration_criteria(plan: Plan, task: PlanTask, items: list[Item]) -> None
 
 
 def _test_commands(plan: Plan, task: PlanTask, items: list[Item]) -> None:
-    """One command for each line of code or entry; one that ends with a backslash goes on in the next line."""
-    begun: list[str] = []
+    """Reads one command per line of code or entry; a backslash at the end continues it on the next line."""
+    parts: list[str] = []
     for line in [*(line for item in items for line in _command_lines(item)), ""]:
-        begun += filter(None, [line.removesuffix("\\").strip()])
-        if begun and not line.endswith("\\"):
-            task.test_commands.append(" ".join(begun))
-            begun = []
+        parts += filter(None, [line.removesuffix("\\").strip()])
+        if parts and not line.endswith("\\"):
+            task.test_commands.append(" ".join(parts))
+            parts = []
 
 
 def _command_lines(item: Item) -> list[str]:
-    """Code without its comments and prompts; an entry with code below it is a remark on that."""
+    """Returns code without comments and prompts; if code follows below an entry, its text is ignored."""
     if not item.code and not item.blocks:
         commands = _commands(item.text)
         return [*commands, *item.details] if commands[-1].endswith("\\") else commands
@@ -153,7 +155,7 @@ def _command_lines(item: Item) -> list[str]:
 
 
 def _commands(text: str) -> list[str]:
-    """What stands in backticks: all of `a`, `b` and `c`, and the first of `a` (it needs `b`); or else the whole."""
+    """Returns the text in backticks: all of `a`, `b` and `c`, only the first of `a` (it needs `b`), else the whole."""
     parts = text.strip().split("`")
     if len(parts) < 3:
         return [text.strip()]
@@ -170,7 +172,7 @@ def _files_to_commit(plan: Plan, task: PlanTask, items: list[Item]) -> None:
 
 
 def _texts_of(field: str) -> Callable[[Plan, PlanTask, list[Item]], None]:
-    """A setter for a field that is a list of texts."""
+    """Returns a setter for a field that is a list of texts."""
 
     def add(plan: Plan, task: PlanTask, items: list[Item]) -> None:
         getattr(task, field).extend(_unquoted(item.whole) for item in items if item.text.strip())
@@ -196,29 +198,29 @@ LISTS: dict[str, Callable[[Plan, PlanTask, list[Item]], None]] = {
 
 
 def _unquoted(text: str) -> str:
-    """A text in backticks, without them."""
+    """Returns a text without the backticks around it."""
     bare = text.strip()
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == "`" and "`" not in bare[1:-1] else bare
 
 
 def _criterion(item: Item) -> Criterion:
-    """A criterion with the command that is indented below it; all else there belongs to its text."""
+    """Returns a criterion with the command that is indented below it; other lines belong to its text."""
     texts = [_unquoted(item.text)]
     parts: dict[str, str] = {}
-    waiting = ""  # a name whose value stands in the next line
+    pending = ""  # a name whose value is on the next line
     for detail in item.details:
         name, value = _named(detail)
         field = VERIFICATION.get(name.lower(), "")
-        if waiting or field:
-            parts[waiting or field] = _unquoted(detail if waiting else value)
+        if pending or field:
+            parts[pending or field] = _unquoted(detail if pending else value)
         else:
             texts.append(detail)
-        waiting = field if field and not value and not waiting else ""
+        pending = field if field and not value and not pending else ""
     return Criterion("\n".join(texts), **parts)
 
 
 def _named(detail: str) -> tuple[str, str]:
-    """`Command: x`, also with a bold name."""
+    """Splits `Command: x`, also with a bold name."""
     bold = labels.bold_at(detail, 0)
     if bold:
         return bold[0], detail[bold[1] :].strip()

@@ -1,4 +1,4 @@
-"""What must hold for a plan as a whole, and the order that shared files and groups force on it."""
+"""Checks a plan as a whole, and orders tasks that share files or groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REVIEWERS = ("explicit_list", "additional", "blocked")
 
 
 def check(plan: Plan, agents: Collection[str]) -> None:
-    """Everything that one task or all of them together can have wrong; overlaps are put in order."""
+    """Checks each task and the whole plan, and orders tasks that overlap."""
     _numbers(plan)
     for task in plan.tasks:
         _type(plan, task)
@@ -41,46 +41,46 @@ def _numbers(plan: Plan) -> None:
     for task in plan.tasks:
         first = seen.setdefault(task.id, task)
         if first is not task:
-            what = f"task {task.number} is there twice: also in line {first.line}"
-            plan.error(task.file, task.line, what, "give one of them another number")
+            message = f"task {task.number} is there twice: also in line {first.line}"
+            plan.error(task.file, task.line, message, "give one of them another number")
         if is_number(task.number) and not task.number.strip("0."):
             plan.error(task.file, task.line, f"task {task.number}: a number must be above 0", "begin with 1")
 
 
 def _type(plan: Plan, task: PlanTask) -> None:
     if task.type not in TYPES:
-        what = f"task {task.id}: the type {task.type!r:.40} is read as regular"
-        plan.warn(task.file, task.line_of("type"), what, "a type is one of: " + ", ".join(TYPES))
+        message = f"task {task.id}: the type {task.type!r:.40} is read as regular"
+        plan.warn(task.file, task.line_of("type"), message, "a type is one of: " + ", ".join(TYPES))
         task.type = "regular"
     if task.type == "integration" and not task.references:
-        what = f"task {task.id} integrates, but depends on nothing"
-        plan.error(task.file, task.line_of("type"), what, "name the tasks that it integrates")
+        message = f"task {task.id} integrates, but depends on nothing"
+        plan.error(task.file, task.line_of("type"), message, "name the tasks that it integrates")
 
 
 def _groups(plan: Plan) -> None:
-    """Where a plan names its groups, a task belongs to one of them."""
+    """Warns about a task whose group is not among the groups that the plan names."""
     groups = dict.fromkeys(plan.worktree_groups)
     for task in plan.tasks if groups else ():
         if task.worktree_group and task.worktree_group not in groups:
             near = nearest(task.worktree_group, groups) if plan.may_suggest() else ""
-            some = ", ".join(shown(each) for each in plan.worktree_groups[:12])
-            hint = f"did you mean {shown(near)}?" if near else f"the groups are: {some}"
-            what = f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}"
-            plan.warn(task.file, task.line_of("worktree_group"), what, hint, kind="group")
+            names = ", ".join(shown(name) for name in plan.worktree_groups[:12])
+            hint = f"did you mean {shown(near)}?" if near else f"the groups are: {names}"
+            message = f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}"
+            plan.warn(task.file, task.line_of("worktree_group"), message, hint, kind="group")
 
 
 class _Agents:
-    """The agents that there are. One that nobody defined is no error: the default agent does its work."""
+    """The known agents. An unknown agent is only a warning: the default agent does its work."""
 
     __slots__ = ("hints", "known", "plan")
 
-    def __init__(self, plan: Plan, known: Collection[str]) -> None:
+    def __init__(self, plan: Plan, agents: Collection[str]) -> None:
         self.plan = plan
-        self.known = known
+        self.known = agents
         self.hints: dict[str, str] = {}
 
     def check(self) -> None:
-        """Say which agents are unknown, and let the default one take their place."""
+        """Warns about unknown agents and replaces them by the default agent."""
         plan = self.plan
         if plan.default_agent:
             file, line = plan.places["default_agent"]
@@ -94,8 +94,8 @@ class _Agents:
     def _check_reviewers(self) -> None:
         file, line = self.plan.places.get("quality_control", ("", 0))
         control = self.plan.quality_control
-        chosen = [name for key in REVIEWERS for name in control.get("agents", {}).get(key, ())]
-        for name in filter(None, [control.get("review_agent"), *chosen]):
+        names = [name for key in REVIEWERS for name in control.get("agents", {}).get(key, ())]
+        for name in filter(None, [control.get("review_agent"), *names]):
             self._is_known(name, file, line, "quality_control: ", "")
 
     def _is_known(self, name: str, file: str, line: int, whose: str, instead: str = INSTEAD) -> bool:
@@ -104,8 +104,8 @@ class _Agents:
         if name not in self.hints:
             near = nearest(name, self.known) if self.plan.may_suggest() else ""
             self.hints[name] = f"did you mean {near}?" if near else "see 'sow agent list'"
-        what = f"{whose}there is no agent {name!r:.60}{instead}"
-        self.plan.warn(file, line, what, self.hints[name], kind="agent")
+        message = f"{whose}there is no agent {name!r:.60}{instead}"
+        self.plan.warn(file, line, message, self.hints[name], kind="agent")
         return False
 
 
@@ -117,16 +117,16 @@ def _review_mode(plan: Plan) -> None:
 
 
 def _cycles(plan: Plan) -> None:
-    where = {task.id: task for task in plan.tasks}
+    tasks = {task.id: task for task in plan.tasks}
     for circle in graph.cycles({task.id: task.depends_on for task in plan.tasks}):
-        first = where[circle[0]]
+        first = tasks[circle[0]]
         path = circle if len(circle) <= 20 else [*circle[:10], "…", *circle[-9:]]
-        what = f"a cycle of dependencies: {' → '.join(path)}"
-        plan.error(first.file, first.line_of("depends_on"), what, "remove one of these dependencies")
+        message = f"a cycle of dependencies: {' → '.join(path)}"
+        plan.error(first.file, first.line_of("depends_on"), message, "remove one of these dependencies")
 
 
 def _order_overlaps(plan: Plan) -> None:
-    """Tasks that write one file, or are of one group, never run side by side: the later one waits."""
+    """Makes the later of two tasks wait if both write the same file or share a group."""
     needs = plan.needs()
     writers = [(file, tasks) for file, tasks in _writers(plan).items() if len(tasks) > 1]
     shared = writers + [("", tasks) for tasks in _members(plan).values() if len(tasks) > 1]
@@ -142,25 +142,25 @@ def _order_overlaps(plan: Plan) -> None:
             if not file:
                 second.grouped.append(first.id)
             elif level[first.id] == level[second.id]:
-                what = f"tasks {first.id} and {second.id} both write {shown(file)}: {second.id} waits for {first.id}"
-                plan.warn(second.file, second.line_of("files"), what)
+                message = f"tasks {first.id} and {second.id} both write {shown(file)}: {second.id} waits for {first.id}"
+                plan.warn(second.file, second.line_of("files"), message)
     for task in plan.tasks:
         task.implied = list(waits[task.id])
 
 
 def _members(plan: Plan) -> dict[str, list[PlanTask]]:
-    """For each group whose tasks share a worktree one after the other, those tasks."""
-    found: dict[str, list[PlanTask]] = {}
+    """Returns the tasks of each group that shares a worktree one after the other."""
+    tasks_of: dict[str, list[PlanTask]] = {}
     for task in plan.tasks:
         if task.worktree_group and task.worktree_group not in plan.parallel_groups:
-            found.setdefault(task.worktree_group, []).append(task)
-    return found
+            tasks_of.setdefault(task.worktree_group, []).append(task)
+    return tasks_of
 
 
 def _writers(plan: Plan) -> dict[str, list[PlanTask]]:
-    """For each file, the tasks that write it."""
-    found: dict[str, list[PlanTask]] = {}
+    """Returns the tasks that write each file."""
+    tasks_of: dict[str, list[PlanTask]] = {}
     for task in plan.tasks:
-        for file in dict.fromkeys(posixpath.normpath(each) for each in task.files):
-            found.setdefault(file, []).append(task)
-    return found
+        for file in dict.fromkeys(posixpath.normpath(path) for path in task.files):
+            tasks_of.setdefault(file, []).append(task)
+    return tasks_of

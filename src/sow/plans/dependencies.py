@@ -1,4 +1,4 @@
-"""The language of dependencies: `Task 1`, `Tasks 1, 2 and 4-6`, `setup.md:2`, `file:F:task:N`, `None`."""
+"""Parses dependencies: `Task 1`, `Tasks 1, 2 and 4-6`, `setup.md:2`, `file:F:task:N`, `None`."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ MARKS = "`*[]\"' "
 
 
 def dependencies(text: str, line: int) -> tuple[list[Reference], list[str]]:
-    """What a dependency field says, and the words in it that say nothing."""
+    """Returns the references in a dependency field, and the parts that are not understood."""
     if is_whole(text):
         return [Reference(plain_id(text), line=line)], []
-    found: list[Reference] = []
-    strange: list[str] = []
-    remarked = False  # what follows `Task 1 - models` may still belong to that remark
+    references: list[Reference] = []
+    unreadable: list[str] = []
+    after_remark = False  # a part after `Task 1 - models` may still belong to that remark
     for part in _parts(without_remarks(text)):
-        references, remark = _references(part, line)
-        if references is None or (remarked and not any(letter.isdigit() for letter in part)):
-            strange.append(part)
+        new_references, remark = _references(part, line)
+        if new_references is None or (after_remark and not any(character.isdigit() for character in part)):
+            unreadable.append(part)
             continue
-        remarked = remark
-        found += references
-        if len(found) > MAX_REFERENCES:
+        after_remark = remark
+        references += new_references
+        if len(references) > MAX_REFERENCES:
             break
-    return found, strange
+    return references, unreadable
 
 
 def _parts(text: str) -> list[str]:
-    """The single dependencies: between commas, semicolons, and `and`."""
-    found = []
+    """Splits a text at commas, semicolons and `and`."""
+    parts = []
     for piece in text.replace(";", ",").split(","):
         words: list[str] = []
         for word in [*piece.split(), "and"]:
             if word.lower() in JOINED:
-                found.append(" ".join(words).strip(MARKS))
+                parts.append(" ".join(words).strip(MARKS))
                 words = []
             else:
                 words.append(word)
-    return [each for each in found if not is_nothing(each)]
+    return [part for part in parts if not is_nothing(part)]
 
 
 def _references(part: str, line: int) -> tuple[list[Reference] | None, bool]:
-    """The tasks that one part names, or None, and whether a remark follows them."""
+    """Returns the tasks that one part names, or None, and whether a remark follows them."""
     if part.lower().startswith("file:"):
         return _of_file(part[5:], line), False
     words = [word for word in part.split() if word.lower() not in ("task", "tasks")] or [part]
@@ -68,10 +68,10 @@ def _references(part: str, line: int) -> tuple[list[Reference] | None, bool]:
 
 
 def _one(bare: str, line: int) -> list[Reference] | None:
-    """A single word: an id, a range of ids, or an id behind its file."""
-    for mark in ("#", ":"):
-        file, found, task = bare.rpartition(mark)
-        if found and file and is_id(task) and (mark == "#" or "." in file):
+    """Parses a single word: an id, a range of ids, or an id after its file."""
+    for sign in ("#", ":"):
+        file, separator, task = bare.rpartition(sign)
+        if separator and file and is_id(task) and (sign == "#" or "." in file):
             return [Reference(plain_id(task), file=file, line=line)]
     bare = bare.replace("–", "-").replace("—", "-")
     if is_range(bare):
@@ -81,16 +81,16 @@ def _one(bare: str, line: int) -> list[Reference] | None:
 
 
 def _range(first: str, last: str, line: int) -> list[Reference]:
-    """All tasks from the first to the last; a range that runs backwards or too far names a task that does not exist."""
+    """Returns all tasks of a range; a range that is reversed or too long becomes a task that does not exist."""
     if is_whole(first) and is_whole(last) and 0 <= int(last) - int(first) < MAX_RANGE:
         return [Reference(str(number), line=line) for number in range(int(first), int(last) + 1)]
     return [Reference(f"{first:.20}-{last:.20}", line=line)]
 
 
 def _of_file(text: str, line: int) -> list[Reference] | None:
-    """`F/task:N` and `F:task:N`."""
-    for mark in ("/task:", ":task:"):
-        file, found, task = text.rpartition(mark)
-        if found and file.strip() and is_id(task.strip()):
+    """Parses `F/task:N` and `F:task:N`."""
+    for sign in ("/task:", ":task:"):
+        file, separator, task = text.rpartition(sign)
+        if separator and file.strip() and is_id(task.strip()):
             return [Reference(plain_id(task), file=file.strip(), line=line)]
     return None

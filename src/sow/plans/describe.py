@@ -1,4 +1,4 @@
-"""What the worker of a plan's task reads: the author's own text, and every field that is not in it yet."""
+"""Writes the description of a plan's task for its worker: the author's text and the fields that are not in it."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ MAX_DEPTH = 20
 
 
 def description(plan: Plan, task: PlanTask) -> str:
-    """The Markdown of a task's description.md."""
+    """Returns the Markdown of a task's description.md."""
     parts = [f"# {task.name}", (task.brief if task.whole else task.text).strip()]
     if not task.whole:  # in Markdown the fields are part of the text; from YAML they are added here
         parts += _fields(task)
         parts += [f"## {_title(name)}\n\n{_rendered(value)}" for name, value in task.context.items()]
     hidden = plan.protected if task.whole else task.protected  # in Markdown the task's own patterns are in its text
-    parts.append(_section("Protected paths: do not change them", [f"`{each}`" for each in hidden]))
+    parts.append(_section("Protected paths: do not change them", [f"`{pattern}`" for pattern in hidden]))
     if plan.context:
         parts.append("## Plan context\n\n" + _rendered(plan.context))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _fields(task: PlanTask) -> Iterator[str]:
-    yield _section("Files", [f"`{each}`" for each in task.files])
-    yield _section("Success criteria", [_criterion(each) for each in task.success_criteria])
-    yield _section("Integration criteria", [_criterion(each) for each in task.integration_criteria])
-    yield _section("Test commands", [f"`{each}`" for each in task.test_commands])
+    yield _section("Files", [f"`{path}`" for path in task.files])
+    yield _section("Success criteria", [_criterion(criterion) for criterion in task.success_criteria])
+    yield _section("Integration criteria", [_criterion(criterion) for criterion in task.integration_criteria])
+    yield _section("Test commands", [f"`{command}`" for command in task.test_commands])
 
 
 def _section(title: str, entries: list[str]) -> str:
-    return f"## {title}\n\n" + "\n".join(f"- {each}" for each in entries) if entries else ""
+    return f"## {title}\n\n" + "\n".join(f"- {entry}" for entry in entries) if entries else ""
 
 
 def _criterion(criterion: Any) -> str:
-    shown = f" (`{criterion.command}`)" if criterion.command else ""
-    return f"{criterion.text}{shown}"
+    command = f" (`{criterion.command}`)" if criterion.command else ""
+    return f"{criterion.text}{command}"
 
 
 def _title(name: str) -> str:
@@ -46,12 +46,12 @@ def _title(name: str) -> str:
 
 
 def _rendered(value: Any, depth: int = 0) -> str:
-    """Data as nested bullets; a text of several lines stays one block."""
+    """Returns data as nested bullets; a text of several lines stays one block."""
     indent = "  " * min(depth, MAX_DEPTH)
     if isinstance(value, dict):
-        return "\n".join(f"{indent}- {_title(str(key))}:{_nested(each, depth)}" for key, each in value.items())
+        return "\n".join(f"{indent}- {_title(str(key))}:{_nested(item, depth)}" for key, item in value.items())
     if isinstance(value, list):
-        return "\n".join(f"{indent}-{_nested(each, depth)}" for each in value)
+        return "\n".join(f"{indent}-{_nested(item, depth)}" for item in value)
     return "" if value is None else str(value)
 
 

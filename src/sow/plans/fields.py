@@ -1,4 +1,4 @@
-"""The facts of a task, as Markdown and YAML both have them; each remembers its line."""
+"""Sets the fields of a task that Markdown and YAML plans share, and records their lines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ MARKS = "`*_ \t"
 
 
 def set_fact(plan: Plan, task: PlanTask, field: str, value: str, line: int) -> None:
-    """Set one of the fields that a task has once; of two the last counts, and that is said."""
+    """Sets a field that a task has once; warns if it is there twice, and the last one counts."""
     if field in task.lines:
-        what = f"task {task.number}: a second {field.replace('_', ' ')}; that of line {task.lines[field]} is left out"
-        plan.warn(task.file, line, what, "keep one of the two", kind=kind_of(field))
+        message = (
+            f"task {task.number}: a second {field.replace('_', ' ')}; that of line {task.lines[field]} is left out"
+        )
+        plan.warn(task.file, line, message, "keep one of the two", kind=kind_of(field))
     task.lines[field] = line
     SETTERS[field](plan, task, value, line)
 
@@ -30,12 +32,12 @@ def set_fact(plan: Plan, task: PlanTask, field: str, value: str, line: int) -> N
 def _estimate(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     task.estimated_minutes = words.minutes(value)
     if task.estimated_minutes is None and not words.is_nothing(value):
-        what = f"task {task.number}: {value!r:.60} is not a duration"
-        plan.warn(task.file, line, what, "write: 30m, 1h 15m, 2 days")
+        message = f"task {task.number}: {value!r:.60} is not a duration"
+        plan.warn(task.file, line, message, "write: 30m, 1h 15m, 2 days")
 
 
 def _agent(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    """One name; what stands behind it is said."""
+    """Sets the agent to one name, and warns about words after it."""
     name, *rest = words.without_remarks(value).strip(MARKS).split() or [""]
     name = name.strip(MARKS + ",;").removeprefix("@")
     task.agent = "" if words.is_nothing(name) else name
@@ -44,11 +46,11 @@ def _agent(plan: Plan, task: PlanTask, value: str, line: int) -> None:
 
 
 def _status(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    known = words.status(value)
-    task.status = known or "pending"
-    if known is None:
-        what = f"task {task.number}: the status {value!r:.60} is read as pending"
-        plan.warn(task.file, line, what, "write: pending, in-progress, completed, failed or skipped", kind="status")
+    status = words.status(value)
+    task.status = status or "pending"
+    if status is None:
+        message = f"task {task.number}: the status {value!r:.60} is read as pending"
+        plan.warn(task.file, line, message, "write: pending, in-progress, completed, failed or skipped", kind="status")
 
 
 def _type(plan: Plan, task: PlanTask, value: str, line: int) -> None:
@@ -63,8 +65,8 @@ def _allow_empty(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     word = words.without_remarks(value).strip(MARKS).lower()
     task.allow_empty = word in YES
     if word not in (*YES, *NO) and not words.is_nothing(value):
-        what = f"task {task.number}: allow empty is yes or no, not {value!r:.60}; it is read as no"
-        plan.warn(task.file, line, what, "write: **Allow empty**: yes")
+        message = f"task {task.number}: allow empty is yes or no, not {value!r:.60}; it is read as no"
+        plan.warn(task.file, line, message, "write: **Allow empty**: yes")
 
 
 SETTERS: dict[str, Callable[[Plan, PlanTask, str, int], None]] = {
@@ -78,44 +80,44 @@ SETTERS: dict[str, Callable[[Plan, PlanTask, str, int], None]] = {
 
 
 def add_dependencies(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    """The tasks that come first."""
+    """Adds the tasks that this one depends on."""
     task.lines.setdefault("depends_on", line)
     if plan.reference_count > MAX_REFERENCES:
         return
-    found, strange = dependencies(value, line)
-    task.references += found
-    plan.reference_count += len(found)
+    references, unreadable = dependencies(value, line)
+    task.references += references
+    plan.reference_count += len(references)
     if plan.reference_count > MAX_REFERENCES:
-        what = f"task {task.number}: with these the plan has more than {MAX_REFERENCES:,} dependencies"
-        plan.error(task.file, line, what, "depend on the last tasks of a group only")
-    for each in strange:
-        what = f"task {task.number}: the dependency {each!r:.80} is not understood"
-        plan.warn(task.file, line, what, "write: Task 1, Task 2, or None", kind="dependency")
+        message = f"task {task.number}: with these the plan has more than {MAX_REFERENCES:,} dependencies"
+        plan.error(task.file, line, message, "depend on the last tasks of a group only")
+    for part in unreadable:
+        message = f"task {task.number}: the dependency {part!r:.80} is not understood"
+        plan.warn(task.file, line, message, "write: Task 1, Task 2, or None", kind="dependency")
 
 
 def add_files(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    """The files that the task writes."""
+    """Adds the files that the task writes."""
     task.lines.setdefault("files", line)
     task.files += paths(plan, task, value, line)
 
 
 def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[str]:
-    """The patterns of protected paths in a text, in backticks or between commas; a wrong one is an error."""
+    """Returns the patterns of protected paths in a text, in backticks or between commas; a bad one is an error."""
     if words.is_nothing(value):
         return []
-    found = [part.strip(" \t\"'") for part in value.replace("`", "").split(",") if part.strip()]
-    for each in found:
-        problem = path_pattern.problem_with(each)
+    protected = [part.strip(" \t\"'") for part in value.replace("`", "").split(",") if part.strip()]
+    for pattern in protected:
+        problem = path_pattern.problem_with(pattern)
         if problem:
-            what = f"{whose}the protected path {each!r:.80} {problem}"
-            plan.error(file, line, what, "write paths below the repository's root: tests/**, ci/, *.lock")
-    return found
+            message = f"{whose}the protected path {pattern!r:.80} {problem}"
+            plan.error(file, line, message, "write paths below the repository's root: tests/**, ci/, *.lock")
+    return protected
 
 
 def paths(plan: Plan, task: PlanTask, value: str, line: int) -> list[str]:
-    """The paths in a text; other words in it are said."""
-    found, strange = words.paths(value)
-    for each in strange:
-        what = f"task {task.number}: {each!r:.80} is not read as a file"
-        plan.warn(task.file, line, what, "put the path in backticks")
-    return found
+    """Returns the paths in a text, and warns about other words in it."""
+    files, unreadable = words.paths(value)
+    for part in unreadable:
+        message = f"task {task.number}: {part!r:.80} is not read as a file"
+        plan.warn(task.file, line, message, "put the path in backticks")
+    return files

@@ -1,4 +1,4 @@
-"""The labels of a task's fields in Markdown: bold, in any case, singular or plural, the colon inside or outside."""
+"""Finds the labels of a task's fields in Markdown: bold, in any case, singular or plural, with a colon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS = {
     "commit_message": ("Commit message",),
     "files_to_commit": ("Files to commit",),
 }
-# Facts about a task that are no description of it: a task that has only these has no text.
+# Fields that do not describe the task: a task with only these has no description.
 FACTS = frozenset(
     {"files", "depends_on", "estimated_time", "agent", "status", "type", "worktree_group", "allow_empty", "protected"}
 )
@@ -36,22 +36,22 @@ MAX_LABEL = 60
 MAX_IN_LINE = 20
 MAX_EDITS = 2
 MAX_SLIPS = 500  # names that are compared with all labels
-BETWEEN = " \t|,;·•/"  # what stands between two labels of one line
+BETWEEN = " \t|,;·•/"  # characters between two labels on one line
 STARTS = frozenset("*_#-+•0123456789")
 
 
 def normal(name: str) -> str:
-    """A label as it is compared: in lower case, without any plural."""
+    """Returns a label for comparison: in lower case, without plural."""
     return " ".join(word.removesuffix("(s)").removesuffix("s") for word in name.lower().replace("_", " ").split())
 
 
-# The usual spelling is there as it is, so that it is found at once.
+# Contains the usual spelling too, so that it is found at once.
 FIELDS = {form(name): field for field, names in LABELS.items() for name in names for form in (normal, str.lower)}
 NAMES = {normal(name): name for names in LABELS.values() for name in names}
 
 
 class Label:
-    """A label in a line: its field, or none where nobody knows it, and what follows it."""
+    """A label in a line: its field (empty if unknown) and the value after it."""
 
     __slots__ = ("field", "name", "value")
 
@@ -62,12 +62,12 @@ class Label:
 
 
 def field_of(name: str) -> str:
-    """The field that a label stands for; `Success Criteria (all of them)` is one too."""
+    """Returns the field of a label, or ""; `Success Criteria (all of them)` is one too."""
     return FIELDS.get(name.lower()) or FIELDS.get(normal(name)) or FIELDS.get(normal(name.partition(" (")[0]), "")
 
 
 def marker(bare: str) -> int:
-    """How long the mark of a list entry is: `- `, `* `, `+ `, `1. `, `1) `, with a box behind it; 0 is no mark."""
+    """Returns the length of a list marker (`- `, `* `, `+ `, `1. `, `1) `) and its check box; 0 if there is none."""
     if bare[:1] in ("-", "*", "+", "•") and bare[1:2] in (" ", "\t"):
         size = 2
     else:
@@ -77,7 +77,7 @@ def marker(bare: str) -> int:
 
 
 def in_line(text: str) -> list[Label]:
-    """The labels of a line that begins with one; a heading `### Test commands` counts, too, for what is a list."""
+    """Returns the labels of a line that starts with one; a heading such as `### Test commands` counts for lists."""
     bare = text.strip()
     if bare[:1] not in STARTS:
         return []
@@ -90,24 +90,24 @@ def in_line(text: str) -> list[Label]:
 
 
 def _bold(bare: str) -> list[Label]:
-    """One label after the other; what follows the first is searched for known ones only."""
+    """Returns all labels of a line; after the first, only known ones count."""
     first = bold_at(bare, 0)
     if first is None:
         return []
-    found = []
+    line_labels = []
     name, end = first
-    here = bare.find("**", end)
+    position = bare.find("**", end)
     for _ in range(MAX_IN_LINE):
-        following = bold_at(bare, here) if here >= 0 else None
-        if following is not None and field_of(following[0]):
-            found.append(Label(name, bare[end:here].rstrip(BETWEEN)))
-            name, end = following
-        here = bare.find("**", max(end, here + 2)) if here >= 0 else here
-    return [*found, Label(name, bare[end:])]
+        next_label = bold_at(bare, position) if position >= 0 else None
+        if next_label is not None and field_of(next_label[0]):
+            line_labels.append(Label(name, bare[end:position].rstrip(BETWEEN)))
+            name, end = next_label
+        position = bare.find("**", max(end, position + 2)) if position >= 0 else position
+    return [*line_labels, Label(name, bare[end:])]
 
 
 def bold_at(text: str, start: int) -> tuple[str, int] | None:
-    """The bold label that begins at this place, and where its value begins; a label has a colon."""
+    """Returns the bold label that starts at this index, and the index of its value; a label has a colon."""
     mark = text[start : start + 2]
     close = text.find(mark, start + 2, start + 2 + MAX_LABEL) if mark in BOLD else -1
     if close < 0:
@@ -123,17 +123,17 @@ def bold_at(text: str, start: int) -> tuple[str, int] | None:
 
 
 class Slips:
-    """Lines that nearly have a label: mistyped, without its colon, or not bold. Each name is looked up once."""
+    """Finds lines with an almost correct label: mistyped, without a colon, or not bold; looks up each name once."""
 
     __slots__ = ("seen",)
 
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
 
-    def meant(self, text: str, found: list[Label]) -> str:
-        """The label that was probably meant in a line with these unknown labels, or with none."""
-        if found:
-            return self._near(normal(found[0].name))
+    def meant(self, text: str, line_labels: list[Label]) -> str:
+        """Returns the label that was probably meant on a line with these unknown labels, or with none."""
+        if line_labels:
+            return self._near(normal(line_labels[0].name))
         bare = text.strip()
         bold = bare[marker(bare) :].lstrip() if bare[:1] in STARTS else ""
         if bold[:2] in BOLD:

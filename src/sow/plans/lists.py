@@ -1,4 +1,4 @@
-"""What stands below a label: bullets or numbers with what is indented below them, a code fence, or a paragraph."""
+"""Reads what follows below a label: bullets or numbers with indented lines, a code fence, or a paragraph."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from sow.plans.page import Page
 
 NONE = ("none", "empty", "no", "nothing", "not", "n/a")
-INDENT = 2  # what is so much deeper than an entry belongs to it
+INDENT = 2  # a line this much deeper than an entry belongs to it
 
 
 class Item:
-    """One entry: its text, its line, what is indented below it (code apart, too), and whether it is code itself."""
+    """One entry: its text and line, the lines indented below it (code also in `blocks`), and whether it is code."""
 
     __slots__ = ("blocks", "code", "details", "line", "text")
 
@@ -31,7 +31,7 @@ class Item:
 
 
 def read(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
-    """The entries that begin at a line, and the index of the first line behind them."""
+    """Returns the index of the first line after the entries, and the entries that start at a line."""
     start = index
     while start < end and _says_nothing(page, start):
         start += 1
@@ -47,21 +47,21 @@ def read(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
 
 
 def _says_nothing(page: Page, index: int) -> bool:
-    """An empty line, a comment, or a remark such as `(from the root)`."""
+    """Returns whether a line is empty, a comment, or a remark such as `(from the root)`."""
     bare = page.texts[index].strip()
     remark = bare[:1] == "(" and bare[-1:] == ")" and not _says_none(bare)
     return page.kinds[index] == COMMENT or not bare or remark
 
 
 def _says_none(text: str) -> bool:
-    """`(none needed)`: there is no list, and what follows is something else."""
+    """Returns whether a line such as `(none needed)` says that there is no list."""
     bare = text.strip()
     return bare[:1] == "(" and bare[1:].partition(" ")[0].strip(")").lower() in NONE
 
 
 def begins_field(bare: str) -> bool:
-    """Whether a line begins a field of its own."""
-    return any(each.field for each in labels.in_line(bare))
+    """Returns whether a line starts a field of its own."""
+    return any(label.field for label in labels.in_line(bare))
 
 
 def _is_entry(text: str) -> bool:
@@ -70,7 +70,7 @@ def _is_entry(text: str) -> bool:
 
 
 def is_paragraph(page: Page, index: int) -> bool:
-    """A line of plain words."""
+    """Returns whether a line is plain text."""
     text = page.texts[index]
     bare = text.strip()
     if page.kinds[index] != PLAIN or not bare or bare.startswith(labels.BOLD) or set(bare) <= set("-*_"):
@@ -79,27 +79,27 @@ def is_paragraph(page: Page, index: int) -> bool:
 
 
 def _fenced(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
-    """Every line of one fence or of several in a row."""
-    found = []
+    """Reads every line of one fence or of several in a row."""
+    items = []
     while index < end and (page.kinds[index] != PLAIN or not page.texts[index].strip()):
         if page.kinds[index] not in (PLAIN, FENCE, COMMENT):
-            found.append(Item(page.texts[index], page.number(index), code=True))
+            items.append(Item(page.texts[index], page.number(index), code=True))
         index += 1
-    return index, found
+    return index, items
 
 
 def _paragraph(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
-    found = []
+    items = []
     while index < end and is_paragraph(page, index):
-        found.append(Item(page.texts[index].strip(), page.number(index)))
+        items.append(Item(page.texts[index].strip(), page.number(index)))
         index += 1
-    return index, found
+    return index, items
 
 
 def _entries(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
-    """Entries of one depth; the list ends at a label, and at a line that is not indented and no entry."""
+    """Reads entries of one depth, up to a label or a line that is neither indented nor an entry."""
     depth = _width(page.texts[index])
-    found: list[Item] = []
+    items: list[Item] = []
     while index < end:
         text = page.texts[index]
         bare = text.strip()
@@ -107,22 +107,22 @@ def _entries(page: Page, index: int, end: int) -> tuple[int, list[Item]]:
         if page.kinds[index] == FENCE:
             if width < depth + INDENT:
                 break
-            index = _block(page, index, end, found[-1])
+            index = _block(page, index, end, items[-1])
         elif bare and page.kinds[index] == PLAIN:
-            entry = _is_entry(text)
-            if width < depth or (width < depth + INDENT and not entry) or begins_field(bare):
+            is_entry = _is_entry(text)
+            if width < depth or (width < depth + INDENT and not is_entry) or begins_field(bare):
                 break
-            words = bare[labels.marker(bare) :].strip()
+            content = bare[labels.marker(bare) :].strip()
             if width < depth + INDENT:
-                found.append(Item(words, page.number(index)))
+                items.append(Item(content, page.number(index)))
             else:
-                found[-1].details.append(words)
+                items[-1].details.append(content)
         index += 1
-    return index, found
+    return index, items
 
 
 def _block(page: Page, index: int, end: int, item: Item) -> int:
-    """The fence that is indented below an entry; returns the index of its last line."""
+    """Reads the fence that is indented below an entry; returns the index of its last line."""
     lines = []
     index += 1
     while index < end and page.kinds[index] != FENCE:
@@ -134,6 +134,6 @@ def _block(page: Page, index: int, end: int, item: Item) -> int:
 
 
 def _width(text: str) -> int:
-    """How far a line is indented; a tab goes to the next fourth column."""
-    plain = text.expandtabs(4) if "\t" in text else text
-    return len(plain) - len(plain.lstrip())
+    """Returns the indentation of a line; a tab goes to the next multiple of four."""
+    expanded = text.expandtabs(4) if "\t" in text else text
+    return len(expanded) - len(expanded.lstrip())

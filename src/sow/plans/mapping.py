@@ -1,4 +1,4 @@
-"""One mapping of a YAML plan, read field by field: every wrong type is said, and so is what nobody asked for."""
+"""Reads one mapping of a YAML plan field by field, and reports wrong types and unknown keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 1000
 
 
 class Mapping:
-    """The fields of a mapping; complaints name their owner, such as `task 3: `, and the path of the field."""
+    """The fields of a mapping; messages name their owner, such as `task 3: `, and the path of the field."""
 
     __slots__ = ("asked", "file", "node", "path", "plan", "whose")
 
@@ -32,81 +32,81 @@ class Mapping:
         self.asked: set[str] = set()
 
     def take(self, key: str) -> Node | None:
-        """A field of any type; a null one counts as missing."""
+        """Returns a field of any type; null counts as missing."""
         self.asked.add(key)
-        found = self.node.value.get(key)
-        return None if found is None or found.value is None else found
+        node = self.node.value.get(key)
+        return None if node is None or node.value is None else node
 
     def first(self, keys: Iterable[str]) -> Node | None:
-        """The first of several names for one field; a second one of them is left over."""
-        return next((found for key in keys if (found := self.take(key)) is not None), None)
+        """Returns the first of several names for one field; a second one is reported as unknown."""
+        return next((node for key in keys if (node := self.take(key)) is not None), None)
 
     def wrong(self, node: Node, key: str, wanted: str, example: str) -> None:
-        """The value is of another type."""
+        """Reports a value of the wrong type."""
         self.plan.error(self.file, node.line, f"{self.whose}{self.path}{key} must be {wanted}", f"write: {example}")
 
     def text_of(self, node: Node | None, key: str) -> str:
-        """The text of a field that was taken; a missing one is empty."""
+        """Returns the text of a field; a missing one is ""."""
         if node is None or isinstance(node.value, str):
             return node.value if node is not None else ""
         self.wrong(node, key, "a text", f"{key}: some words")
         return ""
 
     def text(self, key: str) -> str:
-        """A text; a missing one is empty."""
+        """Returns a text; a missing one is ""."""
         return self.text_of(self.take(key), key)
 
     def flag(self, key: str) -> bool | None:
-        """true or false."""
-        found = self.take(key)
-        known = FLAGS.get(found.value.lower()) if found is not None and isinstance(found.value, str) else None
-        if found is not None and known is None:
-            self.wrong(found, key, "true or false", f"{key}: true")
-        return known
+        """Returns true or false, or None."""
+        node = self.take(key)
+        flag = FLAGS.get(node.value.lower()) if node is not None and isinstance(node.value, str) else None
+        if node is not None and flag is None:
+            self.wrong(node, key, "true or false", f"{key}: true")
+        return flag
 
     def count(self, key: str) -> int | None:
-        """A whole number from 0 to a thousand."""
-        found = self.take(key)
-        if found is None:
+        """Returns a whole number from 0 to a thousand."""
+        node = self.take(key)
+        if node is None:
             return None
-        if isinstance(found.value, str) and is_whole(found.value) and int(found.value) <= MOST:
-            return int(found.value)
-        self.wrong(found, key, f"a whole number from 0 to {MOST:,}", f"{key}: 2")
+        if isinstance(node.value, str) and is_whole(node.value) and int(node.value) <= MOST:
+            return int(node.value)
+        self.wrong(node, key, f"a whole number from 0 to {MOST:,}", f"{key}: 2")
         return None
 
     def entries(self, key: str) -> list[Node]:
-        """A list without its nulls; a text counts as a list of one."""
-        found = self.take(key)
-        if found is None:
+        """Returns a list without nulls; a text counts as a list of one."""
+        node = self.take(key)
+        if node is None:
             return []
-        if isinstance(found.value, dict):
-            self.wrong(found, key, "a list", f"{key}: [one, two]")
+        if isinstance(node.value, dict):
+            self.wrong(node, key, "a list", f"{key}: [one, two]")
             return []
-        entries = [found] if isinstance(found.value, str) else found.value
+        entries = [node] if isinstance(node.value, str) else node.value
         return [entry for entry in entries if entry.value is not None]
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts."""
+        """Returns a list of texts."""
         return [text for entry in self.entries(key) if (text := self.text_of(entry, key))]
 
     def inner(self, key: str) -> Mapping | None:
-        """A mapping in this one."""
-        found = self.take(key)
-        if found is None or isinstance(found.value, dict):
-            return self.below(found, key) if found is not None else None
-        self.wrong(found, key, "a mapping", f"{key}: with fields below it")
+        """Returns a mapping in this one."""
+        node = self.take(key)
+        if node is None or isinstance(node.value, dict):
+            return self.below(node, key) if node is not None else None
+        self.wrong(node, key, "a mapping", f"{key}: with fields below it")
         return None
 
     def below(self, node: Node, key: str) -> Mapping:
-        """A mapping in this one, or in a list in it."""
+        """Returns a mapping in this one, or in a list in it."""
         return Mapping(self.plan, self.file, node, self.whose, f"{self.path}{key}.")
 
     def left(self, hint: str) -> dict[str, Any]:
-        """What nobody asked for, as data; each key is named in a warning."""
-        found = {key: node for key, node in self.node.value.items() if key not in self.asked}
-        for key, node in found.items():
+        """Returns the unknown keys as data, and warns about each."""
+        unknown = {key: node for key, node in self.node.value.items() if key not in self.asked}
+        for key, node in unknown.items():
             near = nearest(key, self.asked) if self.plan.may_suggest() else ""
-            what = f"{self.whose}the key {self.path + key!r:.60} is not understood"
+            message = f"{self.whose}the key {self.path + key!r:.60} is not understood"
             kind = "dependency" if looks_like_dependency(key) else kind_of(near)
-            self.plan.warn(self.file, node.line, what, f"did you mean {near}? {hint}" if near else hint, kind=kind)
-        return {key: node.data() for key, node in found.items()}
+            self.plan.warn(self.file, node.line, message, f"did you mean {near}? {hint}" if near else hint, kind=kind)
+        return {key: node.data() for key, node in unknown.items()}

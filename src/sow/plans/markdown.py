@@ -1,4 +1,4 @@
-"""Plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`."""
+"""Reads plans in Markdown: a title, frontmatter, and a task below each heading `## Task N: name`."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ Sections = list[tuple[int, "PlanTask | None"]]
 
 
 def read(plan: Plan, text: str, file: str) -> str:
-    """Add the tasks of one file to the plan; returns the file's own name."""
-    head, rest, first = frontmatter(text)
+    """Adds the tasks of one file to the plan; returns the file's own name."""
+    header, rest, first_line = frontmatter(text)
     name = ""
-    if head.strip():
-        from sow.plans import settings  # a plan without frontmatter does not pay for the YAML parser
+    if header.strip():
+        from sow.plans import settings  # a plan without frontmatter does not load the YAML parser
 
-        name = settings.read_frontmatter(plan, head, file, first_line=2)
+        name = settings.read_frontmatter(plan, header, file, first_line=2)
     elif text.startswith("---\n"):
-        what, kind = "the block that begins with --- is empty or never ends", NOTE if first > 1 else "unclosed"
-        plan.warn(file, 1, what, "end the frontmatter with ---", kind=kind)
-    page = Page(rest, first)
+        message, kind = "the block that begins with --- is empty or never ends", NOTE if first_line > 1 else "unclosed"
+        plan.warn(file, 1, message, "end the frontmatter with ---", kind=kind)
+    page = Page(rest, first_line)
     if page.unclosed:
-        what = "a code fence or comment begins here and never ends: all below is read as text"
-        plan.warn(file, page.unclosed, what, "close it", kind="unclosed")
+        message = "a code fence or comment begins here and never ends: all below is read as text"
+        plan.warn(file, page.unclosed, message, "close it", kind="unclosed")
     title, sections = _sections(plan, page, file)
     if len(sections) > MAX_TASKS:
-        what = f"the file has more than {MAX_TASKS:,} sections"
-        plan.error(file, page.number(sections[-1][0]), what, "split it into several plans")
+        message = f"the file has more than {MAX_TASKS:,} sections"
+        plan.error(file, page.number(sections[-1][0]), message, "split it into several plans")
         return title
     _read_sections(plan, page, sections, file)
     return title or name
 
 
 def frontmatter(text: str) -> tuple[str, str, int]:
-    """The leading block between two --- lines, the rest, and the number of the rest's first line."""
+    """Returns the block between two --- lines at the start, the rest, and the line number of the rest."""
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return "", text, 1
@@ -54,9 +54,9 @@ def frontmatter(text: str) -> tuple[str, str, int]:
 
 
 def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
-    """The title, and where each second-level heading stands, with the task that it begins."""
+    """Returns the title, and each second-level heading with the task that it starts."""
     title = ""
-    found: Sections = []
+    sections: Sections = []
     for index, level, name in _headings(page):
         line = page.number(index)
         if page.kinds[index]:
@@ -66,8 +66,8 @@ def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
         title = title or (name if level == 1 else "")
         task = _task(plan, name, file, line) if level == 2 else None
         if level == 2:
-            found.append((index, task))
-            if len(found) > MAX_TASKS:
+            sections.append((index, task))
+            if len(sections) > MAX_TASKS:
                 break
         if task is None and _looks_like_a_task(name, level):
             plan.warn(
@@ -77,7 +77,7 @@ def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
                 FORM,
                 kind="task",
             )
-    return title, found
+    return title, sections
 
 
 def _headings(page: Page) -> Iterator[tuple[int, int, str]]:
@@ -89,7 +89,7 @@ def _headings(page: Page) -> Iterator[tuple[int, int, str]]:
 
 
 def _number_and_name(text: str) -> tuple[str, str] | None:
-    """What a heading `Task 1: name` has; `Tasks 1-5: …` is prose."""
+    """Returns number and name of a heading `Task 1: name`; `Tasks 1-5: …` is prose."""
     if text.startswith("**") and text.endswith("**"):
         text = text[2:-2]
     first, rest = _first_word(text)
@@ -104,14 +104,14 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _looks_like_a_task(text: str, level: int) -> bool:
-    """A heading of another level, without its colon or number, with a slip, or with a number that is none."""
+    """Returns whether a heading has another level, no colon or number, a typing error, or a bad number."""
     if level == 1 or _number_and_name(text) is not None:
         return level != 2 and _number_and_name(text) is not None
     bare = text.lstrip("*_[( ").lower()
-    letters = len(bare) - len(bare.lstrip("abcdefghijklmnopqrstuvwxyz"))
-    word, rest = bare[:letters], bare[letters:]
+    length = len(bare) - len(bare.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    word, rest = bare[:length], bare[length:]
     if word == "task":
-        return rest.startswith(":") or any(letter.isdigit() for letter in rest[:20])
+        return rest.startswith(":") or any(character.isdigit() for character in rest[:20])
     number, colon, _ = rest.partition(":")
     return (
         distance(word, "task", 1) == 1 and bool(colon) and number.strip()[:1].isdigit() and words.is_id(number.strip())
@@ -119,17 +119,17 @@ def _looks_like_a_task(text: str, level: int) -> bool:
 
 
 def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
-    found = _number_and_name(text)
-    if found is None:
+    parts = _number_and_name(text)
+    if parts is None:
         return None
-    task = PlanTask(number=words.plain_id(found[0]), name=found[1], file=file, line=line)
+    task = PlanTask(number=words.plain_id(parts[0]), name=parts[1], file=file, line=line)
     if not task.name:
         plan.error(file, line, f"task {task.number} has no name", FORM)
     return task
 
 
 def _read_sections(plan: Plan, page: Page, sections: Sections, file: str) -> None:
-    """Read every task; what belongs to none is the plan's prose."""
+    """Reads every task; the other sections are the plan's prose."""
     slips = Slips()
     ends = [index for index, _ in sections] + [len(page.texts)]
     prose = page.texts[: ends[0]]
@@ -140,32 +140,32 @@ def _read_sections(plan: Plan, page: Page, sections: Sections, file: str) -> Non
             body.read(plan, task, page, start + 1, end, slips)
             plan.tasks.append(task)
     _warn_of_unread(plan, page, file, {task.number for _, task in sections if task is not None})
-    plan.prose += [said] if (said := "\n".join(prose).strip()) else []
+    plan.prose += [text] if (text := "\n".join(prose).strip()) else []
 
 
 def _warn_of_unread(plan: Plan, page: Page, file: str, numbers: set[str]) -> None:
-    """Warn of lines that number a task in another form, where no task of the file has that number."""
+    """Warns about lines that number a task in another form, if no task of the file has that number."""
     for index, text in enumerate(page.texts):
         if page.kinds[index] == PLAIN and text[:1] not in ("", " ", "\t"):
             number = _other_form(text)
             if number and words.plain_id(number) not in numbers:
-                what = f"{words.shown(text)!r} looks like a task but is read as text"
-                plan.warn(file, page.number(index), what, FORM, kind="task")
+                message = f"{words.shown(text)!r} looks like a task but is read as text"
+                plan.warn(file, page.number(index), message, FORM, kind="task")
 
 
 def _other_form(text: str) -> str:
-    """The number in `##Task 7: x`, `**Task 7: x**`, `- Task 7: x`, `Task 7: x`, `## Step 7: x`, `## 7. x`."""
+    """Returns the number in `##Task 7: x`, `**Task 7: x**`, `- Task 7: x`, `Task 7: x`, `## Step 7: x`, `## 7. x`."""
     level, name = heading(text)
     if level:
         bare = name if level == 2 else ""
-        first = bare[:1].isdigit() or bare[:4].lower() == "step"
+        is_candidate = bare[:1].isdigit() or bare[:4].lower() == "step"
     else:
         bare = text.lstrip("#") if text[:1] == "#" else text[marker(text) :].lstrip("*_ ")
-        first = bare[:4].lower() == "task"
-    if not first:
+        is_candidate = bare[:4].lower() == "task"
+    if not is_candidate:
         return ""
-    bare = bare if bare[:1].isdigit() else bare[4:].lstrip()  # behind Task or Step
+    bare = bare if bare[:1].isdigit() else bare[4:].lstrip()  # after Task or Step
     size = len(bare) - len(bare.lstrip("0123456789."))
-    number, behind = bare[:size], bare[size : size + 1]
-    named = behind == ":" or (level == 2 and number.endswith(".") and behind == " ")
-    return number.rstrip(".") if named and number[:1].isdigit() else ""
+    number, next_character = bare[:size], bare[size : size + 1]
+    has_name = next_character == ":" or (level == 2 and number.endswith(".") and next_character == " ")
+    return number.rstrip(".") if has_name and number[:1].isdigit() else ""

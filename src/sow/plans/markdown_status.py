@@ -1,4 +1,4 @@
-"""Where the status of a task stands in Markdown, or where it goes."""
+"""Finds where the status of a task is in Markdown, or where to insert it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from sow.domain.plan import PlanTask
     from sow.plans.status_edit import Edit
 
-# What is more than a status: another label, a comment, a table.
+# Signs of more than a status: another label, a comment, a table.
 MORE = ("**", "<!--", "|")
 
 
 def places(text: str) -> Callable[[PlanTask, str], Edit]:
-    """For a task and a word, the change of the text."""
+    """Returns a function that computes the edit for a task and a status word."""
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
 
-    def place(task: PlanTask, word: str) -> Edit:
+    def edit(task: PlanTask, word: str) -> Edit:
         if not task.status_line:
             return _new_line(lines[task.facts_line - 1], starts[task.facts_line] - 1, word)
         start, end, new = _value(lines[task.status_line - 1], word)
         offset = starts[task.status_line - 1]
         return offset + start, offset + end, new
 
-    return place
+    return edit
 
 
 def _new_line(fact: str, end: int, word: str) -> Edit:
-    """Behind the last fact, with its bullet or indentation; a heading has none."""
-    lead = fact[: fact.find("**")] if not fact.startswith("#") else ""
-    return end, end, f"\n{lead}**Status**: {word}"
+    """Inserts a line after the last field, with its bullet or indentation; a heading has none."""
+    prefix = fact[: fact.find("**")] if not fact.startswith("#") else ""
+    return end, end, f"\n{prefix}**Status**: {word}"
 
 
 def _value(line: str, word: str) -> Edit:
-    """The value behind the label `**Status**:` or `**Status:**`; a line break's backslash is not a part of it."""
+    """Replaces the value after `**Status**:` or `**Status:**`; a backslash for a line break is not part of it."""
     opening = line.find("**")
     closing = line.find("**", opening + 2)
     if opening < 0 or closing < 0:

@@ -1,6 +1,6 @@
-"""YAML as a tree whose every node knows its line; bounded, without aliases, tags or repeated keys.
+"""Parses YAML into a tree of nodes with line numbers; limits its size, and refuses aliases, tags and repeated keys.
 
-Scalars stay texts: an id `no`, `1.10` or `2026-01-01` is what its author wrote, and nothing else. Only null is null.
+Scalars stay texts, so that an id `no`, `1.10` or `2026-01-01` stays as written. Only null becomes None.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 60
-MAX_DOCUMENTS = 2  # one, and an empty one behind a last ---
+MAX_DOCUMENTS = 2  # one, and an empty one after a last ---
 MAX_KEYS = 10_000  # of one mapping
 MAX_ENTRIES = 20_000  # of one list
 MAX_NODES = 500_000  # of a file
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-OTHER_BREAKS = ("\x85", "\u2028", "\u2029")  # YAML ends a line at these, and nobody sees them
+OTHER_BREAKS = ("\x85", "\u2028", "\u2029")  # YAML ends a line at these invisible characters
 HINT = "mend the YAML at this line"
 HINTS = {"mapping values": "put a text with a colon in it into quotes", "\t": "indent with spaces, not with tabs"}
 
 
 class BadYamlError(Exception):
-    """A text that is no plan: the line, what is wrong, and what to do."""
+    """A text that cannot be read as a plan: the line, the problem, and what to do."""
 
     def __init__(self, line: int, message: str, hint: str) -> None:
         super().__init__(message)
@@ -40,16 +40,16 @@ class Node:
         self.line = line
 
     def data(self) -> Any:
-        """The plain data below, for parts that we only pass on."""
+        """Returns the plain data of this node."""
         if isinstance(self.value, dict):
-            return {key: each.data() for key, each in self.value.items()}
+            return {key: node.data() for key, node in self.value.items()}
         if isinstance(self.value, list):
-            return [each.data() for each in self.value]
+            return [node.data() for node in self.value]
         return self.value
 
 
 def parse(text: str, first_line: int = 1) -> Node:
-    """The mapping that a document is; an empty document is an empty one."""
+    """Returns the mapping of a document; an empty document is an empty mapping."""
     _refuse_other_breaks(text, first_line)
     tree = _Tree(first_line)
     try:
@@ -63,26 +63,28 @@ def parse(text: str, first_line: int = 1) -> Node:
 
 
 def _complaint(error: yaml.YAMLError, text: str, first_line: int) -> BadYamlError:
-    """What the parser says, with its line; of a character that YAML does not have it knows only the byte."""
+    """Returns the parser's message with its line; for a character that YAML forbids, the parser knows only the byte."""
     mark = getattr(error, "problem_mark", None)
     line = mark.line if mark else text.encode()[: getattr(error, "position", 0)].count(b"\n")
-    line = min(line, text.count("\n"))  # the end of a text is behind its last line
+    line = min(line, text.count("\n"))  # the end of a text is after its last line
     problem = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
-    there = text.split("\n", line + 1)[line : line + 1]
-    hint = next((hint for words, hint in HINTS.items() if words in problem or words in "".join(there)), HINT)
+    lines = text.split("\n", line + 1)[line : line + 1]
+    hint = next((hint for sign, hint in HINTS.items() if sign in problem or sign in "".join(lines)), HINT)
     return BadYamlError(line + first_line, problem, hint)
 
 
 def _refuse_other_breaks(text: str, first_line: int) -> None:
-    for mark in OTHER_BREAKS:
-        before, found, _ = text.partition(mark)
-        if found:
+    for line_break in OTHER_BREAKS:
+        before, separator, _ = text.partition(line_break)
+        if separator:
             line = before.count("\n") + first_line
-            raise BadYamlError(line, f"an invisible line break, U+{ord(mark):04X}", "replace it by an ordinary one")
+            raise BadYamlError(
+                line, f"an invisible line break, U+{ord(line_break):04X}", "replace it by an ordinary one"
+            )
 
 
 class _Tree:
-    """The nodes so far: the open collections, and for each mapping the key that waits for its value."""
+    """The nodes so far: the open collections, and the key of each mapping that waits for its value."""
 
     __slots__ = ("begun", "documents", "first_line", "keys", "nodes", "open", "root")
 
@@ -96,7 +98,7 @@ class _Tree:
         self.nodes = 0
 
     def add(self, event: Any) -> None:
-        """One event of the parser."""
+        """Adds one event of the parser."""
         kind = type(event)
         if kind is yaml.ScalarEvent:
             self._scalar(event)
@@ -144,36 +146,36 @@ class _Tree:
         self._refuse(event, f"the tag {event.tag:.60} is not read", "write the plain value")
 
     def _key(self, event: Any, name: str) -> None:
-        holder = self.open[-1].value
-        if name in holder:
+        mapping = self.open[-1].value
+        if name in mapping:
             self._refuse(event, f"the key {name!r:.60} is here a second time", "keep one of the two")
         if name == "<<":
             self._refuse(event, "merge keys (<<) are not read", "write the values out")
-        if len(holder) >= MAX_KEYS:
+        if len(mapping) >= MAX_KEYS:
             self._refuse(event, f"a mapping with more than {MAX_KEYS:,} keys", "use a list, or several plans")
         self.keys[-1] = name, event.start_mark.line + self.first_line
 
     def _put(self, event: Any, node: Node) -> None:
-        """Add a node to the innermost collection: as an entry, or as the value of the key before."""
+        """Adds a node to the innermost collection: as an entry, or as the value of the last key."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             self._refuse(event, f"more than {MAX_NODES:,} values", "split it into several plans")
         if not self.open:
             self._begin(event, node)
             return
-        holder = self.open[-1].value
+        collection = self.open[-1].value
         key = self.keys[-1]
         if key is not None:
-            name, node.line = key  # a value may begin below its key, where nobody looks for it
-            holder[name] = node
+            name, node.line = key  # a value may start below its key; report the key's line
+            collection[name] = node
             self.keys[-1] = None
-        elif len(holder) < MAX_ENTRIES:
-            holder.append(node)
+        elif len(collection) < MAX_ENTRIES:
+            collection.append(node)
         else:
             self._refuse(event, f"a list with more than {MAX_ENTRIES:,} entries", "split it into several plans")
 
     def _begin(self, event: Any, node: Node) -> None:
-        """The value of a document: a mapping, once; an empty document beside it says nothing."""
+        """Sets the value of the document: one mapping; an empty second document is ignored."""
         if node.value is None:
             return
         if not isinstance(node.value, dict):

@@ -1,18 +1,18 @@
-"""The lines of a Markdown text, each told apart: plain, in a code fence, or in a comment."""
+"""Splits Markdown into lines and marks each as plain, code, fence or comment."""
 
 from __future__ import annotations
 
-PLAIN, CODE, FENCE, COMMENT = range(4)  # a FENCE line begins or ends what is CODE
-# By the first letter of what opens them: the lines within, and those that open and close.
+PLAIN, CODE, FENCE, COMMENT = range(4)  # a FENCE line starts or ends CODE
+# By the first character of the opener: the kind of the lines inside, and of the lines that open and close.
 WITHIN = {"`": CODE, "~": CODE, "<": COMMENT}
 AROUND = {"`": FENCE, "~": FENCE, "<": COMMENT}
 OPENERS = ("```", "~~~")
 COMMENT_START, COMMENT_END = "<!--", "-->"
-DEEPEST_HEADING = 3  # spaces; with more of them Markdown has no heading
+DEEPEST_HEADING = 3  # spaces; with more of them it is not a heading in Markdown
 
 
 class Page:
-    """All lines, their kinds, and the number of the first; `unclosed` is where a fence or comment never ends."""
+    """All lines, their kinds, and the number of the first; `unclosed` is the line of a fence or comment without end."""
 
     __slots__ = ("first", "kinds", "texts", "unclosed")
 
@@ -23,7 +23,7 @@ class Page:
         self.unclosed = self._tell_apart()
 
     def _tell_apart(self) -> int:
-        """Mark the lines that are not plain; returns the line of an opener that has no end, or 0."""
+        """Marks the lines that are not plain; returns the line of an opener without end, or 0."""
         opener = ""
         opened = 0
         for index, text in enumerate(self.texts):
@@ -39,12 +39,12 @@ class Page:
         return self.number(opened) if opener else 0
 
     def number(self, index: int) -> int:
-        """The line number of the line with this index."""
+        """Returns the line number of an index."""
         return self.first + index
 
 
 def _opener(bare: str) -> str:
-    """The fence or comment that a line begins; code in one line is none, and neither is a comment in one line."""
+    """Returns the opener of a fence or comment that a line starts; one that ends on the same line is none."""
     if bare.startswith(COMMENT_START):
         return "" if COMMENT_END in bare else COMMENT_START
     if not bare.startswith(OPENERS):
@@ -60,14 +60,14 @@ def _closes(bare: str, opener: str) -> bool:
 
 
 def heading(text: str) -> tuple[int, str]:
-    """The level and the words of a heading; level 0 is no heading."""
+    """Returns the level and the text of a heading; level 0 is no heading."""
     bare = text.lstrip(" ")
     if bare[:1] != "#" or len(text) - len(bare) > DEEPEST_HEADING:
         return 0, ""
-    words = bare.lstrip("#")
-    level = len(bare) - len(words)
-    if level > 6 or words[:1] not in (" ", "\t", ""):
+    rest = bare.lstrip("#")
+    level = len(bare) - len(rest)
+    if level > 6 or rest[:1] not in (" ", "\t", ""):
         return 0, ""
-    name = words.strip()
-    closing = name.rstrip("#")
-    return level, (closing.rstrip() if closing[-1:] in (" ", "\t", "") else name)
+    name = rest.strip()
+    without_hashes = name.rstrip("#")
+    return level, (without_hashes.rstrip() if without_hashes[-1:] in (" ", "\t", "") else name)

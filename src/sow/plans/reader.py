@@ -1,4 +1,4 @@
-"""Several texts → one checked plan."""
+"""Reads the files of a plan into one checked plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ YAML_FORM = "write them below tasks:, each with number, name and prompt"
 
 
 def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: Sequence[Finding] = ()) -> Plan:
-    """Read, join and check; all that is wrong is among the plan's findings, beside those that were there before."""
+    """Reads, joins and checks the files; adds all problems to the plan's findings, after the given ones."""
     plan = Plan()
     plan.files = [source.name for source in sources]
     for finding in findings:
@@ -38,7 +38,7 @@ def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: S
 
 
 def _read_all(plan: Plan, sources: Sequence[Source]) -> bool:
-    """Read one file after the other; a plan that is too large is an error, and nothing more is done with it."""
+    """Reads the files in order; returns False if the plan is too large, and nothing more is done with it."""
     lines = 0
     for source in sources:
         text = source.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -56,7 +56,7 @@ def _read_all(plan: Plan, sources: Sequence[Source]) -> bool:
 def _read_one(plan: Plan, source: Source, text: str) -> None:
     tasks, errors = len(plan.tasks), plan.counts[True]
     if source.name.lower().endswith(YAML_ENDINGS):
-        from sow.plans import yaml_plan  # a plan in Markdown does not pay for the YAML parser
+        from sow.plans import yaml_plan  # a Markdown plan does not load the YAML parser
 
         name = yaml_plan.read(plan, text, source.name)
     else:
@@ -72,7 +72,7 @@ def _read_one(plan: Plan, source: Source, text: str) -> None:
 
 
 def _name_apart(plan: Plan) -> None:
-    """The same number in two files: its file's name is put in front (`setup#2`), the whole path if need be."""
+    """Prefixes a number that occurs in two files with the file's name (`setup#2`), or its path if names collide."""
     files_of: dict[str, set[str]] = {}
     for task in plan.tasks:
         files_of.setdefault(task.number, set()).add(task.file)
@@ -81,21 +81,21 @@ def _name_apart(plan: Plan) -> None:
         stems[stem(file)] = stems.get(stem(file), 0) + 1
     for task in plan.tasks:
         if len(files_of[task.number]) > 1:
-            short = stem(task.file)
-            task.id = f"{short if stems[short] == 1 else task.file}#{task.number}"
+            name = stem(task.file)
+            task.id = f"{name if stems[name] == 1 else task.file}#{task.number}"
 
 
 def _give_default_agents(plan: Plan) -> None:
-    """A file's default agent does that file's tasks, where another file has set another one for the plan."""
+    """Gives a task its own file's default agent if the plan's is a different one."""
     for task in plan.tasks:
-        own = plan.default_agents.get(task.file, plan.default_agent)
-        task.agent = task.agent or (own if own != plan.default_agent else "")
+        agent = plan.default_agents.get(task.file, plan.default_agent)
+        task.agent = task.agent or (agent if agent != plan.default_agent else "")
 
 
 def _sort_findings(plan: Plan) -> None:
-    """By file and line; what is past the limit is counted at the end."""
-    place = {file: index for index, file in enumerate(plan.files)}
-    plan.findings.sort(key=lambda each: (place.get(each.file, -1), each.line))
+    """Sorts findings by file and line, and adds the number of those beyond the limit."""
+    position = {file: index for index, file in enumerate(plan.files)}
+    plan.findings.sort(key=lambda finding: (position.get(finding.file, -1), finding.line))
     for error, kind in ((True, "errors"), (False, "warnings")):
         more = plan.counts[error] - MAX_FINDINGS
         if more > 0:

@@ -1,4 +1,4 @@
-"""Dependencies as they are written → ids of tasks; what leads nowhere is an error with the nearest name."""
+"""Resolves written dependencies to ids of tasks, and reports unknown ones with the nearest name."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def stem(file: str) -> str:
-    """A file's name without its folder and its ending."""
+    """Returns a file's name without folder and extension."""
     return posixpath.splitext(posixpath.basename(file))[0]
 
 
-def beside(where: str, name: str) -> str:
-    """The path of a file that another one names, from where that one stands."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(where), name))
+def beside(file: str, name: str) -> str:
+    """Returns the path of a file that is named relative to another file."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
 
 class _Names:
-    """The tasks of a plan, by their numbers and by their files."""
+    """The tasks of a plan by number and by file."""
 
     __slots__ = ("by_ending", "by_file", "by_number", "by_path", "order")
 
@@ -43,76 +43,82 @@ class _Names:
             self._add_file(file)
 
     def _add_file(self, file: str) -> None:
-        """A file is known by its path, by every ending of it, and by its name without the ending."""
+        """Indexes a file by its path, by every ending of it, and by its name without extension."""
         path = posixpath.normpath(file)
         self.by_path.setdefault(path, []).append(file)
         parts = path.split("/")
-        for ending in (stem(path), *("/".join(parts[place:]) for place in range(len(parts)))):
+        for ending in (stem(path), *("/".join(parts[index:]) for index in range(len(parts)))):
             self.by_ending.setdefault(ending, []).append(file)
 
-    def files(self, where: str, name: str) -> list[str]:
-        """The given files that a name in a file means: the one beside it, or all with this ending."""
-        return self.by_path.get(beside(where, name)) or self.by_ending.get(posixpath.normpath(name), [])
+    def files(self, file: str, name: str) -> list[str]:
+        """Returns the files that a name can mean: the one in the same folder, or all with this ending."""
+        return self.by_path.get(beside(file, name)) or self.by_ending.get(posixpath.normpath(name), [])
 
 
 def resolve(plan: Plan) -> None:
-    """Give every task the ids of the tasks that come first."""
+    """Sets the ids of the tasks that each task depends on."""
     names = _Names(plan)
     for task in plan.tasks:
-        found: dict[str, None] = {}
-        own = {reference.task for reference in task.references if not reference.file}
+        ids: dict[str, None] = {}
+        own_numbers = {reference.task for reference in task.references if not reference.file}
         for reference in task.references:
-            target = _target(plan, task, reference, names, own)
+            target = _target(plan, task, reference, names, own_numbers)
             if target is task:
                 plan.error(task.file, reference.line, f"task {task.id} depends on itself", "remove that dependency")
             elif target is not None:
-                found[target.id] = None
-        task.depends_on = list(found)
+                ids[target.id] = None
+        task.depends_on = list(ids)
 
 
-def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
+def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]) -> PlanTask | None:
     if reference.file:
-        return _in_file(plan, task, reference, names, own)
-    here = names.by_file[task.file].get(reference.task)
-    others = names.by_number.get(reference.task, [])
-    if here is not None or len(others) == 1:
-        return here or others[0]
-    if others:
-        which = ", ".join(each.id for each in others[:12])
-        what = f"task {task.id} depends on {reference.task}, which could be {which}"
-        plan.error(task.file, reference.line, what, "write file:F:task:N")
+        return _in_file(plan, task, reference, names, own_numbers)
+    local = names.by_file[task.file].get(reference.task)
+    candidates = names.by_number.get(reference.task, [])
+    if local is not None or len(candidates) == 1:
+        return local or candidates[0]
+    if candidates:
+        candidate_ids = ", ".join(candidate.id for candidate in candidates[:12])
+        message = f"task {task.id} depends on {reference.task}, which could be {candidate_ids}"
+        plan.error(task.file, reference.line, message, "write file:F:task:N")
     else:
         _unknown(plan, task, reference, names.by_number)
     return None
 
 
-def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
+def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]) -> PlanTask | None:
     files = names.files(task.file, reference.file)
     for file in files:
         if reference.task in names.by_file[file]:
             return names.by_file[file][reference.task]
     if not files:
-        return _in_missing_file(plan, task, reference, names, own)
+        return _in_missing_file(plan, task, reference, names, own_numbers)
     _unknown(plan, task, reference, names.by_file[files[0]])
     return None
 
 
-def _in_missing_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own: set[str]) -> PlanTask | None:
-    """A file that was not given: an only task of that number further up is taken for it, unless it is named, too."""
+def _in_missing_file(
+    plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]
+) -> PlanTask | None:
+    """Handles a file that was not given: uses the only earlier task of that number, unless the task names it too."""
     candidates = names.by_number.get(reference.task, [])
-    what = f"task {task.id} depends on task {reference.task} of {shown(reference.file)}, which was not given"
+    message = f"task {task.id} depends on task {reference.task} of {shown(reference.file)}, which was not given"
     hint = f"name that file too: sow plan show {task.file} {shown(beside(task.file, reference.file))}"
-    if len(candidates) == 1 and reference.task not in own and names.order[candidates[0].id] < names.order[task.id]:
-        taken = f"{what}: task {candidates[0].id} of {candidates[0].file} is taken for it"
-        plan.warn(task.file, reference.line, taken, hint, kind="dependency")
+    if (
+        len(candidates) == 1
+        and reference.task not in own_numbers
+        and names.order[candidates[0].id] < names.order[task.id]
+    ):
+        assumption = f"{message}: task {candidates[0].id} of {candidates[0].file} is taken for it"
+        plan.warn(task.file, reference.line, assumption, hint, kind="dependency")
         return candidates[0]
-    plan.error(task.file, reference.line, what, hint)
+    plan.error(task.file, reference.line, message, hint)
     return None
 
 
-def _unknown(plan: Plan, task: PlanTask, reference: Reference, known: Collection[str]) -> None:
-    where = f" of {shown(reference.file)}" if reference.file else ""
-    what = f"task {task.id} depends on task {reference.task}{where}, which does not exist"
-    near = nearest(reference.task, known) if plan.may_suggest() else ""
-    some = ", ".join(islice(known, 12)) + (", …" if len(known) > 12 else "")
-    plan.error(task.file, reference.line, what, f"did you mean {near}?" if near else f"the tasks are: {some}")
+def _unknown(plan: Plan, task: PlanTask, reference: Reference, numbers: Collection[str]) -> None:
+    origin = f" of {shown(reference.file)}" if reference.file else ""
+    message = f"task {task.id} depends on task {reference.task}{origin}, which does not exist"
+    near = nearest(reference.task, numbers) if plan.may_suggest() else ""
+    examples = ", ".join(islice(numbers, 12)) + (", …" if len(numbers) > 12 else "")
+    plan.error(task.file, reference.line, message, f"did you mean {near}?" if near else f"the tasks are: {examples}")

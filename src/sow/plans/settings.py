@@ -1,4 +1,4 @@
-"""What holds for a plan as a whole: agents, limits and quality control, and what its agents are to know."""
+"""Reads the settings of a plan (agents, limits, quality control) and the context for its agents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUALITY_CONTROL = {
     "review_agent": "text",
     "agents": {"mode": "text", "explicit_list": "texts", "additional": "texts", "blocked": "texts"},
 }
-# What is no setting and reaches the agents as it is.
+# Data that is no setting; agents get it unchanged.
 CONTEXT = {
     "planner_compliance": {"planner_version": "text", "strict_enforcement": "flag", "required_features": "texts"},
     "data_flow_registry": {"producers": "inner", "consumers": "inner", "documentation_targets": "inner"},
@@ -33,7 +33,7 @@ CONTEXT = {
 
 
 def read_frontmatter(plan: Plan, text: str, file: str, *, first_line: int) -> str:
-    """The settings in a Markdown file's frontmatter; returns the name that it gives."""
+    """Reads the settings in a Markdown file's frontmatter; returns the name in it."""
     try:
         root = Mapping(plan, file, parse(text, first_line))
     except BadYamlError as error:
@@ -45,84 +45,86 @@ def read_frontmatter(plan: Plan, text: str, file: str, *, first_line: int) -> st
 
 
 def read(root: Mapping, inner: Mapping | None) -> None:
-    """Read all that holds for the plan, from the top of a file and from the mappings in it, and say what is left."""
-    for holder in (root.inner("sow"), root.inner("conductor"), inner, root):
-        if holder is None:
+    """Reads the settings from the top of a file and the mappings in it; unknown keys become context."""
+    for section in (root.inner("sow"), root.inner("conductor"), inner, root):
+        if section is None:
             continue
-        _set(holder)
+        _set(section)
         for key, shape in CONTEXT.items():
-            if key in holder.node.value:
-                _keep(holder, key, typed(holder, key, shape))
-        for key, data in holder.left(HINT).items():
-            _keep(holder, key, data)
+            if key in section.node.value:
+                _keep(section, key, typed(section, key, shape))
+        for key, data in section.left(HINT).items():
+            _keep(section, key, data)
 
 
-def _set(holder: Mapping) -> None:
-    """Set what this mapping says and nobody has said before."""
-    plan = holder.plan
-    agent = holder.text("default_agent")
-    if agent and _is_first(holder, "default_agent", plan.default_agents.get(holder.file, agent) != agent):
-        plan.default_agents.setdefault(holder.file, agent)
+def _set(section: Mapping) -> None:
+    """Sets what this mapping says, unless it was set before."""
+    plan = section.plan
+    agent = section.text("default_agent")
+    if agent and _is_first(section, "default_agent", plan.default_agents.get(section.file, agent) != agent):
+        plan.default_agents.setdefault(section.file, agent)
         plan.default_agent = plan.default_agent or agent
-    most = holder.count("max_concurrency")
-    if most and _is_first(holder, "max_concurrency", plan.max_concurrency not in (None, most)):
-        plan.max_concurrency = most
-    control = typed(holder, "quality_control", QUALITY_CONTROL)
-    if control and _is_first(holder, "quality_control", bool(plan.quality_control) and plan.quality_control != control):
+    limit = section.count("max_concurrency")
+    if limit and _is_first(section, "max_concurrency", plan.max_concurrency not in (None, limit)):
+        plan.max_concurrency = limit
+    control = typed(section, "quality_control", QUALITY_CONTROL)
+    if control and _is_first(
+        section, "quality_control", bool(plan.quality_control) and plan.quality_control != control
+    ):
         plan.quality_control = control
-    for each in holder.entries("protected"):
-        text = holder.text_of(each, "protected")
-        plan.protected += fields.patterns(plan, "", holder.file, text, each.line)
-    for group in holder.entries("worktree_groups"):
-        _group(holder, group)
+    for node in section.entries("protected"):
+        text = section.text_of(node, "protected")
+        plan.protected += fields.patterns(plan, "", section.file, text, node.line)
+    for group in section.entries("worktree_groups"):
+        _group(section, group)
 
 
-def _is_first(holder: Mapping, key: str, differs: bool) -> bool:
-    """Whether a setting counts; of several that differ the first does, and the others are said and kept as context."""
-    node = holder.node.value[key]
-    file, before = holder.plan.places.setdefault(key, (holder.file, node.line))
+def _is_first(section: Mapping, key: str, differs: bool) -> bool:
+    """Returns whether a setting counts; if several differ, the first does, and the others become context."""
+    node = section.node.value[key]
+    file, before = section.plan.places.setdefault(key, (section.file, node.line))
     if differs:
-        what = f"{holder.path}{key} is left out: that of {file}:{before} counts"
-        holder.plan.warn(holder.file, node.line, what, "keep one of the two")
-        _keep(holder, f"{holder.path}{key}", node.data())
+        message = f"{section.path}{key} is left out: that of {file}:{before} counts"
+        section.plan.warn(section.file, node.line, message, "keep one of the two")
+        _keep(section, f"{section.path}{key}", node.data())
     return not differs
 
 
-def typed(holder: Mapping, key: str, shape: Any) -> Any:
-    """A field as its shape says: data of the right types, with the keys that nobody knows; None where it is wrong."""
-    if key == "agents" and key in holder.node.value and isinstance(holder.node.value[key].value, list):
-        return {"mode": "explicit", "explicit_list": holder.texts(key)}  # the short way to name them
+def typed(section: Mapping, key: str, shape: Any) -> Any:
+    """Returns a field in its shape: data of the right types and unknown keys; None if the type is wrong."""
+    if key == "agents" and key in section.node.value and isinstance(section.node.value[key].value, list):
+        return {"mode": "explicit", "explicit_list": section.texts(key)}  # the short form
     if shape == "inner":
-        found = holder.inner(key)
-        return found.node.data() if found is not None else None
+        field = section.inner(key)
+        return field.node.data() if field is not None else None
     if isinstance(shape, str):
-        return getattr(holder, shape)(key)
-    inner = holder.inner(key)
+        return getattr(section, shape)(key)
+    inner = section.inner(key)
     if inner is None:
         return None
-    data = {name: typed(inner, name, each) for name, each in shape.items()}
+    data = {name: typed(inner, name, field_shape) for name, field_shape in shape.items()}
     given = {name: value for name, value in data.items() if name in inner.node.value and value not in (None, "")}
     return {**given, **inner.left("it is kept as it is")}
 
 
-def _group(holder: Mapping, node: Node) -> None:
-    """A group of tasks that share a worktree: its name, or a mapping that has one."""
+def _group(section: Mapping, node: Node) -> None:
+    """Adds a group of tasks that share a worktree: its name, or a mapping that has one."""
     ident = node.value
     if isinstance(ident, dict):
-        group = holder.below(node, "worktree_groups")
+        group = section.below(node, "worktree_groups")
         ident = group.text_of(group.first(GROUP_KEYS), GROUP_KEYS[0])
     if not ident or not isinstance(ident, str):
-        holder.wrong(node, "worktree_groups", "a list of groups, each with a group_id", "- group_id: api")
+        section.wrong(node, "worktree_groups", "a list of groups, each with a group_id", "- group_id: api")
         return
-    holder.plan.worktree_groups.append(ident)
+    section.plan.worktree_groups.append(ident)
     data = node.data()
     if isinstance(data, dict) and str(data.get("execution_model", "")).strip().lower() == "parallel":
-        holder.plan.parallel_groups.add(ident)
-    holder.plan.context.setdefault("worktree_groups", []).append(data)
+        section.plan.parallel_groups.add(ident)
+    section.plan.context.setdefault("worktree_groups", []).append(data)
 
 
-def _keep(holder: Mapping, key: str, data: Any) -> None:
-    """Add to the context of the plan; what another file has said under that name stays beside it."""
+def _keep(section: Mapping, key: str, data: Any) -> None:
+    """Adds data to the context of the plan, beside data that another file has under the same name."""
     if data is not None:
-        name = key if key not in holder.plan.context else f"{key} ({holder.file})"
-        holder.plan.context[name] = data
+        name = key if key not in section.plan.context else f"{key} ({section.file})"
+        section.plan.context[name] = data

@@ -1,4 +1,4 @@
-"""What the writers of a status share: the word as a plan file has it, and the change of one place of a text."""
+"""Defines the edit that writes a status into a plan file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ Edit = tuple[int, int, str]  # from, to, the new text; \n stands for the line en
 
 
 class Refusal(Exception):
-    """Why a status cannot be written at this place."""
+    """The reason why a status cannot be written."""
 
 
 def word(status: str) -> str:
-    """A status as it stands in a plan file."""
+    """Returns a status as a plan file spells it."""
     return status.replace("_", "-")

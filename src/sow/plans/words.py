@@ -1,4 +1,4 @@
-"""The small languages inside a plan: ids, remarks, durations, statuses and lists of paths."""
+"""Parses short values in a plan: ids, remarks, durations, statuses and lists of paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINUTES = {
 }
 UNITS = {unit: scale for scale, units in MINUTES.items() for unit in units}
 DASHES = (" - ", " – ", " — ")
-# Without signs and spaces: other names for what a task waits for, or for its place in the order.
+# Without signs and spaces: other names for the tasks a task waits for, or for its position in the order.
 DEPENDENCY_WORDS = frozenset(
     {
         *("after", "blockedby", "blocker", "blockers", "blocks", "dep", "deps", "follows", "need", "needs", "order"),
@@ -48,41 +48,43 @@ DEPENDENCY_WORDS = frozenset(
 
 
 def shown(text: str) -> str:
-    """A text as a message may have it: printable, and cut short."""
+    """Returns a text for a message: printable, and shortened."""
     cut = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
-    return cut if cut.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)
+    return (
+        cut if cut.isprintable() else "".join(character if character.isprintable() else "\ufffd" for character in cut)
+    )
 
 
 def is_whole(text: str) -> bool:
-    """Whether these are a few plain digits, which int() takes; it takes no superscripts and no million of them."""
+    """Returns whether a text is a few ASCII digits, so that int() accepts it."""
     return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
 
 
 def is_number(text: str) -> bool:
-    """Digits with at most one dot among them."""
+    """Returns whether a text is digits with at most one dot."""
     return text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def is_range(text: str) -> bool:
-    """`1-3`, which as a dependency is three tasks."""
+    """Returns whether a text is a range such as `1-3`."""
     first, dash, last = text.partition("-")
     return bool(dash) and first.isdigit() and last.isdigit()
 
 
 def plain_id(text: str) -> str:
-    """An id as it is compared: 01 is 1."""
+    """Returns an id for comparison: 01 is 1."""
     text = text.strip()
     return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
 
 
 def looks_like_dependency(name: str) -> bool:
-    """Whether a key or a label that nobody knows says, in other words, what comes first."""
-    bare = "".join(letter for letter in name.lower() if letter.isalnum())
+    """Returns whether an unknown key or label means a dependency."""
+    bare = "".join(character for character in name.lower() if character.isalnum())
     return bare in DEPENDENCY_WORDS or bare.startswith("depend")
 
 
 def is_id(text: str) -> bool:
-    """`1`, `2.5`, `integration-1`: letters, digits, dots, dashes and underscores; no range, and no word for nothing."""
+    """Returns whether a text is an id such as `1`, `2.5` or `integration-1`; a range and `none` are not."""
     if len(text) > MAX_ID or text.lower() in NOTHING or is_range(text):
         return False
     bare = text.replace(".", "").replace("-", "").replace("_", "")
@@ -90,27 +92,27 @@ def is_id(text: str) -> bool:
 
 
 def is_nothing(text: str) -> bool:
-    """`None`, `N/A`, `—`: a field that says that there is nothing."""
+    """Returns whether a field such as `None`, `N/A` or `—` says that there is nothing."""
     return text.strip().strip("`*_.").lower() in NOTHING
 
 
 def without_remarks(text: str) -> str:
-    """`Task 3 (models)` is task 3: what stands in parentheses is a remark, unless it never ends."""
+    """Removes remarks in parentheses: `Task 3 (models)` is task 3. An open parenthesis without end stays."""
     if "(" not in text:
         return text
     kept: list[str] = []
     opened: list[int] = []
-    for letter in text:
-        kept.append(letter)
-        if letter == "(":
+    for character in text:
+        kept.append(character)
+        if character == "(":
             opened.append(len(kept) - 1)
-        elif letter == ")" and opened:
+        elif character == ")" and opened:
             del kept[opened.pop() :]
     return "".join(kept)
 
 
 def minutes(text: str) -> float | None:
-    """`30m`, `1h 15m`, `1.5h`, `15 minutes`, `2h30m`, `2 days` in minutes; None when it is no duration."""
+    """Returns the minutes of `30m`, `1h 15m`, `1.5h`, `15 minutes`, `2h30m` or `2 days`; None if it is no duration."""
     if len(text) > MAX_DURATION:
         return None
     plain = without_remarks(text).lower().lstrip(" `*~≈").rstrip(" `*.").replace(" and ", " ").replace(". ", " ")
@@ -123,60 +125,60 @@ def minutes(text: str) -> float | None:
     return round(sum(float(number) * UNITS[unit] for number, unit in zip(numbers, units, strict=True)), 2)
 
 
-def _kind(letter: str) -> str:
-    return "gap" if letter in " ,\t" else "number" if letter in "0123456789." else "unit"
+def _kind(character: str) -> str:
+    return "gap" if character in " ,\t" else "number" if character in "0123456789." else "unit"
 
 
 def status(text: str) -> str | None:
-    """The status that a word stands for; `✅ COMPLETE` is completed."""
+    """Returns the status that a word means, or None; `✅ COMPLETE` is completed."""
     lowered = without_remarks(text).lower().replace("[x]", "")
-    letters = "".join(letter if letter.isalpha() else " " for letter in lowered)
+    letters = "".join(character if character.isalpha() else " " for character in lowered)
     return STATUS_WORDS.get(" ".join(letters.split()))
 
 
 def paths(text: str) -> tuple[list[str], list[str]]:
-    """The files of a `Files` field, in backticks or between commas, and the words in it that are no file."""
-    found: list[str] = []
-    strange: list[str] = []
+    """Returns the files of a `Files` field, in backticks or between commas, and the parts that are not files."""
+    files: list[str] = []
+    unreadable: list[str] = []
     for part in [] if is_nothing(text) else _parts(text):
         quoted = part.split("`")[1::2]
         bare = part.strip(" \t*\"'")
-        for mark in DASHES:
-            bare = bare.partition(mark)[0]
+        for dash in DASHES:
+            bare = bare.partition(dash)[0]
         bare = bare.rpartition(": ")[2].strip().removeprefix("and ")
         if quoted:
-            found += [path(each) for each in quoted if each.strip()]
+            files += [path(name) for name in quoted if name.strip()]
             continue
-        for each in filter(None, (each.strip() for each in bare.split(" and "))):
-            if any(letter.isspace() for letter in each):
-                strange.append(each)
+        for file_name in filter(None, (name.strip() for name in bare.split(" and "))):
+            if any(character.isspace() for character in file_name):
+                unreadable.append(file_name)
             else:
-                found.append(path(each))
-    return found, strange
+                files.append(path(file_name))
+    return files, unreadable
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between commas; neither a comma in backticks nor one in a remark counts."""
+    """Splits a text at commas that are neither in backticks nor in a remark."""
     if "`" not in text and "(" not in text:
         return text.split(",")
     kept: list[str] = []
     opened: list[int] = []
     quoted = False
-    before = " "
-    for letter in text:
-        kept.append("\n" if letter == "," and not quoted else letter)
-        if letter == "`":
+    previous = " "
+    for character in text:
+        kept.append("\n" if character == "," and not quoted else character)
+        if character == "`":
             quoted = not quoted
-        elif letter == "(" and before.isspace() and not quoted:  # in app/(shop)/page.tsx it belongs to the path
+        elif character == "(" and previous.isspace() and not quoted:  # in app/(shop)/page.tsx it belongs to the path
             opened.append(len(kept) - 1)
-        elif letter == ")" and opened and not quoted:
+        elif character == ")" and opened and not quoted:
             del kept[opened.pop() :]
-        before = letter
+        previous = character
     return "".join(kept).split("\n")
 
 
 def path(text: str) -> str:
-    """A path without its lines: `a.py:10-20` is a.py."""
+    """Returns a path without line numbers: `a.py:10-20` is a.py."""
     bare = text.strip()
     file, colon, lines = bare.rpartition(":")
     return file if colon and file and lines.replace("-", "", 1).isdigit() else bare

@@ -1,4 +1,4 @@
-"""A workflow's coordination plan: YAML frontmatter with the crew, prose below it."""
+"""Reads a workflow's coordination plan: YAML frontmatter with the crew, prose below it."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ ADVICE = "did you mean "
 
 
 def read(text: str, file: str = crew_plan.PLAN_FILE) -> WorkflowPlan:
-    """Read a plan; all that is wrong with its form is among its complaints."""
+    """Reads a plan; problems of its form are among its complaints."""
     plan = WorkflowPlan(file)
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if len(plain) > MAX_TEXT:
+    normalized = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if len(normalized) > MAX_TEXT:
         _complain(plan, 0, "size", f"the plan has more than {MAX_TEXT:,} characters", "move prose into other files")
         return plan
-    _refuse_broken(plan, plain)
-    head, plan.prose, plan.prose_line = frontmatter(plain)
-    if not head.strip():
+    _refuse_broken(plan, normalized)
+    header, plan.prose, plan.prose_line = frontmatter(normalized)
+    if not header.strip():
         _complain(plan, 1, "form", "the plan has no frontmatter, or one that never ends", FORM)
         return plan
-    _read_head(plan, head)
+    _read_head(plan, header)
     _order(plan)
     bind(plan, {})
-    plan.complaints.sort(key=lambda each: each.line)
+    plan.complaints.sort(key=lambda complaint: complaint.line)
     return plan
 
 
@@ -50,18 +50,21 @@ def _complain(plan: WorkflowPlan, line: int, rule: str, text: str, hint: str) ->
 
 
 def _refuse_broken(plan: WorkflowPlan, text: str) -> None:
-    """Bytes that are no text are no plan."""
-    at = next((at for at, letter in enumerate(text) if letter == "\0" or "\ud800" <= letter <= "\udfff"), -1)
-    if at >= 0:
-        line = text.count("\n", 0, at) + 1
+    """Complains about characters that are not text."""
+    index = next(
+        (i for i, character in enumerate(text) if character == "\0" or "\ud800" <= character <= "\udfff"),
+        -1,
+    )
+    if index >= 0:
+        line = text.count("\n", 0, index) + 1
         _complain(plan, line, "form", "a character that is no text", "save the file as UTF-8 without NUL bytes")
 
 
-def _read_head(plan: WorkflowPlan, head: str) -> None:
-    """Read the fields; the mapping's own complaints become those of the plan."""
-    said = Plan()
+def _read_head(plan: WorkflowPlan, header: str) -> None:
+    """Reads the fields; findings of the mapping become complaints of the plan."""
+    collector = Plan()
     try:
-        root = Mapping(said, plan.file, parse(head, 2))
+        root = Mapping(collector, plan.file, parse(header, 2))
     except BadYamlError as error:
         _complain(plan, error.line, "form", error.message, error.hint)
         return
@@ -69,33 +72,40 @@ def _read_head(plan: WorkflowPlan, head: str) -> None:
     plan.task_id = _line(root, "task_id")
     for key in ("workflow", "task_id"):
         if root.take(key) is None:
-            said.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
+            collector.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
     _each(root, "agents", lambda entry, name: plan.members.append(_member(entry, name)))
     _each(root, "verifiers", lambda entry, name: plan.verifiers.append(_checker(entry, name)))
     _each(root, "required_agents", lambda entry, name: plan.required.append(_required(entry, name)))
     _groups(plan, root)
     root.left(HINT)
-    if not plan.members and not said.errors:
-        said.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
-    # A mistyped key would silently drop a dependency or a verifier, so it is no mere remark.
+    if not plan.members and not collector.errors:
+        collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
+    # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
-        Complaint(each.file, each.line, "form", each.message, each.hint, error=each.error or ADVICE in each.hint)
-        for each in said.findings
+        Complaint(
+            finding.file,
+            finding.line,
+            "form",
+            finding.message,
+            finding.hint,
+            error=finding.error or ADVICE in finding.hint,
+        )
+        for finding in collector.findings
     ]
 
 
 def _each(root: Mapping, key: str, add: Callable[[Mapping, str], None]) -> None:
-    """Read a list of mappings with a name; what nobody asked for in one is said."""
-    found = root.take(key)
-    if found is None:
+    """Reads a list of mappings with a name, and warns about unknown keys in them."""
+    field = root.take(key)
+    if field is None:
         return
-    if not isinstance(found.value, list):
-        root.wrong(found, key, "a list", f"{key}: with one dash for each entry")
+    if not isinstance(field.value, list):
+        root.wrong(field, key, "a list", f"{key}: with one dash for each entry")
         return
-    if len(found.value) > crew_plan.MAX_MEMBERS:
-        root.wrong(found, key, f"a list of at most {crew_plan.MAX_MEMBERS} entries", "several workflows")
+    if len(field.value) > crew_plan.MAX_MEMBERS:
+        root.wrong(field, key, f"a list of at most {crew_plan.MAX_MEMBERS} entries", "several workflows")
         return
-    for number, node in enumerate(found.value, 1):
+    for number, node in enumerate(field.value, 1):
         if not isinstance(node.value, dict):
             root.wrong(node, f"{key}[{number}]", "a mapping", "- name: database_agent")
             continue
@@ -110,31 +120,31 @@ def _each(root: Mapping, key: str, add: Callable[[Mapping, str], None]) -> None:
 
 
 def _line(entry: Mapping, key: str) -> str:
-    """A text on one line, of a bounded length."""
-    found = entry.take(key)
-    text = entry.text_of(found, key).strip()
-    if found is not None and isinstance(found.value, str) and not text:
-        entry.wrong(found, key, "a text that is not empty", f"{key}: some words")
-    if found is None or _is_line(text):
+    """Returns a text on one line, of limited length."""
+    node = entry.take(key)
+    text = entry.text_of(node, key).strip()
+    if node is not None and isinstance(node.value, str) and not text:
+        entry.wrong(node, key, "a text that is not empty", f"{key}: some words")
+    if node is None or _is_line(text):
         return text
-    entry.wrong(found, key, f"one line of at most {MAX_LINE:,} characters", f"{key}: some words")
+    entry.wrong(node, key, f"one line of at most {MAX_LINE:,} characters", f"{key}: some words")
     return ""
 
 
 def _is_line(text: str) -> bool:
-    return len(text) <= MAX_LINE and not any(letter < " " or "\x7f" <= letter <= "\x9f" for letter in text)
+    return len(text) <= MAX_LINE and not any(character < " " or "\x7f" <= character <= "\x9f" for character in text)
 
 
 def _lines(entry: Mapping, key: str) -> list[str]:
-    """A list of such texts."""
-    found = entry.entries(key)
-    if len(found) > MAX_LIST:
-        entry.wrong(found[0], key, f"a list of at most {MAX_LIST} entries", "several agents")
+    """Returns a list of such lines."""
+    nodes = entry.entries(key)
+    if len(nodes) > MAX_LIST:
+        entry.wrong(nodes[0], key, f"a list of at most {MAX_LIST} entries", "several agents")
         return []
-    texts = [(each, entry.text_of(each, key).strip()) for each in found]
-    for each, text in texts:
-        if isinstance(each.value, str) and not (text and _is_line(text)):
-            entry.wrong(each, key, "a list of single lines", f"{key}: [one, two]")
+    texts = [(node, entry.text_of(node, key).strip()) for node in nodes]
+    for node, text in texts:
+        if isinstance(node.value, str) and not (text and _is_line(text)):
+            entry.wrong(node, key, "a list of single lines", f"{key}: [one, two]")
     return [text for _, text in texts if text and _is_line(text)]
 
 
@@ -161,13 +171,13 @@ def _member(entry: Mapping, name: str) -> Member:
 
 
 def _timeout(entry: Mapping) -> float:
-    """`60m`, `1h 30m`, `90s` in seconds."""
-    found = entry.take("timeout")
-    if found is None:
+    """Returns the timeout in seconds; it is written as `60m`, `1h 30m` or `90s`."""
+    node = entry.take("timeout")
+    if node is None:
         return crew_plan.TIMEOUT
-    minutes = words.minutes(found.value) if isinstance(found.value, str) else None
+    minutes = words.minutes(node.value) if isinstance(node.value, str) else None
     if minutes is None or not MIN_TIMEOUT <= minutes * 60 <= MAX_TIMEOUT:
-        entry.wrong(found, "timeout", "a duration from 1s to 7d", "timeout: 60m")
+        entry.wrong(node, "timeout", "a duration from 1s to 7d", "timeout: 60m")
         return crew_plan.TIMEOUT
     return minutes * 60
 
@@ -192,19 +202,19 @@ def _required(entry: Mapping, name: str) -> Required:
 
 
 def _words(entry: Mapping, key: str) -> str:
-    """A text of any length; a list is one line for each entry."""
-    return "\n".join(text.strip() for each in entry.entries(key) if (text := entry.text_of(each, key)).strip())
+    """Returns a text of any length; each entry of a list becomes one line."""
+    return "\n".join(text.strip() for node in entry.entries(key) if (text := entry.text_of(node, key)).strip())
 
 
 def _groups(plan: WorkflowPlan, root: Mapping) -> None:
-    """The sequence: each entry is a name, or a list of names that work side by side."""
-    found = root.take("groups")
-    if found is None:
+    """Reads the sequence: each entry is a name, or a list of names that work at the same time."""
+    field = root.take("groups")
+    if field is None:
         return
-    plan.groups_line = found.line
+    plan.groups_line = field.line
     for node in root.entries("groups"):
         inner = node.value if isinstance(node.value, list) else [node]
-        names = [_name_in_group(root, each) for each in inner]
+        names = [_name_in_group(root, inner_node) for inner_node in inner]
         plan.order.append([name for name in names if name])
 
 
@@ -216,33 +226,35 @@ def _name_in_group(root: Mapping, node: Node) -> str:
 
 
 def _order(plan: WorkflowPlan) -> None:
-    """Without groups one agent works at a time, in the order of the dependencies; an architect waits to be asked."""
+    """Orders agents one by one by dependencies if there are no groups; leaves out architects that no agent needs."""
     if plan.groups_line:
         return
     needs = plan.needs()
-    wanted = {name for before in needs.values() for name in before}
-    on_call = {each.name for each in plan.members if each.kind == crew_plan.ARCHITECT and each.name not in wanted}
+    needed = {name for names in needs.values() for name in names}
+    on_call = {
+        member.name for member in plan.members if member.kind == crew_plan.ARCHITECT and member.name not in needed
+    }
     order = graph.ready_order(needs, dict.fromkeys(needs, 1.0)) if not graph.cycles(needs) else list(needs)
     plan.order = [[name] for name in order if name not in on_call]
 
 
 def bind(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
-    """A digest of all that concerns one member, for each, and one of the whole; layout and comments do not count.
-
-    The instructions, without what sow writes into them, are a part of it: a word on a design is a word on them too.
-    """
+    """Sets a digest of each member and of the plan, instructions included; layout and comments do not count."""
     for member in plan.members:
-        told = [_told(instructions, name) for name in (member.name, member.verifier)]
-        plan.sections[member.name] = _digest([_section(plan, member), told])
+        texts = [_told(instructions, name) for name in (member.name, member.verifier)]
+        plan.sections[member.name] = _digest([_section(plan, member), texts])
     whole = {
         "workflow": plan.name,
         "task_id": plan.task_id,
         "sections": plan.sections,
         "order": plan.order,
         "verifiers": [
-            [each.name, each.agent, each.verifies, _told(instructions, each.name)] for each in plan.verifiers
+            [verifier.name, verifier.agent, verifier.verifies, _told(instructions, verifier.name)]
+            for verifier in plan.verifiers
         ],
-        "required": [[each.name, each.description, each.capabilities, each.prompt] for each in plan.required],
+        "required": [
+            [required.name, required.description, required.capabilities, required.prompt] for required in plan.required
+        ],
         "prose": _lines_of(plan.prose),
     }
     plan.digest = _digest(whole)
@@ -253,14 +265,14 @@ def _told(instructions: dict[str, str | None], name: str) -> list[str]:
 
 
 def _lines_of(text: str) -> list[str]:
-    """A text as it counts: the ends of its lines do not."""
+    """Returns the lines of a text without trailing blanks, which do not count."""
     return [line.rstrip() for line in text.strip().split("\n")]
 
 
 def _section(plan: WorkflowPlan, member: Member) -> dict[str, object]:
-    """The member's entry, who verifies it, and the group that must be verified before it."""
+    """Returns a member's entry with its verifier and the group before it."""
     checker = plan.checker(member.verifier)
-    at = next((at for at, group in enumerate(plan.order) if member.name in group), 0)
+    index = next((i for i, group in enumerate(plan.order) if member.name in group), 0)
     return {
         "name": member.name,
         "agent": member.agent,
@@ -272,7 +284,7 @@ def _section(plan: WorkflowPlan, member: Member) -> dict[str, object]:
         "outputs": sorted(member.outputs),
         "criteria": member.criteria,
         "timeout": member.timeout,
-        "after": sorted(plan.order[at - 1]) if at and plan.groups_line else [],
+        "after": sorted(plan.order[index - 1]) if index and plan.groups_line else [],
     }
 
 

@@ -1,4 +1,4 @@
-"""The status of tasks, written into the text of their plan file; every other byte of it stays."""
+"""Writes the status of tasks into the text of their plan file, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOM = "\ufeff"
 
 
 def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
-    """The text with these statuses of tasks, by their numbers; proven by reading it, or refused with the reason."""
+    """Returns the text with these statuses by task number; raises SowError if reading it again shows another change."""
     body = text.removeprefix(BOM)
     before = _read(body, file)
     changes = _changes(before, file, statuses)
@@ -37,23 +37,23 @@ def _read(body: str, file: str) -> Plan:
 
 
 def _changes(plan: Plan, file: str, statuses: Mapping[str, str]) -> list[tuple[PlanTask, str]]:
-    """The tasks whose status is another one, in the order of the file."""
+    """Returns the tasks whose status changes, in the order of the file."""
     wanted = {words.plain_id(number): status for number, status in statuses.items()}
-    found: dict[str, PlanTask] = {}
+    tasks: dict[str, PlanTask] = {}
     for task in plan.tasks:
-        if task.number in found and task.number in wanted:
-            raise _refused(task, wanted[task.number], f"line {found[task.number].line} has a task of this number too")
-        found[task.number] = task
+        if task.number in tasks and task.number in wanted:
+            raise _refused(task, wanted[task.number], f"line {tasks[task.number].line} has a task of this number too")
+        tasks[task.number] = task
     for number in wanted:
-        if number not in found:
+        if number not in tasks:
             raise SowError(f"{file}: there is no task {number} in it", f"look with 'sow plan validate {file}'")
-    return [(task, wanted[number]) for number, task in found.items() if wanted.get(number, task.status) != task.status]
+    return [(task, wanted[number]) for number, task in tasks.items() if wanted.get(number, task.status) != task.status]
 
 
 def _refused(task: PlanTask, status: str, reason: str) -> SowError:
-    place = f"{task.file}:{task.status_line or task.line}"
+    location = f"{task.file}:{task.status_line or task.line}"
     return SowError(
-        f"{place}: the status of task {task.number} cannot be written: {reason}",
+        f"{location}: the status of task {task.number} cannot be written: {reason}",
         f"write it there by hand: {word(status)}",
     )
 
@@ -63,55 +63,55 @@ def _edits(body: str, changes: list[tuple[PlanTask, str]]) -> list[Edit]:
     if changes[0][0].file.lower().endswith(reader.YAML_ENDINGS):
         from sow.plans import yaml_status
 
-        place = yaml_status.places(text)
+        edit_of = yaml_status.places(text)
     else:
-        place = markdown_status.places(text)
-    found = []
+        edit_of = markdown_status.places(text)
+    edits = []
     for task, status in changes:
         try:
-            found.append(place(task, word(status)))
+            edits.append(edit_of(task, word(status)))
         except Refusal as refusal:
             raise _refused(task, status, str(refusal)) from None
-    return sorted(found)
+    return sorted(edits)
 
 
 def _plain(body: str) -> str:
-    """The text as the reader sees it: each line ends with one character, which is \\n."""
+    """Returns the text as the reader sees it: each line ends with \\n."""
     return body.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _applied(body: str, edits: Iterable[Edit]) -> str:
-    """The text as it was, with the edits at their places; each takes over the line ending that it meets."""
+    """Returns the text with the edits; each uses the line ending at its position."""
     pairs = _pairs(body)
     parts = []
-    done = 0
+    position = 0
     for start, end, new in edits:
         first, last = start + bisect_left(pairs, start), end + bisect_left(pairs, end)
-        parts += [body[done:first], new.replace("\n", _ending(body, first))]
-        done = last
-    return "".join([*parts, body[done:]])
+        parts += [body[position:first], new.replace("\n", _ending(body, first))]
+        position = last
+    return "".join([*parts, body[position:]])
 
 
 def _pairs(body: str) -> list[int]:
-    """Where a line ends with two characters, counted in the text as the reader sees it."""
-    found = []
-    here = -1
+    """Returns the indexes of two-character line endings, counted in the text as the reader sees it."""
+    indexes = []
+    position = -1
     for piece in body.split("\r\n")[:-1]:
-        here += len(piece) + 1
-        found.append(here)
-    return found
+        position += len(piece) + 1
+        indexes.append(position)
+    return indexes
 
 
 def _ending(body: str, index: int) -> str:
-    """The line ending at this place, or the last one before it at the end of the text."""
-    at = index if index < len(body) else max(body.rfind("\n"), body.rfind("\r"))
-    if body[at : at + 2] == "\r\n" or body[max(at - 1, 0) : at + 1] == "\r\n":
+    """Returns the line ending at this index; at the end of the text, the last one before it."""
+    position = index if index < len(body) else max(body.rfind("\n"), body.rfind("\r"))
+    if body[position : position + 2] == "\r\n" or body[max(position - 1, 0) : position + 1] == "\r\n":
         return "\r\n"
-    return "\r" if at >= 0 and body[at] == "\r" else "\n"
+    return "\r" if position >= 0 and body[position] == "\r" else "\n"
 
 
 def _prove(before: Plan, after: Plan, wanted: Mapping[str, str], texts: tuple[str, str]) -> None:
-    """Refuse a text in which anything but these statuses reads otherwise than before."""
+    """Raises SowError if anything but these statuses would be read differently."""
     old_lines, new_lines = (_plain(text).split("\n") for text in texts)
     for old, new in zip(before.tasks, after.tasks, strict=False):
         status = wanted.get(old.number, old.status)
@@ -124,18 +124,18 @@ def _prove(before: Plan, after: Plan, wanted: Mapping[str, str], texts: tuple[st
 
 
 def _all_refused(before: Plan, after: Plan, wanted: Mapping[str, str]) -> SowError:
-    """The file as a whole would be read otherwise: what the reader says then leads to the task that it comes from."""
+    """Returns the error if the whole file would be read differently, with the reader's first new error."""
     tasks = [*wanted][:12] + ["…"] * (len(wanted) > 12)
-    known = {each.message for each in before.errors}
-    why = next((f" ({each.place}: {each.message})" for each in after.errors if each.message not in known), "")
+    messages = {error.message for error in before.errors}
+    reason = next((f" ({error.place}: {error.message})" for error in after.errors if error.message not in messages), "")
     return SowError(
-        f"{before.files[0]}: the status of task {', '.join(tasks)} cannot be written: the file would be broken{why}",
+        f"{before.files[0]}: the status of task {', '.join(tasks)} cannot be written: the file would be broken{reason}",
         "write it there by hand",
     )
 
 
 def _facts(task: PlanTask, lines: list[str], changed: bool) -> dict[str, Any]:
-    """All that is read of a task but its status and its place; the line of a changed status is left out of its text."""
+    """Returns all that is read of a task but its status and line; a changed status line is left out of its text."""
     facts = {key: value for key, value in task.document().items() if key not in ("status", "line")}
     if changed and not task.file.lower().endswith(reader.YAML_ENDINGS):
         facts["text"] = _without_status(task, lines)

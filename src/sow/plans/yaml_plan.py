@@ -1,4 +1,4 @@
-"""Plans in YAML: `name` and `tasks` at the top, or below `plan:`, with every key that real plans have."""
+"""Reads plans in YAML: `name` and `tasks` at the top or below `plan:`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NUMBER_KEYS = ("number", "id", "task_number")
 TEXT_KEYS = ("prompt", "description")
 DEPENDENCY_KEYS = ("depends_on", "dependencies")
-# Parts that the agent gets as they are.
+# Parts that the agent gets unchanged.
 CONTEXT_KEYS = ("test_first", "implementation", "verification", "commit", "completed_at", "code_quality")
 RUNTIME_KEYS = ("dependency_checks", "documentation_targets", "prompt_blocks")
 CRITERION_KEYS = ("criterion", "text")
@@ -24,7 +24,7 @@ HINT = "the agent sees it as plan context"
 
 
 def read(plan: Plan, text: str, file: str) -> str:
-    """Add the tasks of one file to the plan; returns the file's own name."""
+    """Adds the tasks of one file to the plan; returns the file's own name."""
     try:
         root = Mapping(plan, file, parse(text))
     except BadYamlError as error:
@@ -32,12 +32,12 @@ def read(plan: Plan, text: str, file: str) -> str:
         return ""
     inner = root.inner("plan")
     name = _name(root, inner)
-    for holder in (inner, root):
-        tasks = holder.take("tasks") if holder is not None else None
-        if tasks is None or holder is None:
+    for section in (inner, root):
+        tasks = section.take("tasks") if section is not None else None
+        if tasks is None or section is None:
             continue
         if not isinstance(tasks.value, list):
-            holder.wrong(tasks, "tasks", "a list", "one entry with a dash for each task")
+            section.wrong(tasks, "tasks", "a list", "one entry with a dash for each task")
             continue
         for index, node in enumerate(tasks.value, 1):
             _add_task(plan, file, node, index)
@@ -46,20 +46,20 @@ def read(plan: Plan, text: str, file: str) -> str:
 
 
 def _name(root: Mapping, inner: Mapping | None) -> str:
-    """The first name that the plan or its metadata has."""
-    names = [holder.text("name") for holder in (root, inner) if holder is not None]
-    for holder in (inner, root):
-        metadata = holder.node.value.get("metadata") if holder is not None else None
+    """Returns the first name that the plan or its metadata has."""
+    names = [section.text("name") for section in (root, inner) if section is not None]
+    for section in (inner, root):
+        metadata = section.node.value.get("metadata") if section is not None else None
         for key in ("feature_name", "name"):
-            found = metadata.value.get(key) if metadata is not None and isinstance(metadata.value, dict) else None
-            names += [found.value] if found is not None and isinstance(found.value, str) else []
+            node = metadata.value.get(key) if metadata is not None and isinstance(metadata.value, dict) else None
+            names += [node.value] if node is not None and isinstance(node.value, str) else []
     return next((name.strip() for name in names if name.strip()), "")
 
 
 def _add_task(plan: Plan, file: str, node: Node, index: int) -> None:
     if not isinstance(node.value, dict):
-        what = f"task {index} of the list is not a mapping"
-        plan.error(file, node.line, what, "give it number, name and prompt")
+        message = f"task {index} of the list is not a mapping"
+        plan.error(file, node.line, message, "give it number, name and prompt")
         return
     entry = Mapping(plan, file, node, f"task {index} of the list: ")
     number = entry.first(NUMBER_KEYS)
@@ -85,11 +85,11 @@ def _add_task(plan: Plan, file: str, node: Node, index: int) -> None:
 
 
 def _required(entry: Mapping, task: PlanTask, keys: tuple[str, ...], hint: str) -> str:
-    """What the task has under these keys, one below the other; nothing at all is an error, as is a wrong type."""
-    found = [(key, node) for key in keys if (node := entry.take(key)) is not None]
-    texts = [entry.text_of(node, key).strip("\n") for key, node in found]
-    if not any(text.strip() for text in texts) and all(isinstance(node.value, str) for _, node in found):
-        line = found[0][1].line if found else task.line
+    """Returns the texts under these keys, joined; reports an error if there is none or a type is wrong."""
+    nodes = [(key, node) for key in keys if (node := entry.take(key)) is not None]
+    texts = [entry.text_of(node, key).strip("\n") for key, node in nodes]
+    if not any(text.strip() for text in texts) and all(isinstance(node.value, str) for _, node in nodes):
+        line = nodes[0][1].line if nodes else task.line
         entry.plan.error(task.file, line, f"task {task.number} has no {keys[0]}", hint)
     return "\n\n".join(text for text in texts if text.strip())
 
@@ -100,82 +100,82 @@ def _facts(entry: Mapping, task: PlanTask) -> None:
         if node is not None:
             _dependencies(entry, task, node)
     for key, setter in fields.SETTERS.items():
-        found = entry.take(key)
-        if found is not None and (text := entry.text_of(found, key)):
-            setter(entry.plan, task, text, found.line)
+        value = entry.take(key)
+        if value is not None and (text := entry.text_of(value, key)):
+            setter(entry.plan, task, text, value.line)
 
 
 def _dependencies(entry: Mapping, task: PlanTask, node: Node) -> None:
-    """Numbers, texts as in Markdown, and {file: F, task: N}."""
-    for each in node.value if isinstance(node.value, list) else [node]:
-        if isinstance(each.value, str):
-            fields.add_dependencies(entry.plan, task, each.value, each.line)
-        elif isinstance(each.value, dict):
-            _reference(task, entry.below(each, "depends_on"))
-        elif each.value is not None:
-            entry.wrong(each, "a dependency", "a number, a text or a mapping", "1, or {file: F, task: N}")
+    """Adds dependencies: numbers, texts as in Markdown, and {file: F, task: N}."""
+    for entry_node in node.value if isinstance(node.value, list) else [node]:
+        if isinstance(entry_node.value, str):
+            fields.add_dependencies(entry.plan, task, entry_node.value, entry_node.line)
+        elif isinstance(entry_node.value, dict):
+            _reference(task, entry.below(entry_node, "depends_on"))
+        elif entry_node.value is not None:
+            entry.wrong(entry_node, "a dependency", "a number, a text or a mapping", "1, or {file: F, task: N}")
 
 
-def _reference(task: PlanTask, given: Mapping) -> None:
-    file, number = given.text("file").strip(), given.take("task")
-    ident = words.plain_id(given.text_of(number, "task"))
+def _reference(task: PlanTask, mapping: Mapping) -> None:
+    file, number = mapping.text("file").strip(), mapping.take("task")
+    ident = words.plain_id(mapping.text_of(number, "task"))
     if words.is_id(ident):
-        task.references.append(Reference(ident, file=file, line=given.node.line))
+        task.references.append(Reference(ident, file=file, line=mapping.node.line))
     elif number is None or isinstance(number.value, str):
-        given.wrong(number or given.node, "task", "the id of a task", "{file: F, task: N}")
-    left = given.left(HINT)
-    if left:
-        task.context.setdefault("dependencies", []).append({"task": ident, **left})
+        mapping.wrong(number or mapping.node, "task", "the id of a task", "{file: F, task: N}")
+    unknown = mapping.left(HINT)
+    if unknown:
+        task.context.setdefault("dependencies", []).append({"task": ident, **unknown})
 
 
 def _lists(entry: Mapping, task: PlanTask) -> None:
-    for each in entry.entries("files"):
-        fields.add_files(entry.plan, task, entry.text_of(each, "files"), each.line)
-    for each in entry.entries("protected"):
-        text = entry.text_of(each, "protected")
-        task.protected += fields.patterns(entry.plan, entry.whose, task.file, text, each.line)
-    for each in entry.entries("test_commands"):
-        command = _command(entry, task, each).strip()
+    for node in entry.entries("files"):
+        fields.add_files(entry.plan, task, entry.text_of(node, "files"), node.line)
+    for node in entry.entries("protected"):
+        text = entry.text_of(node, "protected")
+        task.protected += fields.patterns(entry.plan, entry.whose, task.file, text, node.line)
+    for node in entry.entries("test_commands"):
+        command = _command(entry, task, node).strip()
         task.test_commands += [command] if command else []
     for key in ("success_criteria", "integration_criteria"):
-        found = [_criterion(entry, task, each, key) for each in entry.entries(key)]
-        getattr(task, key).extend(criterion for criterion in found if criterion.text)
+        criteria = [_criterion(entry, task, node, key) for node in entry.entries(key)]
+        getattr(task, key).extend(criterion for criterion in criteria if criterion.text)
     metadata = entry.inner("runtime_metadata")
     if metadata is not None:
         for key in RUNTIME_KEYS:
-            getattr(task, key).extend(_line_of(each) for each in metadata.entries(key))
+            getattr(task, key).extend(_line_of(node) for node in metadata.entries(key))
         task.context["runtime_metadata"] = metadata.node.data()
         metadata.left(HINT)
 
 
 def _command(entry: Mapping, task: PlanTask, node: Node) -> str:
-    """A text, or a mapping with a command."""
+    """Returns the command of a text, or of a mapping with a command."""
     if not isinstance(node.value, dict):
         return entry.text_of(node, "test_commands")
     task.context.setdefault("test_commands", []).append(node.data())
-    given = entry.below(node, "test_commands")
-    command = given.take("command")
+    mapping = entry.below(node, "test_commands")
+    command = mapping.take("command")
     if command is None:
-        given.wrong(node, "command", "there", "command: the command line")
-    return given.text_of(command, "command")
+        mapping.wrong(node, "command", "there", "command: the command line")
+    return mapping.text_of(command, "command")
 
 
 def _criterion(entry: Mapping, task: PlanTask, node: Node, key: str) -> Criterion:
-    """A text, or {criterion, verification: {command, expected, description}}."""
+    """Reads a text, or {criterion, verification: {command, expected, description}}."""
     if not isinstance(node.value, dict):
         return Criterion(entry.text_of(node, key).strip())
-    given = entry.below(node, key)
-    text = given.text_of(given.first(CRITERION_KEYS), CRITERION_KEYS[0]).strip()
-    shown = given.inner("verification")
-    parts = {name: shown.text(name).strip() for name in VERIFICATION_KEYS} if shown is not None else {}
-    left = {**given.left(HINT), **(shown.left(HINT) if shown is not None else {})}
-    if left:
+    mapping = entry.below(node, key)
+    text = mapping.text_of(mapping.first(CRITERION_KEYS), CRITERION_KEYS[0]).strip()
+    verification = mapping.inner("verification")
+    parts = {name: verification.text(name).strip() for name in VERIFICATION_KEYS} if verification is not None else {}
+    unknown = {**mapping.left(HINT), **(verification.left(HINT) if verification is not None else {})}
+    if unknown:
         task.context.setdefault(key, []).append(node.data())
     return Criterion(text or _line_of(node), **parts)
 
 
 def _line_of(node: Node) -> str:
-    """An entry that may be a text or a mapping: the command, the content, or all of it on one line."""
+    """Returns an entry as one line: its text, its command, its content, or all its fields."""
     data = node.data()
     if not isinstance(data, dict):
         return str(data)
@@ -186,13 +186,13 @@ def _line_of(node: Node) -> str:
 
 
 def _context(entry: Mapping, task: PlanTask) -> None:
-    """Structured parts, and keys that nobody knows: the agent sees them all, and the second are named in a warning."""
+    """Adds structured parts and unknown keys to the agent's context; warns about the unknown ones."""
     for key in CONTEXT_KEYS:
-        found = entry.take(key)
-        if found is not None:
-            task.context[key] = found.data()
-        if found is not None and key == "implementation" and isinstance(found.value, dict):
-            task.key_points += [_line_of(each) for each in entry.below(found, key).entries("key_points")]
+        node = entry.take(key)
+        if node is not None:
+            task.context[key] = node.data()
+        if node is not None and key == "implementation" and isinstance(node.value, dict):
+            task.key_points += [_line_of(point) for point in entry.below(node, key).entries("key_points")]
     commit = task.context.get("commit")
     task.commit = commit if isinstance(commit, dict) else {"message": commit} if commit else {}
     task.context.update(entry.left(HINT))

@@ -1,4 +1,4 @@
-"""Where the status of a task stands in YAML, or where it goes."""
+"""Finds where the status of a task is in YAML, or where to insert it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BLOCKS = ("|", ">")
 
 
 def places(text: str) -> Callable[[PlanTask, str], Edit]:
-    """For a task and a word, the change of the text, which the reader has read before: it is bounded and flat."""
+    """Returns a function that computes the edit for a task and a status word; the text must be a valid plan."""
     root = next(yaml.compose_all(text, Loader=yaml.CBaseLoader))  # an empty document may follow
     tasks = {_number(node): node for node in _tasks(root)}
 
-    def place(task: PlanTask, word: str) -> Edit:
+    def edit(task: PlanTask, word: str) -> Edit:
         node = tasks.get(task.number)
         if node is None:
             raise Refusal("its place was not found")
@@ -34,31 +34,31 @@ def places(text: str) -> Callable[[PlanTask, str], Edit]:
                 return _scalar(text, key, value, word)
         return _in_flow(node, word) if node.flow_style else _new_line(text, node, word)
 
-    return place
+    return edit
 
 
 def _tasks(root: yaml.Node) -> Iterator[yaml.MappingNode]:
-    holder = _field(root, "plan")
-    tasks = _field(root if holder is None else holder, "tasks")
+    section = _field(root, "plan")
+    tasks = _field(root if section is None else section, "tasks")
     if isinstance(tasks, yaml.SequenceNode):
-        yield from (each for each in tasks.value if isinstance(each, yaml.MappingNode))
+        yield from (node for node in tasks.value if isinstance(node, yaml.MappingNode))
 
 
 def _field(node: yaml.Node, name: str) -> yaml.Node | None:
-    """A field of a mapping; a null one counts as missing."""
+    """Returns a field of a mapping; null counts as missing."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    found = next((value for key, value in pairs if key.value == name), None)
-    null = isinstance(found, yaml.ScalarNode) and not found.style and found.value in NULLS
-    return None if null else found
+    value = next((value for key, value in pairs if key.value == name), None)
+    null = isinstance(value, yaml.ScalarNode) and not value.style and value.value in NULLS
+    return None if null else value
 
 
 def _number(node: yaml.Node) -> str:
-    found = next((each for name in NUMBER_KEYS if (each := _field(node, name)) is not None), None)
-    return words.plain_id(found.value) if isinstance(found, yaml.ScalarNode) else ""
+    number = next((field for name in NUMBER_KEYS if (field := _field(node, name)) is not None), None)
+    return words.plain_id(number.value) if isinstance(number, yaml.ScalarNode) else ""
 
 
 def _scalar(text: str, key: yaml.Node, value: yaml.Node, word: str) -> Edit:
-    """In the place of the present value, in its quotes."""
+    """Replaces the present value, and keeps its quotes."""
     if not isinstance(value, yaml.ScalarNode):
         raise Refusal("it is not a text")
     start, end = value.start_mark.index, value.end_mark.index
@@ -66,13 +66,13 @@ def _scalar(text: str, key: yaml.Node, value: yaml.Node, word: str) -> Edit:
         return _block(text, start, end, word)
     if start == end:
         colon = text.find(":", key.end_mark.index, start)
-        at = colon + 1 or key.end_mark.index
-        return at, at, f" {word}" if colon >= 0 else f": {word}"
+        position = colon + 1 or key.end_mark.index
+        return position, position, f" {word}" if colon >= 0 else f": {word}"
     return start, end, _quoted(word, value)
 
 
 def _block(text: str, start: int, end: int, word: str) -> Edit:
-    """In the place of all lines below the mark, or of the mark itself where there are none."""
+    """Replaces all lines below the block mark, or the mark itself if there are none."""
     head, _, content = text[start:end].partition("\n")
     if not content.strip():
         return start, start + len(head.split()[0]), word
@@ -90,23 +90,23 @@ def _pair(word: str, key: yaml.Node) -> str:
 
 
 def _in_flow(node: yaml.MappingNode, word: str) -> Edit:
-    """Behind the last pair of braces."""
+    """Inserts after the last pair inside the braces."""
     key, value = node.value[-1]
     end = value.end_mark.index
     return end, end, f", {_pair(word, key)}"
 
 
 def _new_line(text: str, node: yaml.MappingNode, word: str) -> Edit:
-    """Behind the line of the number, or of the name that follows it."""
-    found = None
+    """Inserts after the line of the number, or of the name that follows it."""
+    last = None
     for key, value in node.value:
         if isinstance(value, yaml.ScalarNode) and value.style not in BLOCKS and key.value in (*NUMBER_KEYS, "name"):
-            found = key, value
-        elif found is not None:
+            last = key, value
+        elif last is not None:
             break
-    if found is None:
+    if last is None:
         raise Refusal("there is no line for it")
-    key, value = found
+    key, value = last
     end = text.find("\n", value.end_mark.index)
     end = end if end >= 0 else len(text)
     return end, end, f"\n{' ' * key.start_mark.column}{_pair(word, key)}"

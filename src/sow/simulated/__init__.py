@@ -1,1 +1,1 @@
-"""A scripted agent: a program that reads its task, edits files, calls `sow`, asks, fails or misbehaves as told."""
+"""Simulates an agent: a scripted program that reads its task, edits files, calls `sow`, asks, fails or misbehaves."""

@@ -1,4 +1,4 @@
-"""`python -m sow.simulated --session-id ID | --resume ID [--scenario FILE]`, the prompt on stdin."""
+"""Runs `python -m sow.simulated --session-id ID | --resume ID [--scenario FILE]` with the prompt on stdin."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def main() -> int:
     parser.add_argument("--model", default="simulated-1")
     parser.add_argument("--scenario", default=os.environ.get("SOW_SIMULATED_SCENARIO", ""))
     parser.add_argument("--read-only", action="store_true")
-    words = parser.parse_args()
+    options = parser.parse_args()
     prompt = sys.stdin.read()
-    memory = Memory(words.resume or words.session_id, os.environ)
-    if words.resume and not memory.exists():
-        sys.stderr.write(f"No conversation found with session ID: {words.resume}\n")
+    memory = Memory(options.resume or options.session_id, os.environ)
+    if options.resume and not memory.exists():
+        sys.stderr.write(f"No conversation found with session ID: {options.resume}\n")
         return 1
-    if words.session_id and memory.exists():
-        sys.stderr.write(f"Error: Session ID {words.session_id} is already in use.\n")
+    if options.session_id and memory.exists():
+        sys.stderr.write(f"Error: Session ID {options.session_id} is already in use.\n")
         return 1
     history = memory.add(prompt)
     try:
-        steps = scenario.steps(words.scenario, os.environ, turn=len(history), told=prompt)
+        steps = scenario.steps(options.scenario, os.environ, turn=len(history), prompt=prompt)
     except SowError as error:
         sys.stderr.write(f"scenario: {error.message}\n")
         return 2
-    voice = stream.Voice(memory.session, words.model)
+    voice = stream.Voice(memory.session, options.model)
     voice.begin(history)
-    return Player(voice, read_only=words.read_only, told=prompt).play(steps)
+    return Player(voice, read_only=options.read_only, prompt=prompt).play(steps)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The conversations of the simulated agent, so that a resumed one knows what it was told before."""
+"""Stores the conversations of the simulated agent, so that a resumed turn has the earlier prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 class Memory:
-    """One conversation, kept in a file of the user's."""
+    """One conversation in a file of the user."""
 
     def __init__(self, session: str, environment: Mapping[str, str]) -> None:
         self.session = session
@@ -20,7 +20,7 @@ class Memory:
         return os.path.isfile(self.path)
 
     def add(self, prompt: str) -> list[str]:
-        """Remember a prompt; returns all of them, oldest first."""
+        """Adds a prompt; returns all of them, oldest first."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         history: list[str] = []
         if self.exists():

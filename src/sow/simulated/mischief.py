@@ -1,4 +1,4 @@
-"""What a bad agent does: floods, garbage, silence, and processes that try to outlive it."""
+"""Simulates a bad agent: floods, garbage, silence, and processes that try to outlive it."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ BLOCK = 1 << 16
 
 
 def do_raw(text: Any) -> None:
-    """A line that is not in the stream's format."""
+    """Prints a line that is not JSON."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def do_stderr(text: Any) -> None:
-    """A line beside the stream."""
+    """Prints a line on stderr."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def do_bytes(text: Any) -> None:
-    """Bytes, given in hex, such as half a character."""
+    """Prints bytes given in hex, such as half a character."""
     sys.stdout.flush()
     os.write(1, bytes.fromhex(str(text)))
 
 
 def do_flood(size: Any) -> None:
-    """So many bytes of output on many lines."""
+    """Prints so many bytes on many lines."""
     _flood(int(size), one_line=False)
 
 
 def do_long_line(size: Any) -> None:
-    """So many bytes of output on one line."""
+    """Prints so many bytes on one line."""
     _flood(int(size), one_line=True)
 
 
 def do_sleep(seconds: Any) -> None:
-    """Work in silence."""
+    """Does nothing for some seconds."""
     time.sleep(float(seconds))
 
 
 def do_ignore(names: Any) -> None:
-    """Turn deaf to signals."""
-    for each in names:
-        signal.signal(getattr(signal, str(each)), signal.SIG_IGN)
+    """Ignores signals."""
+    for name in names:
+        signal.signal(getattr(signal, str(name)), signal.SIG_IGN)
 
 
 def do_kill(value: Any) -> None:
-    """Die without a word."""
+    """Kills itself."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -65,7 +65,7 @@ def _flood(size: int, *, one_line: bool) -> None:
 
 
 def do_close_output(value: Any) -> None:
-    """Close stdout and stderr, and live on."""
+    """Closes stdout and stderr, and continues."""
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
@@ -73,29 +73,29 @@ def do_close_output(value: Any) -> None:
 
 
 def do_hang(value: Any) -> None:
-    """Do nothing until somebody ends it."""
+    """Does nothing until it is killed."""
     while True:
         time.sleep(3600)
 
 
 def do_orphan(options: Any) -> None:
-    """Leave a process behind: forked twice, in a session of its own, deaf to polite signals, without its marks."""
-    value: dict[str, Any] = options if isinstance(options, dict) else {}
-    first = os.fork()
-    if first:
-        os.waitpid(first, 0)
+    """Leaves a process behind: forked twice, in its own session, ignoring signals, or without sow's variables."""
+    settings: dict[str, Any] = options if isinstance(options, dict) else {}
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
         return
     os.setsid()
     if os.fork():
         os._exit(0)
-    if value.get("deaf", True):
+    if settings.get("deaf", True):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-    script = f"import os, signal, time\n{_deaf(value)}time.sleep({float(value.get('seconds', 300))})\n"
-    environment = {"PATH": os.environ.get("PATH", "")} if value.get("unmarked") else dict(os.environ)
+    script = f"import os, signal, time\n{_deaf(settings)}time.sleep({float(settings.get('seconds', 300))})\n"
+    environment = {"PATH": os.environ.get("PATH", "")} if settings.get("unmarked") else dict(os.environ)
     os.execve(sys.executable, [sys.executable, "-c", script], environment)  # noqa: S606
 
 
-def _deaf(value: dict[str, Any]) -> str:
+def _deaf(settings: dict[str, Any]) -> str:
     names = "signal.SIGTERM, signal.SIGINT, signal.SIGHUP"
-    return f"[signal.signal(each, signal.SIG_IGN) for each in ({names})]\n" if value.get("deaf", True) else ""
+    return f"[signal.signal(number, signal.SIG_IGN) for number in ({names})]\n" if settings.get("deaf", True) else ""

@@ -1,4 +1,4 @@
-"""Plays a scenario: every step is real, done by this process or by programs that it starts."""
+"""Plays a scenario; this process, or programs that it starts, really do every step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFUSED = "This command requires approval"
 
 
 class Ended(Exception):
-    """The scenario says that the program ends here, with this code."""
+    """Ends the program with this exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -25,12 +25,12 @@ class Ended(Exception):
 
 
 class Player:
-    """Does one step after the other, and says so in its stream."""
+    """Does the steps in order, and reports them in its output."""
 
-    def __init__(self, voice: Voice, *, read_only: bool, told: str = "") -> None:
+    def __init__(self, voice: Voice, *, read_only: bool, prompt: str = "") -> None:
         self.voice = voice
         self.read_only = read_only
-        self.told = told  # the prompt of this turn
+        self.told = prompt  # the prompt of this turn
         self.last = "done"
 
     def play(self, steps: list[Step]) -> int:
@@ -44,11 +44,11 @@ class Player:
         return 0
 
     def step(self, name: str, value: Any) -> None:
-        """One step by its name."""
+        """Does one step by its name."""
         action = getattr(self, f"do_{name}", None) or getattr(mischief, f"do_{name}", None)
         if action is None:
-            known = sorted(each[3:] for each in (*dir(self), *dir(mischief)) if each.startswith("do_"))
-            sys.stderr.write(f"scenario: unknown step {name!r}; known are: {', '.join(known)}\n")
+            names = sorted(attribute[3:] for attribute in (*dir(self), *dir(mischief)) if attribute.startswith("do_"))
+            sys.stderr.write(f"scenario: unknown step {name!r}; known are: {', '.join(names)}\n")
             raise Ended(2)
         action(value)
 
@@ -65,19 +65,19 @@ class Player:
     def do_append(self, value: Any) -> None:
         self.write(str(value["path"]), str(value["text"]), "a")
 
-    def do_run(self, words: Any) -> None:
-        self.run(_words(words))
+    def do_run(self, command: Any) -> None:
+        self.run(_words(command))
 
     def do_if(self, value: Any) -> None:
-        """Go one way where a program ends well, or where the prompt holds a text, and the other where it is not so."""
-        holds = str(value["told"]) in self.told if "told" in value else self.run(_words(value["run"]))
-        way = "then" if holds else "else"
-        for step in value.get(way, ()):
+        """Does `then` if a program succeeds or the prompt contains a text, else `else`."""
+        condition = str(value["told"]) in self.told if "told" in value else self.run(_words(value["run"]))
+        branch = "then" if condition else "else"
+        for step in value.get(branch, ()):
             ((name, inner),) = step.items()
             self.step(name, inner)
 
-    def do_sow(self, words: Any) -> None:
-        self.call_sow(*_words(words))
+    def do_sow(self, command: Any) -> None:
+        self.call_sow(*_words(command))
 
     def do_log(self, text: object) -> None:
         self.call_sow("agent", "log", str(text))
@@ -86,7 +86,7 @@ class Player:
         self.call_sow("task", "set", "status", str(status))
 
     def do_stand(self, status: object) -> None:
-        """Where an agent of a workflow stands."""
+        """Sets the status of a workflow's agent."""
         self.call_sow("workflow", "set", "status", str(status))
 
     def do_note(self, value: Any) -> None:
@@ -98,7 +98,7 @@ class Player:
         self.call_sow("note", "resolve", "1", "--resolution", str(text))
 
     def do_ask(self, question: object) -> None:
-        """A question, as the contract says: a note, escalated, and the task paused."""
+        """Asks a question as agents are told to: adds a note, escalates it, and pauses the task."""
         self.do_note({"description": str(question), "category": "requirements"})
         self.call_sow("note", "escalate", "1", "--reason", "only a person knows")
         self.do_status("paused")
@@ -108,15 +108,15 @@ class Player:
         self.run(["git", "commit", "-q", "-m", str(text)])
 
     def do_refuse(self, command: object) -> None:
-        """A command that the CLI does not let it run."""
+        """Reports a command that the CLI refused."""
         self.voice.tool("Bash", str(command))
         self.voice.refuse(REFUSED)
 
     def do_verdict(self, value: Any) -> None:
-        """A review by one simple rule: GREEN where a file holds a text, else RED."""
+        """Reviews by one rule: GREEN if a file contains a text, else RED."""
         path, text = str(value["path"]), str(value["holds"])
-        flag, why = ("GREEN", "it is there") if _holds(path, text) else ("RED", f"{path} lacks {text!r}")
-        self.do_say(f"Quality Control: {flag}\n\nFeedback: {why}")
+        flag, reason = ("GREEN", "it is there") if _holds(path, text) else ("RED", f"{path} lacks {text!r}")
+        self.do_say(f"Quality Control: {flag}\n\nFeedback: {reason}")
 
     def do_limit(self, seconds: object) -> None:
         self.voice.limit(int(time.time() + float(str(seconds))))
@@ -132,7 +132,7 @@ class Player:
         self.voice.session = str(session)
 
     def do_finish(self, text: object) -> None:
-        """The last word, and then it lives on: what comes after this step is lingering."""
+        """Sends the final event; the program lingers if more steps follow."""
         self.voice.result(str(text))
 
     def do_exit(self, code: object) -> None:
@@ -148,20 +148,22 @@ class Player:
             file.write(text)
         self.voice.tool_result("written", failed=False)
 
-    def call_sow(self, *words: str) -> None:
-        """The sow of the same environment."""
-        self.run([os.path.join(os.path.dirname(sys.executable), "sow"), *words])
+    def call_sow(self, *arguments: str) -> None:
+        """Runs the sow of the same environment."""
+        self.run([os.path.join(os.path.dirname(sys.executable), "sow"), *arguments])
 
-    def run(self, words: list[str]) -> bool:
-        """Run a program; returns whether it ended well."""
-        self.voice.tool("Bash", shlex.join(words))
+    def run(self, command: list[str]) -> bool:
+        """Runs a program; returns whether it succeeded."""
+        self.voice.tool("Bash", shlex.join(command))
         try:
-            done = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+            process = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+            )
         except OSError as error:
             self.voice.tool_result(str(error), failed=True)
             return False
-        self.voice.tool_result((done.stdout + done.stderr)[-4000:], failed=done.returncode != 0)
-        return not done.returncode
+        self.voice.tool_result((process.stdout + process.stderr)[-4000:], failed=process.returncode != 0)
+        return not process.returncode
 
 
 def _holds(path: str, text: str) -> bool:
@@ -173,4 +175,4 @@ def _holds(path: str, text: str) -> bool:
 
 
 def _words(value: Any) -> list[str]:
-    return shlex.split(value) if isinstance(value, str) else [str(each) for each in value]
+    return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]

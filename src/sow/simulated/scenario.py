@@ -1,4 +1,4 @@
-"""Scenario files: what the simulated agent does, by task and by turn.
+"""Reads scenario files, which say what the simulated agent does, by task and turn.
 
 ```yaml
 tasks:
@@ -23,11 +23,11 @@ from yaml12 import parse_yaml
 from sow.errors import SowError
 
 MAX_BYTES = 1 << 20
-NONCE = 36  # letters of a UUID
+NONCE = 36  # characters of a UUID
 NONCE_LETTERS = frozenset("0123456789abcdef-")
 Step = dict[str, Any]
 
-# Without a scenario it does a small honest piece of work.
+# The steps without a scenario: a small piece of work.
 DEFAULT: list[Step] = [
     {"show": True},
     {"say": "I write a file about the task and hand it in."},
@@ -37,19 +37,19 @@ DEFAULT: list[Step] = [
 ]
 
 
-def steps(path: str, environment: Mapping[str, str], *, turn: int, told: str = "") -> list[Step]:
-    """What to do in this turn of this task; after the last scripted turn the last one is repeated."""
+def steps(path: str, environment: Mapping[str, str], *, turn: int, prompt: str = "") -> list[Step]:
+    """Returns the steps for this turn of this task; the last scripted turn repeats."""
     task = environment.get("SOW_TASK", "default")
-    values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", ""), "nonce": nonce_in(told)}
+    values = {"task": task, "turn": str(turn), "agent": environment.get("SOW_AGENT", ""), "nonce": nonce_in(prompt)}
     if not path:
         return [_fill(step, values) for step in DEFAULT]
     turns = _turns(_read(path), task, path)
     return [_fill(step, values) for step in turns[min(turn, len(turns)) - 1]]
 
 
-def nonce_in(told: str) -> str:
-    """The one-time word that the prompt asks a judge to give back: what follows the last `nonce `."""
-    after = told.rpartition("nonce ")[2] if "nonce " in told else ""
+def nonce_in(prompt: str) -> str:
+    """Returns the one-time code that the prompt asks a judge to return: the UUID after the last `nonce `."""
+    after = prompt.rpartition("nonce ")[2] if "nonce " in prompt else ""
     return after[:NONCE] if len(after) >= NONCE and NONCE_LETTERS.issuperset(after[:NONCE]) else ""
 
 
@@ -67,10 +67,10 @@ def _read(path: str) -> Any:
 
 def _turns(data: Any, task: str, path: str) -> list[list[Step]]:
     tasks = data.get("tasks") if isinstance(data, dict) else None
-    found: Any = (tasks.get(task) or tasks.get("default")) if isinstance(tasks, dict) else None
-    turns: list[list[Step]] = found if isinstance(found, list) else []
-    good = turns and all(isinstance(turn, list) for turn in turns)
-    if not good or not all(isinstance(step, dict) and len(step) == 1 for turn in turns for step in turn):
+    script: Any = (tasks.get(task) or tasks.get("default")) if isinstance(tasks, dict) else None
+    turns: list[list[Step]] = script if isinstance(script, list) else []
+    are_lists = turns and all(isinstance(turn, list) for turn in turns)
+    if not are_lists or not all(isinstance(step, dict) and len(step) == 1 for turn in turns for step in turn):
         raise SowError(
             f"{path}: no turns for task {task}", "tasks: {default: [[{say: hello}, {status: needs_review}]]}"
         )
@@ -78,11 +78,11 @@ def _turns(data: Any, task: str, path: str) -> list[list[Step]]:
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:
-    """Put the task, the turn, the agent and the nonce into every text."""
+    """Replaces {task}, {turn}, {agent} and {nonce} in every text."""
     if isinstance(value, str):
         for name, text in values.items():
             value = value.replace(f"{{{name}}}", text)
         return value
     if isinstance(value, dict):
-        return {key: _fill(each, values) for key, each in value.items()}
-    return [_fill(each, values) for each in value] if isinstance(value, list) else value
+        return {key: _fill(item, values) for key, item in value.items()}
+    return [_fill(item, values) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What the simulated agent prints: the same JSON lines as Claude Code's."""
+"""Prints the output of the simulated agent in Claude Code's JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PRICE_IN, PRICE_OUT = 3e-6, 15e-6
 
 
 class Voice:
-    """Says events, and counts what they would have cost."""
+    """Prints events, and counts what they would have cost."""
 
     def __init__(self, session: str, model: str) -> None:
         self.session = session
@@ -28,7 +28,7 @@ class Voice:
         sys.stdout.flush()
 
     def begin(self, history: list[str]) -> None:
-        self.input_tokens = sum(len(each) for each in history) // 4 + 1
+        self.input_tokens = sum(len(prompt) for prompt in history) // 4 + 1
         self.line(
             type="system",
             subtype="init",
@@ -42,10 +42,10 @@ class Voice:
         self.output_tokens += len(text) // 4 + 1
         self.line(type="assistant", message={"role": "assistant", "content": [{"type": "text", "text": text}]})
 
-    def tool(self, name: str, about: str) -> None:
+    def tool(self, name: str, command: str) -> None:
         self.turns += 1
         self.output_tokens += 10
-        self.call = {"type": "tool_use", "id": f"tool_{self.turns}", "name": name, "input": {"command": about}}
+        self.call = {"type": "tool_use", "id": f"tool_{self.turns}", "name": name, "input": {"command": command}}
         self.line(type="assistant", message={"role": "assistant", "content": [self.call]})
 
     def tool_result(self, text: str, failed: bool) -> None:
@@ -53,7 +53,7 @@ class Voice:
         self.line(type="user", message={"role": "user", "content": [part]})
 
     def refuse(self, reason: str) -> None:
-        """Refuse the last tool call, as a CLI does that may not ask anybody."""
+        """Refuses the last tool call, as a CLI does that cannot ask a person."""
         self.tool_result(reason, failed=True)
         call = {"tool_use_id": self.call["id"], "tool_input": self.call["input"]} if self.call else {}
         self.denials.append({"tool_name": self.call.get("name", "Bash"), **call})
