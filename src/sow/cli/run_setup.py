@@ -61,9 +61,7 @@ def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[st
     setups = Setups(home, config, context.environment)
     found: dict[str, None] = {}
     for read in [reader_at(home.root, "HEAD"), *_reads_of_open_work(home)]:
-        setup = setups.proposed(read)
-        if not setups.is_refused(setup):
-            found |= dict.fromkeys(setups.missing(setup))
+        found |= dict.fromkeys(setups.missing(setups.wanted(read)))
     return list(found)
 
 
@@ -133,9 +131,7 @@ def forecast(
 
 def look(setups: Setups, read: Read, commands: list[str]) -> tuple[Setup, list[Outside]]:
     """The setup that is used or would be proposed, and the outside imports that are left with it."""
-    setup = setups.proposed(read)
-    used = setups.of(read) if setups.is_refused(setup) else setup
-    return setup, outside_imports.find(setups, used, commands)
+    return setups.proposed(read), outside_imports.find(setups, setups.wanted(read), commands)
 
 
 def say(facts: dict[str, Any] | None) -> None:
@@ -176,8 +172,8 @@ def _require_tools(setups: Setups, read: Read, commands: list[str]) -> None:
 
 
 def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
-    setup = setups.proposed(read)
-    if not setups.missing(setup) or setups.is_refused(setup):
+    setup = setups.wanted(read)
+    if not setups.missing(setup):
         return
     if call.wish.yes:
         setups.agree(setup.texts)

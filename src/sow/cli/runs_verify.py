@@ -5,6 +5,9 @@ from __future__ import annotations
 from sow.cli import command_consent
 from sow.cli.aboard import aboard, same_call
 from sow.cli.context import Context
+from sow.domain import check_list
+from sow.engine import final_checks, verifying
+from sow.engine.steps import drive
 from sow.errors import Failed, SowError
 from sow.store import runs
 from sow.system.terminal import harmless_line, out, paint
@@ -21,22 +24,20 @@ COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
 
 
 def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
-    from sow.engine import final_checks, verifying
-    from sow.engine.steps import drive
-
     context.judge("repeat the evidence of a run")
     folder = runs.find(context.home(), run)
     with aboard(context, folder, "sow runs verify") as (ship, integration):
-        entries = verifying.recorded(ship, _chosen(ship, task))
+        entries = verifying.recorded(ship, integration, _chosen(ship, task))
         if not entries:
             raise Failed(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
-        repeatable = [each for each in entries if not verifying.unrepeatable(integration, each)]
-        ship.agreed = _agree(context, ship, repeatable, task, yes=yes)
+        ship.agreed = _agree(context, ship, [each for each in entries if not each.reason], task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
         final = drive(final_checks.repeat(ship, _chosen(ship, task)))
     verdicts = [each.verdict for each in entries]
     failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
-    holds = verifying.DIFFERS not in verdicts and verifying.HOLDS in verdicts and not failed
+    older = sum(each.reason == verifying.OLDER for each in entries)
+    proven = verifying.HOLDS in verdicts or (bool(final) and older == len(entries))
+    holds = proven and verifying.DIFFERS not in verdicts and not failed
     if json:
         from sow.cli.output import emit
 
@@ -52,6 +53,9 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
     else:
         counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in COLOURS if each in verdicts)
         out(f"evidence of run {folder.id}: {counts}")
+        if older:
+            were = "1 older result was" if older == 1 else f"{older} older results were"
+            out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
         for owners, each in failed:
             said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']})"
             out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(said)}")
@@ -82,13 +86,10 @@ def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
 
 def _agree(context: Context, ship: Ship, entries: list[Repeated], tasks: list[str], *, yes: bool) -> Agreed:
     """Ask for consent to the commands that are repeated, and to those for the final tree: they are stored state."""
-    from sow.domain import check_list
-    from sow.engine.final_checks import merged_tasks
-
     words = ["runs", "verify", ship.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
     commands = [each.evidence["command"] for each in entries]
     chosen = _chosen(ship, tasks)
-    merged = [each for each in merged_tasks(ship) if not chosen or each["id"] in chosen]
+    merged = [each for each in final_checks.merged_tasks(ship) if not chosen or each["id"] in chosen]
     commands += [check["command"] for each in merged for check in check_list.of_task(each)]
     again = same_call(context, ship.home, words)
     return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
@@ -99,6 +100,8 @@ def _quiet(repeated: Repeated) -> None:
 
 
 def _tell(repeated: Repeated) -> None:
+    if repeated.reason == verifying.OLDER:  # these are counted at the end
+        return
     was, verdict = repeated.evidence, repeated.verdict
     if repeated.reason:
         more = f" ({repeated.reason})"

@@ -28,18 +28,21 @@ if TYPE_CHECKING:
     from sow.engine.steps import Steps
 
 COMMIT, FOLDER = "commit", "folder"
+# Variables of a terminal or a login session. Checks have no terminal, so these do not make another environment.
+OF_A_LOGIN = frozenset({"TERM", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SEAT", "XDG_VTNR"})
 HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
 
 
 class ListRun:
     """The results of one check list on one commit."""
 
-    __slots__ = ("evidence", "interrupted", "tails")
+    __slots__ = ("evidence", "interrupted", "is_elsewhere", "tails")
 
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
         self.tails: dict[str, str] = {}  # command: the end of its output
         self.interrupted = False  # a person stopped it, so the results are incomplete
+        self.is_elsewhere = False  # the environment is not the wanted one, so nothing was run
 
     @property
     def passed(self) -> bool:
@@ -57,13 +60,15 @@ def run_list(
     kind: str = "",
     fresh: bool = False,
     on_base: bool = False,
+    environment_wanted: str = "",
 ) -> Steps[ListRun]:
     """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
     Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
     each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
     A command or a setup that this machine cannot run raises EnvironmentProblem. With `on_base` a command does not: on
-    the base commit it may call what the work is to make.
+    the base commit it may call what the work is to make. With `environment_wanted`, a digest, nothing is run in any
+    other environment.
     """
     done = ListRun()
     if not checks:
@@ -91,6 +96,9 @@ def run_list(
             "setup": setup.key,
             "environment": environment_digest(environment, slot.path),
         }
+        if environment_wanted not in ("", facts["environment"]):
+            done.is_elsewhere = True
+            return done
         yield from _run_all(ship, done, wanted, facts, room, on_base=on_base)
     except Interrupted:
         done.interrupted = True
@@ -118,7 +126,8 @@ def is_set_up(ship: Ship, tree: str) -> bool:
 
 def environment_digest(environment: Mapping[str, str], folder: str) -> str:
     """The identity of an environment, wherever the checkout is."""
-    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in sorted(environment.items()))
+    counted = sorted((name, value) for name, value in environment.items() if name not in OF_A_LOGIN)
+    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

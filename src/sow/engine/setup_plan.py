@@ -135,12 +135,7 @@ class Setups:
 
     def of(self, read: Read) -> Setup:
         """The setup of a tree; commands that the user has not agreed to are a question."""
-        if self.is_declared:
-            return self._declared(read)
-        proposal = self.proposal(read)
-        setup = self._setup(proposal, read)
-        if not setup.commands or self.is_refused(setup):
-            return self._setup(None, read)
+        setup = self.wanted(read)
         missing = self.missing(setup)
         if missing:
             raise EnvironmentProblem(
@@ -148,6 +143,12 @@ class Setups:
                 "run the plan again on a terminal, or with --yes, or write your own: sow config edit (worktree.setup)",
             )
         return setup
+
+    def wanted(self, read: Read) -> Setup:
+        """The setup that a tree has, or would have with the user's consent; one that the user refused is not used."""
+        setup = self.proposed(read)
+        refused = not self.is_declared and setup.commands and self.is_refused(setup)
+        return self._setup(None, read) if refused else setup
 
     def proposed(self, read: Read) -> Setup:
         """The setup as it would be with the user's consent."""
