@@ -182,3 +182,27 @@ def test_checks_of_earlier_runs_need_consent_too(harbour: Harbour):
     assert all(f"test -e part_{each}.txt" in refused.err for each in ("010", "070"))
     assert verify(harbour.repo, "--yes", "--task", "7")[0] == 0
     assert verify(harbour.repo, "--yes")[0] == 0
+
+
+def test_a_list_that_failed_before_the_run_is_named(harbour: Harbour, tmp_path: Path):
+    """A list of an earlier run that was red when this run began is named, and does not make it fail."""
+    flag = tmp_path / "flag"
+    flag.touch()
+    harbour.plan({"test_commands": [f"test -e {flag}"]})
+    assert harbour.run().code == 0
+    flag.unlink()
+    harbour.plan({"task_number": 7, "test_commands": ["test -e part_070.txt"]})
+    result = harbour.run("--yes")
+    assert result.code == 0, result
+    run = next(each for each in harbour.runs() if "070" in each["tasks"])
+    assert [each.get("cause") for each in run["final"] if not each["passed"]] == ["before"]
+    verified = harbour.repo.sow("runs", "verify", run["id"])
+    assert verified.code == 0, verified
+    assert f"final tree, task 010: test -e {flag} (exit 1), as before the run" in verified.out
+    assert "final tree: the check list of 1 task passes" in verified.out
+    told = harbour.repo.ok("runs", "verify", run["id"], "--json").json
+    assert told["holds"]
+    assert {(*each["tasks"], each["passed"], each["failed_before"]) for each in told["final"]} == {
+        ("010", False, True),
+        ("070", True, False),
+    }

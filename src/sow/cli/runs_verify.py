@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.agreed import Agreed
+    from sow.engine.check_list import ListRun
     from sow.engine.ship import Ship
     from sow.engine.verifying import Repeated
 
@@ -33,22 +34,16 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         ship.agreed = _agree(context, ship, [each for each in entries if not each.reason], task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
         final = drive(final_checks.repeat(ship, _chosen(ship, task)))
+        red = final_checks.failed_before(ship)
     verdicts = [each.verdict for each in entries]
     failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
     older = sum(each.reason == verifying.OLDER for each in entries)
     proven = verifying.HOLDS in verdicts or (bool(final) and older == len(entries))
-    holds = proven and verifying.DIFFERS not in verdicts and not failed
+    holds = proven and verifying.DIFFERS not in verdicts and all(each["list"] in red for _, each in failed)
     if json:
         from sow.cli.output import emit
 
-        lists = [
-            {
-                "tasks": owners,
-                "passed": done.passed,
-                "failed": [each["command"] for each in done.evidence if not each["passed"]],
-            }
-            for owners, done in final
-        ]
+        lists = [_final_document(owners, done, red) for owners, done in final]
         emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
     else:
         counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in COLOURS if each in verdicts)
@@ -57,15 +52,13 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
             were = "1 older result was" if older == 1 else f"{older} older results were"
             out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
         for owners, each in failed:
-            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']})"
-            out(f"{paint('fails'.ljust(8), 'red')}  {harmless_line(said)}")
-        if final and not failed:
-            count = sum(len(owners) for owners, _ in final)
-            out(
-                f"final tree: the check lists of {count} tasks pass"
-                if count > 1
-                else "final tree: the check list of 1 task passes"
-            )
+            before = ", as before the run" if each["list"] in red else ""
+            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']}){before}"
+            out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {harmless_line(said)}")
+        count = sum(len(owners) for owners, done in final if done.passed)
+        if count:
+            many = count > 1
+            out(f"final tree: the check list{'s' * many} of {count} task{'s pass' if many else ' passes'}")
     return 0 if holds else 1
 
 
@@ -110,6 +103,17 @@ def _tell(repeated: Repeated) -> None:
     where = f"task {repeated.task['id']}, iteration {was['iteration']}, {was['kind']}"
     about = f"{where}: {was['command']}{more}"
     out(f"{paint(verdict.ljust(8), COLOURS[verdict])}  {harmless_line(about)}")
+
+
+def _final_document(owners: list[str], done: ListRun, red: set[str]) -> dict[str, Any]:
+    failed = [each for each in done.evidence if not each["passed"]]
+    before = any(each["list"] in red for each in failed)
+    return {
+        "tasks": owners,
+        "passed": done.passed,
+        "failed": [each["command"] for each in failed],
+        "failed_before": before,
+    }
 
 
 def _document(repeated: Repeated) -> dict[str, Any]:

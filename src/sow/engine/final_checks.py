@@ -343,6 +343,12 @@ def _note_cause(ship: Ship, digest: str, tree: str, cause: str) -> None:
     ship.folder.save()
 
 
+def failed_before(ship: Ship) -> set[str]:
+    """The lists that fail on the last tree of this run and failed before it began."""
+    last = {each["list"]: each for each in ship.folder.run.get("final", ())}
+    return {digest for digest, each in last.items() if each.get("cause") == BEFORE}
+
+
 def _prove(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
     ship.proven.add((tree, digest))
     project = projects.load(ship.home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.engine import final_checks
 from sow.engine.check_list import run_list
 from sow.engine.setup_plan import reader_at
 from sow.errors import Interrupted
@@ -69,12 +70,15 @@ def recorded(ship: Ship, integration: Integration, wanted: Sequence[str]) -> lis
 def _leave_out(ship: Ship, integration: Integration, entries: Iterable[Repeated]) -> None:
     """Give a reason to all evidence that cannot be repeated on its tree with its setup."""
     setups: dict[str, str] = {}
+    red = final_checks.failed_before(ship)
     for each in entries:
         tree = each.evidence.get("tree", "")
         if not tree:
             each.reason = "it was shown on no tree of its own"
         elif integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"]).code:
             each.reason = "its tree is not in git any more"
+        elif each.evidence.get("list") in red:
+            each.reason = "its check list failed before the run began"
         else:
             if tree not in setups:
                 setups[tree] = ship.setups.wanted(reader_at(ship.home.root, tree)).key
