@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
+import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, SOW
@@ -134,6 +137,22 @@ def test_a_no_is_remembered(project: Harbour) -> None:
     assert project.task("010")["evidence"][-1]["passed"] is False
     again = project.run("--review", "off", "--retries", "0", "--dry-run", "--json")
     assert again.json["setup"]["consent"] == "refused"
+
+
+def test_verifying_asks_about_the_setup_too(project: Harbour) -> None:
+    """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+    assert project.run("--review", "off", "--yes").code == 0
+    shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
+    refused = project.repo.sow("runs", "verify")
+    assert refused.code == 4, refused
+    assert "1 command needs your consent" in refused.err
+    assert "npm ci --no-audit --no-fund" in refused.err
+    hint = refused.err.partition("hint: ")[2].strip()
+    assert hint.endswith(" --yes")
+    done = project.repo.sow(*shlex.split(hint)[1:])
+    assert done.code == 0, done
+    assert ": holds: " in done.out
+    assert project.repo.sow("runs", "verify").code == 0
 
 
 def test_local_files_are_asked_about(project: Harbour) -> None:

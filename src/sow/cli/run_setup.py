@@ -59,10 +59,7 @@ def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[st
     if wish.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
-    found: dict[str, None] = {}
-    for read in [reader_at(home.root, "HEAD"), *_reads_of_open_work(home)]:
-        found |= dict.fromkeys(setups.missing(setups.wanted(read)))
-    return list(found)
+    return setups.missing_at([reader_at(home.root, "HEAD"), *_reads_of_open_work(home)])
 
 
 def _reads_of_open_work(home: Home) -> list[Read]:

@@ -183,7 +183,7 @@ COMMANDS = (
         arguments=(RUN,),
         options=(
             Option("--task", "ID", "Only of this task", repeat=True, completes="tasks"),
-            Option("--yes", help="Agree to the commands that are repeated"),
+            Option("--yes", help="Agree to the commands that are repeated, and to the setup of their checkouts"),
         ),
         json=True,
         details="Evidence of earlier iterations, and of another setup or environment than today's, is not repeated.\n"

@@ -7,6 +7,7 @@ from sow.cli.aboard import aboard, same_call
 from sow.cli.context import Context
 from sow.domain import check_list
 from sow.engine import final_checks, verifying
+from sow.engine.setup_plan import reader_at
 from sow.engine.steps import drive
 from sow.errors import Failed, SowError
 from sow.store import runs
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from sow.domain.agreed import Agreed
     from sow.engine.check_list import ListRun
+    from sow.engine.merging import Integration
     from sow.engine.ship import Ship
     from sow.engine.verifying import Repeated
 
@@ -31,7 +33,8 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
         entries = verifying.recorded(ship, integration, _chosen(ship, task))
         if not entries:
             raise Failed(f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some")
-        ship.agreed = _agree(context, ship, [each for each in entries if not each.reason], task, yes=yes)
+        repeatable = [each for each in entries if not each.reason]
+        ship.agreed = _agree(context, ship, integration, repeatable, task, yes=yes)
         drive(verifying.repeat(ship, integration, entries, _quiet if json else _tell))
         final = drive(final_checks.repeat(ship, _chosen(ship, task)))
         red = final_checks.failed_before(ship)
@@ -77,13 +80,17 @@ def _chosen(ship: Ship, wanted: list[str]) -> list[str]:
     return [known[each] for each in wanted]
 
 
-def _agree(context: Context, ship: Ship, entries: list[Repeated], tasks: list[str], *, yes: bool) -> Agreed:
-    """Ask for consent to the commands that are repeated, and to those for the final tree: they are stored state."""
+def _agree(
+    context: Context, ship: Ship, integration: Integration, entries: list[Repeated], tasks: list[str], *, yes: bool
+) -> Agreed:
+    """Ask for consent to the commands that are repeated, to those for the final tree, and to the setup of all trees."""
     words = ["runs", "verify", ship.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
     commands = [each.evidence["command"] for each in entries]
     chosen = _chosen(ship, tasks)
     merged = [each for each in final_checks.merged_tasks(ship) if not chosen or each["id"] in chosen]
     commands += [check["command"] for each in merged for check in check_list.of_task(each)]
+    trees = dict.fromkeys([*(each.evidence["tree"] for each in entries), integration.head])
+    commands += ship.setups.missing_at(reader_at(ship.home.root, each) for each in trees)
     again = same_call(context, ship.home, words)
     return command_consent.agree(ship.home, context.environment, ship.agreed, commands, yes=yes, again=again)
 

@@ -16,7 +16,7 @@ from sow.system.environment import VENVS, inside, own_venv, worker_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from sow.config import Config
@@ -164,6 +164,10 @@ class Setups:
             return []
         allow = self.config.setting("checks", "allow")
         return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
+
+    def missing_at(self, reads: Iterable[Read]) -> list[str]:
+        """The setup commands of some trees that the user has neither agreed to nor refused."""
+        return list(dict.fromkeys(text for read in reads for text in self.missing(self.wanted(read))))
 
     def agree(self, texts: Sequence[str]) -> None:
         """Remember the user's consent."""
