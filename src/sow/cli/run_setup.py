@@ -9,7 +9,7 @@ from sow.domain.intake import checks_of
 from sow.domain.task import OPEN_STATUSES
 from sow.engine import outside_imports
 from sow.engine.outside_imports import ACCEPTED, WHY
-from sow.engine.setup_plan import Setups, copy_text, reader_at, reader_of
+from sow.engine.setup_plan import NO_SETUP, REFUSED, UNDO, Setups, copy_text, reader_at, reader_of
 from sow.errors import InvalidFile, Waiting
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -43,13 +43,23 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
     read, commands = reader_at(home.root, "HEAD"), _commands(reading)
     call = Call(context, home, wish)
     _require_tools(setups, read, commands)
-    for each in [read, *_reads_of_open_work(home)]:
+    reads = [read, *_reads_of_open_work(home)]
+    for each in reads:
         _ask_about_setup(setups, each, call)
     _ask_about_copies(setups)
+    accepted = _accepted_imports(setups, read, commands, call)
+    if any(setups.refusal(each) for each in reads):
+        err(f"note: {NO_SETUP}")
+        accepted.append(REFUSED)
+    return accepted
+
+
+def _accepted_imports(setups: Setups, read: Read, commands: list[str], call: Call) -> list[str]:
+    """Ask about imports from outside, if there are any that the user has not accepted."""
     found = outside_imports.find(setups, setups.of(read), commands)
     if not found:
         return []
-    if "accept" in wish.asked or ACCEPTED in _accepted_before(home):
+    if "accept" in call.wish.asked or ACCEPTED in _accepted_before(call.home):
         return [ACCEPTED]
     return _ask_about_imports(setups, read, commands, found, call)
 
@@ -135,7 +145,11 @@ def say(facts: dict[str, Any] | None) -> None:
     """Print the setup for `--dry-run`."""
     if facts is None:
         return
-    states = {"given": "you agreed", "needed": "needs your consent", "refused": "you refused it, so it is not used"}
+    states = {
+        "given": "you agreed",
+        "needed": "needs your consent",
+        "refused": f"you refused it, so it is not used; {UNDO}",
+    }
     if facts["commands"]:
         out(f"each checkout would be set up with ({states[facts['consent']]}):")
         for text in facts["commands"]:
@@ -182,7 +196,6 @@ def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
         setups.agree(setup.texts)
     else:
         setups.refuse(setup.texts)
-        err(f"note: checkouts are not set up, now and later; to change that, {OWN}")
 
 
 def _show_setup(setup: Setup) -> None:
@@ -226,9 +239,10 @@ def _ask_about_imports(setups: Setups, read: Read, commands: list[str], found: l
     helps = bool(setup.commands) and not outside_imports.find(setups, setup, commands)
     if not is_interactive():
         accept = call.again(accept="outside-imports")
+        undo = f"{NO_SETUP}\nor " if helps and setups.is_refused(setup) else ""
         raise Waiting(
             f"checks would import this repository's code from outside; {STOPPED}",
-            f"{OWN}\nor accept results that are YELLOW at best: {accept}",
+            f"{undo}{OWN}\nor accept results that are YELLOW at best: {accept}",
         )
     if helps:
         _show_setup(setup)

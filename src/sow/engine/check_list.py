@@ -208,9 +208,11 @@ def _refuse_missing_program(command: str, ran: Ran, room: Room) -> None:
     if program:
         code = ran.evidence["exit"]
         why = "command not found" if code == 127 else "cannot be executed"
+        refused = room.ship.setups.refusal(reader_at(room.ship.home.root, room.tree)) if room.tree else ""
         raise EnvironmentProblem(
             f"`{command}` cannot run here (exit {code}): {program}: {why}",
-            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
+            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question"
+            + (f"\n{refused}" if refused else ""),
         )
 
 

@@ -17,7 +17,7 @@ from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
 from sow.engine.place import EnvironmentProblem
 from sow.engine.review_turn import review
-from sow.engine.setup_plan import reader_of
+from sow.engine.setup_plan import reader_at, reader_of
 from sow.errors import Interrupted
 from sow.executors.story import MOST_REFUSALS
 from sow.store import desk as desks
@@ -148,8 +148,13 @@ class TaskJob:
     def _ask_about(self, task: Task, reason: str) -> Ended:
         """Leave work that was judged to a person, who can also do the merge in its worktree."""
         found = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
-        if self.ship.isolation is None or not reason.startswith(stages.UNMERGEABLE):
+        if self.ship.isolation is None:
             return self.ask(reason, found=found)
+        if not reason.startswith(stages.UNMERGEABLE):
+            now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
+            fails = "work" in task and not all(each["passed"] for each in now)
+            read = reader_at(self.ship.home.root, task["work"]["tree"]) if fails else None
+            return self.ask(reason, found=found, more=self.ship.setups.refusal(read) if read else "")
         asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
         return self.ask(reason, found=found, more=BY_HAND)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.engine import go_on, recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
+from sow.engine.setup_plan import NO_SETUP, REFUSED
 from sow.engine.standpoint import NOWHERE, Standpoint
 from sow.errors import SowError
 from sow.store import desk as desks
@@ -63,6 +64,7 @@ def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     red = [f"`{each.get('command', '')}`" for each in run.get("baselines", ()) if not each["passed"]]
     verb = "fails" if len(red) == 1 else "fail"
     said = [f"baseline: {', '.join(red)} {verb} before the work (expected for new work)"] if red else []
+    said += [NO_SETUP] if REFUSED in run.get("accepted", ()) else []
     evidence = [
         each for task in states.values() for each in task.get("evidence", ()) if each["at"] >= run["started_at"]
     ]

@@ -27,6 +27,9 @@ SETTINGS = ("link", "copy", "setup")
 # Settings of package managers, which only setup commands get.
 LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", "PNPM_HOME", "COREPACK_")
 MOST = 64 << 20
+REFUSED = "refused_setup"  # in a run's record of what the user accepted
+UNDO = "to be asked again: sow consent forget --refused"
+NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing; {UNDO}"
 
 
 class Setup:
@@ -147,8 +150,7 @@ class Setups:
     def wanted(self, read: Read) -> Setup:
         """The setup that a tree has, or would have with the user's consent; one that the user refused is not used."""
         setup = self.proposed(read)
-        refused = not self.is_declared and setup.commands and self.is_refused(setup)
-        return self._setup(None, read) if refused else setup
+        return self._setup(None, read) if self.is_refused(setup) else setup
 
     def proposed(self, read: Read) -> Setup:
         """The setup as it would be with the user's consent."""
@@ -180,7 +182,13 @@ class Setups:
 
     def is_refused(self, setup: Setup) -> bool:
         """Whether the user does not want this setup."""
+        if self.is_declared:
+            return False
         return setup_choices.is_refused(self.environment, self.home.checkout.common, setup.texts)
+
+    def refusal(self, read: Read) -> str:
+        """The words about a tree whose setup the user refused; empty if it was not refused."""
+        return NO_SETUP if self.is_refused(self.proposed(read)) else ""
 
     def local_files(self) -> list[str]:
         """The well-known files with local settings that the checkout has and git ignores."""

@@ -44,6 +44,14 @@ def add(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]
     write(where, git_folder, {**dict.fromkeys(commands, clock.now()), **read(where)})
 
 
+def forget(environment: Mapping[str, str], git_folder: str, commands: Iterable[str], *, kind: str) -> None:
+    """Remove commands from a file of one repository."""
+    where, gone = path(environment, git_folder, kind), set(commands)
+    known = read(where)
+    if gone & set(known):
+        write(where, git_folder, {each: at for each, at in known.items() if each not in gone})
+
+
 def write(where: str, git_folder: str, commands: Mapping[str, str]) -> None:
     """Replace the commands of a file."""
     import json

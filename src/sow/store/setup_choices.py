@@ -24,7 +24,4 @@ def refuse(environment: Mapping[str, str], git_folder: str, commands: Iterable[s
 
 def forget_refusal(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
     """Forget that the user refused these commands."""
-    where, gone = consents.path(environment, git_folder, REFUSED), set(commands)
-    known = consents.read(where)
-    if gone & set(known):
-        consents.write(where, git_folder, {each: at for each, at in known.items() if each not in gone})
+    consents.forget(environment, git_folder, commands, kind=REFUSED)
