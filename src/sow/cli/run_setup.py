@@ -56,12 +56,10 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
 
 def _accepted_imports(setups: Setups, read: Read, commands: list[str], call: Call) -> list[str]:
     """Ask about imports from outside, if there are any that the user has not accepted."""
-    found = outside_imports.find(setups, setups.of(read), commands)
-    if not found:
-        return []
     if "accept" in call.wish.asked or ACCEPTED in _accepted_before(call.home):
-        return [ACCEPTED]
-    return _ask_about_imports(setups, read, commands, found, call)
+        return [ACCEPTED]  # also if HEAD has none: the work may bring some
+    found = outside_imports.find(setups, setups.of(read), commands)
+    return _ask_about_imports(setups, read, commands, found, call) if found else []
 
 
 def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[str]:

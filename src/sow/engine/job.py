@@ -219,7 +219,7 @@ class TaskJob:
         except Interrupted:
             return False
         isolation.worktrees.furnished(self.id, wanted)
-        outside_imports.require_none(self.ship, setup, (each["command"] for each in task.get("checks", ())), folder)
+        outside_imports.are_accepted(self.ship, setup, (each["command"] for each in task.get("checks", ())), folder)
         return True
 
     def _dependency_checks(self, task: Task) -> Steps[Ended | None]:
@@ -279,7 +279,8 @@ class TaskJob:
         if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)):
             return Ended("stopped")
         run_acts.add_evidence(self.desk, self.project, done.evidence)
-        outside_imports.note(self.ship, self.desk, self.project)
+        if done.imports_outside:
+            outside_imports.note(self.desk, self.project)
         return None
 
     def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
