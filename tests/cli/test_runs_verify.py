@@ -200,6 +200,7 @@ def test_a_list_that_failed_before_the_run_is_named(harbour: Harbour, tmp_path: 
     assert verified.code == 0, verified
     assert f"final tree, task 010: test -e {flag} (exit 1), as before the run" in verified.out
     assert "final tree: the check list of 1 task passes" in verified.out
+    assert harbour.repo.ok("runs", "verify", run["id"], "--task", "010").code == 0
     told = harbour.repo.ok("runs", "verify", run["id"], "--json").json
     assert told["holds"]
     assert {(*each["tasks"], each["passed"], each["failed_before"]) for each in told["final"]} == {

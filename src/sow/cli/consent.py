@@ -6,7 +6,7 @@ from sow.cli.context import Context
 from sow.cli.spec import Argument, Command, Option
 from sow.errors import SowError
 from sow.store import consents
-from sow.store.setup_choices import REFUSED
+from sow.store.consents import GIVEN, REFUSED
 from sow.system.terminal import harmless_line, out, paint
 
 
@@ -15,14 +15,8 @@ def list_consents(context: Context, *, json: bool) -> int:
     if json:
         from sow.cli.output import emit
 
-        emit(
-            {
-                "consents": [
-                    {"number": number, "command": command, "refused": kind == REFUSED, "since": at}
-                    for number, (at, command, kind) in enumerate(found, 1)
-                ]
-            }
-        )
+        facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in found]
+        emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
         return 0
     for number, (at, command, kind) in enumerate(found, 1):
         since = f"({'refused' if kind == REFUSED else 'agreed'} {harmless_line(at[:10])})"
@@ -53,8 +47,8 @@ def forget(context: Context, *, number: str, refused: bool, all: bool) -> int:
 def _known(context: Context) -> list[tuple[str, str, str]]:
     """The time, the command and the kind of each answer, oldest first; their places are their numbers."""
     where = (context.environment, context.place().checkout.common)
-    kinds = (consents.GIVEN, REFUSED)
-    return sorted((at, text, kind) for kind in kinds for text, at in consents.read(consents.path(*where, kind)).items())
+    files = {kind: consents.read(consents.path(*where, kind)) for kind in (GIVEN, REFUSED)}
+    return sorted((at, command, kind) for kind, known in files.items() for command, at in known.items())
 
 
 COMMANDS = (

@@ -41,7 +41,8 @@ def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool
     verdicts = [each.verdict for each in entries]
     failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
     older = sum(each.reason == verifying.OLDER for each in entries)
-    proven = verifying.HOLDS in verdicts or (bool(final) and older == len(entries))
+    excused = all(each.reason in (verifying.OLDER, verifying.RED_BEFORE) for each in entries)
+    proven = verifying.HOLDS in verdicts or (bool(final) and excused)  # else nothing could be repeated
     holds = proven and verifying.DIFFERS not in verdicts and all(each["list"] in red for _, each in failed)
     if json:
         from sow.cli.output import emit
@@ -114,13 +115,8 @@ def _tell(repeated: Repeated) -> None:
 
 def _final_document(owners: list[str], done: ListRun, red: set[str]) -> dict[str, Any]:
     failed = [each for each in done.evidence if not each["passed"]]
-    before = any(each["list"] in red for each in failed)
-    return {
-        "tasks": owners,
-        "passed": done.passed,
-        "failed": [each["command"] for each in failed],
-        "failed_before": before,
-    }
+    facts = {"passed": done.passed, "failed": [each["command"] for each in failed]}
+    return {"tasks": owners, **facts, "failed_before": any(each["list"] in red for each in failed)}
 
 
 def _document(repeated: Repeated) -> dict[str, Any]:

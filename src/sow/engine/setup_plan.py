@@ -10,7 +10,7 @@ import shlex
 from sow.config import FROM_FILE
 from sow.engine import setup_detection
 from sow.engine.place import EnvironmentProblem
-from sow.store import consents, setup_choices
+from sow.store import consents
 from sow.system import git
 from sow.system.environment import VENVS, inside, own_venv, worker_environment
 
@@ -174,17 +174,17 @@ class Setups:
     def agree(self, texts: Sequence[str]) -> None:
         """Remember the user's consent."""
         consents.give(self.environment, self.home.checkout.common, texts)
-        setup_choices.forget_refusal(self.environment, self.home.checkout.common, texts)
+        consents.forget(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def refuse(self, texts: Sequence[str]) -> None:
         """Remember the user's refusal."""
-        setup_choices.refuse(self.environment, self.home.checkout.common, texts)
+        consents.add(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def is_refused(self, setup: Setup) -> bool:
         """Whether the user does not want this setup."""
         if self.is_declared:
             return False
-        return setup_choices.is_refused(self.environment, self.home.checkout.common, setup.texts)
+        return consents.is_refused(self.environment, self.home.checkout.common, setup.texts)
 
     def refusal(self, read: Read) -> str:
         """The words about a tree whose setup the user refused; empty if it was not refused."""
@@ -207,7 +207,7 @@ class Setups:
         missing = consents.missing(*where, texts)
         if agreed:
             return [each for text, each in texts.items() if text not in missing]
-        return [texts[text] for text in missing if not setup_choices.is_refused(*where, [text])]
+        return [texts[text] for text in missing if not consents.is_refused(*where, [text])]
 
     def _declared(self, read: Read) -> Setup:
         links, copies, commands = (self.config.setting("worktree", name) for name in SETTINGS)

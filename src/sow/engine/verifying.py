@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HOLDS, DIFFERS, LEFT_OUT = "holds", "differs", "left out"
 OLDER = "it was made with another setup or environment"
+RED_BEFORE = "its check list failed before the run began"
 
 
 class Repeated:
@@ -78,7 +79,7 @@ def _leave_out(ship: Ship, integration: Integration, entries: Iterable[Repeated]
         elif integration.repository.attempt(["cat-file", "-e", f"{tree}^{{tree}}"]).code:
             each.reason = "its tree is not in git any more"
         elif each.evidence.get("list") in red:
-            each.reason = "its check list failed before the run began"
+            each.reason = RED_BEFORE
         else:
             if tree not in setups:
                 setups[tree] = ship.setups.wanted(reader_at(ship.home.root, tree)).key

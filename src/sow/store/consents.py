@@ -1,4 +1,4 @@
-"""The commands that the user agreed to, per git folder and exact text; kept in the user's state folder only."""
+"""The commands that the user agreed to or refused, by git folder and exact text; kept in the user's state folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LARGEST = 32 << 20
-GIVEN = "consents"
+GIVEN, REFUSED = "consents", "refusals"  # the kinds of files
 
 
 def load(
@@ -31,6 +31,12 @@ def missing(
 ) -> list[str]:
     """The commands that still need the user's consent, each once, in the given order."""
     return load(environment, git_folder, allow=allow).missing(commands)
+
+
+def is_refused(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> bool:
+    """Whether the user refused one of these commands."""
+    known = read(path(environment, git_folder, REFUSED))
+    return any(each in known for each in commands)
 
 
 def give(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
