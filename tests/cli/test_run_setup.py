@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
+import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, SOW
@@ -16,6 +19,8 @@ from harbour import Harbour
 COPY = "Copy them into each checkout"
 SETUP = "Run this setup in each checkout?"
 CHECK = "python tests/check.py"
+UNDO = "sow consent forget --refused"
+NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
 
 
 def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple[int, str]:
@@ -127,13 +132,87 @@ def test_a_yes_is_asked_for_once(project: Harbour) -> None:
     assert (code, SETUP in shown) == (0, False), shown
 
 
-def test_a_no_is_remembered(project: Harbour) -> None:
-    """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
+@pytest.fixture
+def refused(project: Harbour) -> Harbour:
+    """The same repository after a no to the setup: the check failed, and the task asks."""
+    project.act("implementer", "date +%N >> part.txt\n")
     code, shown = on_terminal(project, {SETUP: "n"}, "--retries", "0")
     assert (code, shown.count(SETUP)) == (4, 1), shown
-    assert project.task("010")["evidence"][-1]["passed"] is False
-    again = project.run("--review", "off", "--retries", "0", "--dry-run", "--json")
+    assert UNDO in shown
+    return project
+
+
+def test_a_no_is_remembered(refused: Harbour) -> None:
+    """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
+    assert refused.task("010")["evidence"][-1]["passed"] is False
+    again = refused.run("--review", "off", "--retries", "0", "--dry-run", "--json")
     assert again.json["setup"]["consent"] == "refused"
+    refused.repo.ok("answer", "1", "Try again")
+    result = refused.run("--review", "off", "--retries", "0", "--yes")
+    assert result.code == 4, result
+    assert f"note: {NO_SETUP}" in result.err
+
+
+def test_a_no_is_named_where_it_matters(refused: Harbour) -> None:
+    """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
+    for words in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
+        out = refused.repo.ok(*words).out
+        assert "refused" in out, words
+        assert UNDO in out, words
+    assert NO_SETUP in refused.task("010")["question"]["text"]
+
+
+def test_a_missing_program_names_a_refused_setup(project: Harbour) -> None:
+    """If a program is missing that the setup may install, the question says that the setup was refused."""
+    project.configure(checks={"allow": ["installed-by-npm"]})
+    project.plan({"test_commands": ["installed-by-npm"]})
+    code, shown = on_terminal(project, {SETUP: "n"})
+    assert code == 4, shown
+    assert NO_SETUP in project.task("010")["question"]["text"]
+
+
+def test_a_no_can_be_undone(refused: Harbour) -> None:
+    """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
+    [known] = refused.repo.ok("consent", "list", "--json").json["consents"]
+    assert (known["number"], known["command"], known["refused"]) == (1, "npm ci --no-audit --no-fund", True)
+    assert "1. npm ci --no-audit --no-fund (refused " in refused.repo.ok("consent", "list").out
+    forgotten = refused.repo.ok(*shlex.split(UNDO)[1:])
+    assert "forgotten: npm ci --no-audit --no-fund" in forgotten.out
+    assert refused.repo.ok("consent", "list", "--json").json["consents"] == []
+    refused.repo.ok("answer", "1", "Try again")
+    assert refused.run("--review", "off").code == 4
+    done = refused.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    assert "refused" not in refused.repo.ok("runs", "report").out
+
+
+@pytest.mark.parametrize("which", ["1", "--all"])
+def test_a_yes_can_be_taken_back(project: Harbour, which: str) -> None:
+    """A consent that is forgotten is asked for again, and a worker cannot forget any."""
+    assert project.run("--review", "off", "--yes").code == 0
+    assert "1. npm ci --no-audit --no-fund (agreed " in project.repo.ok("consent", "list").out
+    worker = project.repo.sow("consent", "forget", which, SOW_TASK="010", SOW_AGENT="implementer")
+    assert worker.code == 2, worker
+    project.repo.ok("consent", "forget", which)
+    assert project.repo.ok("consent", "list", "--json").json["consents"] == []
+    project.plan({"name": "Part 1"}, {"test_commands": ["grep -q ^ci node_modules/trace"]})
+    assert project.run("--review", "off").code == 4
+
+
+def test_verifying_asks_about_the_setup_too(project: Harbour) -> None:
+    """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+    assert project.run("--review", "off", "--yes").code == 0
+    shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
+    refused = project.repo.sow("runs", "verify")
+    assert refused.code == 4, refused
+    assert "1 command needs your consent" in refused.err
+    assert "npm ci --no-audit --no-fund" in refused.err
+    hint = refused.err.partition("hint: ")[2].strip()
+    assert hint.endswith(" --yes")
+    done = project.repo.sow(*shlex.split(hint)[1:])
+    assert done.code == 0, done
+    assert ": holds: " in done.out
+    assert project.repo.sow("runs", "verify").code == 0
 
 
 def test_local_files_are_asked_about(project: Harbour) -> None:

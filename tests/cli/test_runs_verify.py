@@ -62,15 +62,46 @@ def test_it_is_the_tree_of_that_time(ran: Harbour):
     assert verify(ran.repo)[0] == 0
 
 
-def test_a_failed_try_is_evidence_too(harbour: Harbour):
-    """The command that failed before the worker mended its work fails again on that tree, and so its evidence holds."""
-    harbour.act("implementer-010-1", "echo wrong > part_010.txt\n")
-    harbour.plan({"test_commands": [CHECK]})
-    assert harbour.run().code == 0
+def test_an_earlier_iteration_is_not_repeated(harbour: Harbour, tmp_path: Path):
+    """Only the evidence of the iteration that was merged is repeated, so a result that was superseded cannot differ."""
+    flag = tmp_path / "flag"
+    command = f"test -e {flag}"
+    harbour.act("implementer-010-2", f"touch {flag}\necho more > more.txt\n")
+    harbour.plan({"test_commands": [command]})
+    assert harbour.run("--review", "off").code == 0
+    assert [each["iteration"] for each in harbour.task("010")["evidence"] if not each["passed"]] == [1]
     code, evidence = verify(harbour.repo)
     assert code == 0
-    assert (evidence[0]["iteration"], evidence[0]["exit_now"]) == (1, 1)
-    assert {each["verdict"] for each in evidence} == {"holds"}
+    assert {(each["iteration"], each["verdict"]) for each in evidence} == {(2, "holds")}
+
+
+# On the tree of task 010 it passes only with the setup and the environment of the run; on the final tree always.
+FRAIL = 'test -e part_020.txt || { test ! -e made && test "$LANG" != other; }'
+
+
+@pytest.mark.parametrize("change", ["setup", "environment"])
+def test_results_of_another_setup_are_not_repeated(harbour: Harbour, change: str):
+    """Evidence from another setup or environment is counted and left out; the final tree decides the exit code."""
+    harbour.plan({"test_commands": [FRAIL]}, "Second < 1")
+    assert harbour.run("--review", "off").code == 0
+    if change == "setup":
+        harbour.configure(worktree={"setup": [["touch", "made"]]})
+    more = {"LANG": "other"} if change == "environment" else {}
+    result = harbour.repo.sow("runs", "verify", **more)
+    assert result.code == 0, result
+    assert "2 older results were made with another setup or environment and are not repeated" in result.out
+    assert "final tree: the check list of 1 task passes" in result.out
+    told = harbour.repo.sow("runs", "verify", "--json", **more).json
+    assert {each["reason"] for each in told["evidence"]} == {"it was made with another setup or environment"}
+    assert {each["verdict"] for each in told["evidence"]} == {"left out"}
+
+
+def test_a_new_login_repeats_everything(ran: Harbour):
+    """Variables that name a terminal or a login session do not make another environment."""
+    result = ran.repo.sow("runs", "verify", TERM="vt100", SSH_AUTH_SOCK="/nowhere", XDG_SESSION_ID="77")
+    assert result.code == 0, result
+    assert ": holds: " in result.out
+    assert "another setup" not in result.out
 
 
 def test_forged_evidence_is_found(ran: Harbour):
@@ -146,8 +177,34 @@ def test_checks_of_earlier_runs_need_consent_too(harbour: Harbour):
     result = harbour.run("--review", "off", plan="second.yaml")
     assert result.code == 0, result
     harbour.configure(checks={"allow": []})
-    refused = harbour.repo.sow("runs", "verify")
+    run = next(each["id"] for each in harbour.runs() if "070" in each["tasks"])  # two runs of one second have no order
+    refused = harbour.repo.sow("runs", "verify", run)
     assert refused.code == 4, refused
     assert all(f"test -e part_{each}.txt" in refused.err for each in ("010", "070"))
-    assert verify(harbour.repo, "--yes", "--task", "7")[0] == 0
-    assert verify(harbour.repo, "--yes")[0] == 0
+    assert verify(harbour.repo, run, "--yes", "--task", "7")[0] == 0
+    assert verify(harbour.repo, run, "--yes")[0] == 0
+
+
+def test_a_list_that_failed_before_the_run_is_named(harbour: Harbour, tmp_path: Path):
+    """A list of an earlier run that was red when this run began is named, and does not make it fail."""
+    flag = tmp_path / "flag"
+    flag.touch()
+    harbour.plan({"test_commands": [f"test -e {flag}"]})
+    assert harbour.run().code == 0
+    flag.unlink()
+    harbour.plan({"task_number": 7, "test_commands": ["test -e part_070.txt"]})
+    result = harbour.run("--yes")
+    assert result.code == 0, result
+    run = next(each for each in harbour.runs() if "070" in each["tasks"])
+    assert [each.get("cause") for each in run["final"] if not each["passed"]] == ["before"]
+    verified = harbour.repo.sow("runs", "verify", run["id"])
+    assert verified.code == 0, verified
+    assert f"final tree, task 010: test -e {flag} (exit 1), as before the run" in verified.out
+    assert "final tree: the check list of 1 task passes" in verified.out
+    assert harbour.repo.ok("runs", "verify", run["id"], "--task", "010").code == 0
+    told = harbour.repo.ok("runs", "verify", run["id"], "--json").json
+    assert told["holds"]
+    assert {(*each["tasks"], each["passed"], each["failed_before"]) for each in told["final"]} == {
+        ("010", False, True),
+        ("070", True, False),
+    }

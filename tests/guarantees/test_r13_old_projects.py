@@ -115,6 +115,8 @@ ASK_NO_PROJECT = {
     "salvage restore",
     "answers",
     "answers forget",
+    "consent list",  # consents belong to the repository
+    "consent forget",
     "adr new",  # decisions outlive a project
     "adr list",
     "sinks install",  # knowledge belongs to the checkout

@@ -125,6 +125,7 @@ FIELDS: dict[str, dict[str, Template]] = {
     "integrate": {"run": ("{}", NEVER, "")},
     "salvage prune": {"--older-than": ("--yes", NEVER, "")},
     "answers forget": {"number": ("{}", NEVER, "")},
+    "consent forget": {"number": ("{}", NEVER, "")},
     "context": {"task": ("{}", NEVER, ""), "--budget": ("010", NEVER, "")},
     "adr new": {"title": ("{}", LINE, "adr list"), "--status": ("words", NEVER, "")},
     "feedback add": {"task": ("{} words", NEVER, ""), "feedback_text": ("010 {}", MARKDOWN, "task show 010")},

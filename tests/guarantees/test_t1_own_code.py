@@ -83,6 +83,31 @@ def test_an_accepted_doubt_is_yellow_at_best(harbour: Harbour, install: str) -> 
     assert harbour.runs()[-1]["accepted"] == ["outside_imports"]
 
 
+def test_an_acceptance_covers_imports_that_the_work_brings(harbour: Harbour) -> None:
+    """If HEAD has a setup of its own and the work removes it, the acceptance holds, and the result is YELLOW."""
+    library = Library(harbour)
+    library.install_by_path()
+    harbour.act("implementer", "rm pyproject.toml\n")
+    harbour.plan({"test_commands": [CHECK]})
+    result = harbour.run("--yes", "--accept", "outside-imports")
+    assert result.code == 0, result
+    task = harbour.task("010")
+    assert (task["status"], task["result"]) == ("completed", "YELLOW")
+    assert [each["kind"] for each in task["concerns"]] == ["environment"]
+
+
+def test_an_acceptance_that_is_not_needed_changes_nothing(harbour: Harbour) -> None:
+    """If the checks import their own code, the result is GREEN, with the environment of a run without acceptance."""
+    library = Library(harbour)
+    library.install_by_path()
+    show = "python -c \"import os; print(os.environ['PATH'].split(':')[0]); assert not os.getenv('PYTHONPATH')\""
+    code, task = run(harbour, show, f"echo '# more' >> {library.code}\n", "--yes", "--accept", "outside-imports")
+    assert (code, is_green(task)) == (0, True)
+    assert harbour.runs()[-1]["accepted"] == ["outside_imports"]
+    assert "concerns" not in task
+    assert harbour.repo.sow("runs", "verify").code == 0
+
+
 @pytest.mark.parametrize("install", ["install_by_path", "install_by_finder", "install_by_egg_link"])
 def test_broken_work_with_an_accepted_doubt(harbour: Harbour, install: str) -> None:
     """With the user's acceptance a broken import still fails its check: the code of the checkout comes first."""

@@ -406,6 +406,24 @@ def test_a_flaky_check_of_an_earlier_run_holds_up_this_one(harbour: Harbour) -> 
     delivered(harbour, "test -e part_070.txt")
 
 
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_check_that_spoils_its_setup_blames_the_right_merge(harbour: Harbour, earlier: bool) -> None:
+    """The search for a merge builds the setup again, so what a failed check left there does not change the result."""
+    spoils = "test ! -e made/spoiled && { test ! -e bad.txt || { touch made/spoiled; false; }; }"
+    harbour.configure(worktree={"setup": [["mkdir", "made"]]})
+    harbour.act("implementer-020-1", after(harbour, "touch bad.txt"))
+    harbour.act("implementer-020-2", "rm bad.txt\n")
+    first = {"test_commands": [spoils]}
+    if earlier:
+        harbour.plan(first)
+        assert harbour.run("--yes", "--review", "off").code == 0
+    harbour.plan(first, "Second")
+    result = harbour.run("--yes", "--review", "off")
+    assert result.code == 0, result
+    assert (harbour.task("010")["iteration"], harbour.task("020")["iteration"]) == (1, 2)
+    assert not (harbour.repo.root / "bad.txt").exists()
+
+
 def test_no_merge_is_blamed_for_the_world_outside(harbour: Harbour) -> None:
     """A list that fails now where it passed before is a question, and no task is sent back for it."""
     outside = harbour.folder / "outside"

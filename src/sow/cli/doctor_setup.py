@@ -6,7 +6,7 @@ from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.run_setup import OWN, look
 from sow.engine.outside_imports import shown
-from sow.engine.setup_plan import Setups, reader_at
+from sow.engine.setup_plan import UNDO, Setups, reader_at
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -34,9 +34,10 @@ def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
     findings = []
     if setup.commands:
         missing, refused = setups.missing(setup), setups.is_refused(setup)
+        hint = UNDO if refused else ""
         state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
         message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
-        findings.append({"state": "ok", "what": message, "hint": ""})
+        findings.append({"state": "ok", "what": message, "hint": hint})
     for tool, file in ({} if setups.is_declared else setups.proposal(read).missing).items():
         message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
         findings.append({"state": "warning", "what": message, "hint": f"install {tool}, or {OWN}"})

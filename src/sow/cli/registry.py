@@ -35,6 +35,7 @@ GROUPS = {
     "inbox": "inbox",
     "answer": "inbox",
     "answers": "answers",
+    "consent": "consent",
     "approve": "inbox",
     "schema": "schema",
     "validate": "schema",

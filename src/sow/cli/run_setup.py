@@ -9,7 +9,7 @@ from sow.domain.intake import checks_of
 from sow.domain.task import OPEN_STATUSES
 from sow.engine import outside_imports
 from sow.engine.outside_imports import ACCEPTED, WHY
-from sow.engine.setup_plan import Setups, copy_text, reader_at, reader_of
+from sow.engine.setup_plan import NO_SETUP, REFUSED, UNDO, Setups, copy_text, reader_at, reader_of
 from sow.errors import InvalidFile, Waiting
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -43,15 +43,23 @@ def agree(context: Context, home: Home, config: Config, reading: Reading, wish: 
     read, commands = reader_at(home.root, "HEAD"), _commands(reading)
     call = Call(context, home, wish)
     _require_tools(setups, read, commands)
-    for source in [read, *_reads_of_open_work(home)]:
-        _ask_about_setup(setups, source, call)
+    reads = [read, *_reads_of_open_work(home)]
+    for each in reads:
+        _ask_about_setup(setups, each, call)
     _ask_about_copies(setups)
-    imports = outside_imports.find(setups, setups.of(read), commands)
-    if not imports:
-        return []
-    if "accept" in wish.asked or ACCEPTED in _accepted_before(home):
-        return [ACCEPTED]
-    return _ask_about_imports(setups, read, commands, imports, call)
+    accepted = _accepted_imports(setups, read, commands, call)
+    if any(setups.refusal(each) for each in reads):
+        err(f"note: {NO_SETUP}")
+        accepted.append(REFUSED)
+    return accepted
+
+
+def _accepted_imports(setups: Setups, read: Read, commands: list[str], call: Call) -> list[str]:
+    """Ask about imports from outside, if there are any that the user has not accepted."""
+    if "accept" in call.wish.asked or ACCEPTED in _accepted_before(call.home):
+        return [ACCEPTED]  # also if HEAD has none: the work may bring some
+    found = outside_imports.find(setups, setups.of(read), commands)
+    return _ask_about_imports(setups, read, commands, found, call) if found else []
 
 
 def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[str]:
@@ -59,12 +67,7 @@ def missing(context: Context, home: Home, config: Config, wish: Wish) -> list[st
     if wish.settings["isolation"] == "none":
         return []
     setups = Setups(home, config, context.environment)
-    commands: dict[str, None] = {}
-    for read in [reader_at(home.root, "HEAD"), *_reads_of_open_work(home)]:
-        setup = setups.proposed(read)
-        if not setups.is_refused(setup):
-            commands |= dict.fromkeys(setups.missing(setup))
-    return list(commands)
+    return setups.missing_at([reader_at(home.root, "HEAD"), *_reads_of_open_work(home)])
 
 
 def _reads_of_open_work(home: Home) -> list[Read]:
@@ -132,17 +135,19 @@ def forecast(
 
 
 def look(setups: Setups, read: Read, commands: list[str]) -> tuple[Setup, list[Outside]]:
-    """Returns the setup that is used or proposed, and the outside imports that remain with it."""
-    setup = setups.proposed(read)
-    used = setups.of(read) if setups.is_refused(setup) else setup
-    return setup, outside_imports.find(setups, used, commands)
+    """The setup that is used or would be proposed, and the outside imports that are left with it."""
+    return setups.proposed(read), outside_imports.find(setups, setups.wanted(read), commands)
 
 
 def say(facts: dict[str, Any] | None) -> None:
     """Prints the setup for `--dry-run`."""
     if facts is None:
         return
-    states = {"given": "you agreed", "needed": "needs your consent", "refused": "you refused it, so it is not used"}
+    states = {
+        "given": "you agreed",
+        "needed": "needs your consent",
+        "refused": f"you refused it, so it is not used; {UNDO}",
+    }
     if facts["commands"]:
         out(f"each checkout would be set up with ({states[facts['consent']]}):")
         for text in facts["commands"]:
@@ -176,8 +181,8 @@ def _require_tools(setups: Setups, read: Read, commands: list[str]) -> None:
 
 
 def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
-    setup = setups.proposed(read)
-    if not setups.missing(setup) or setups.is_refused(setup):
+    setup = setups.wanted(read)
+    if not setups.missing(setup):
         return
     if call.wish.yes:
         setups.agree(setup.texts)
@@ -189,7 +194,6 @@ def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
         setups.agree(setup.texts)
     else:
         setups.refuse(setup.texts)
-        err(f"note: checkouts are not set up, now and later; to change that, {OWN}")
 
 
 def _show_setup(setup: Setup) -> None:
@@ -235,9 +239,10 @@ def _ask_about_imports(
     helps = bool(setup.commands) and not outside_imports.find(setups, setup, commands)
     if not is_interactive():
         accept = call.again(accept="outside-imports")
+        undo = f"{NO_SETUP}\nor " if helps and setups.is_refused(setup) else ""
         raise Waiting(
             f"checks would import this repository's code from outside; {STOPPED}",
-            f"{OWN}\nor accept results that are YELLOW at best: {accept}",
+            f"{undo}{OWN}\nor accept results that are YELLOW at best: {accept}",
         )
     if helps:
         _show_setup(setup)

@@ -179,14 +179,15 @@ COMMANDS = (
     Command(
         "runs verify",
         verify,
-        "Repeat the evidence of completed tasks: each command again, on the tree that it was run on",
+        "Repeat the evidence of accepted results: each command again, on the tree that it was run on",
         arguments=(RUN,),
         options=(
             Option("--task", "ID", "Only of this task", repeat=True, completes="tasks"),
-            Option("--yes", help="Agree to the commands that are repeated"),
+            Option("--yes", help="Agree to the commands that are repeated, and to the setup of their checkouts"),
         ),
         json=True,
-        details="Exit 0 when all of it holds, 1 when an exit code is another one now, or nothing can be repeated.\n"
+        details="Evidence of earlier iterations, and of another setup or environment than today's, is not repeated.\n"
+        "Exit 0 when all of it holds, 1 when an exit code is another one now, or nothing can be repeated.\n"
         "Nothing of yours is touched: the commands run in the run's own worktree, and no task changes.",
     ),
     Command(

@@ -28,18 +28,22 @@ if TYPE_CHECKING:
     from sow.engine.steps import Steps
 
 COMMIT, FOLDER = "commit", "folder"
-HERE = "."  # replaces the checkout's path, so that the same environment in two slots has one digest
+# Variables of a terminal or a login session. Checks have no terminal, so these do not make another environment.
+OF_A_LOGIN = frozenset({"TERM", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SEAT", "XDG_VTNR"})
+HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
 
 
 class ListRun:
     """The results of one check list on one commit."""
 
-    __slots__ = ("evidence", "interrupted", "tails")
+    __slots__ = ("evidence", "imports_outside", "interrupted", "is_elsewhere", "tails")
 
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
         self.tails: dict[str, str] = {}  # command: the end of its output
         self.interrupted = False  # a person stopped it, so the results are incomplete
+        self.imports_outside = False  # the user accepted that it imports code of their own checkout
+        self.is_elsewhere = False  # the environment is not the wanted one, so nothing was run
 
     @property
     def passed(self) -> bool:
@@ -57,13 +61,15 @@ def run_list(
     kind: str = "",
     fresh: bool = False,
     on_base: bool = False,
+    environment_wanted: str = "",
 ) -> Steps[ListRun]:
     """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
 
     Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
     each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
     A command or a setup that this machine cannot run raises EnvironmentProblem. With `on_base` a command does not: on
-    the base commit it may call what the work is to make.
+    the base commit it may call what the work is to make. With `environment_wanted`, a digest, nothing is run in any
+    other environment.
     """
     done = ListRun()
     if not checks:
@@ -83,7 +89,10 @@ def run_list(
         environment = setup.environment(slot.path, setting_up=True)
         room = Room(ship, slot.path, environment, name, iteration, tree, slot)
         yield from _set_up(slot, setup, room, commit, fresh=fresh)
-        outside_imports.require_none(ship, setup, (check["command"] for check in checks), slot.path)
+        commands = [check["command"] for check in checks]
+        done.imports_outside = outside_imports.are_accepted(ship, setup, commands, slot.path)
+        if not done.imports_outside:
+            setup.sources = None  # the list needs nothing of the user's checkout
         environment = room.environment = setup.environment(slot.path)
         facts = {  # type: ignore[typeddict-item]
             "list": check_list.digest(checks),
@@ -91,6 +100,9 @@ def run_list(
             "setup": setup.key,
             "environment": environment_digest(environment, slot.path),
         }
+        if environment_wanted not in ("", facts["environment"]):
+            done.is_elsewhere = True
+            return done
         yield from _run_all(ship, done, wanted, facts, room, on_base=on_base)
     except Interrupted:
         done.interrupted = True
@@ -117,8 +129,9 @@ def is_set_up(ship: Ship, tree: str) -> bool:
 
 
 def environment_digest(environment: Mapping[str, str], folder: str) -> str:
-    """Return the identity of an environment, independent of the checkout's path."""
-    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in sorted(environment.items()))
+    """The identity of an environment, wherever the checkout is."""
+    counted = sorted((name, value) for name, value in environment.items() if name not in OF_A_LOGIN)
+    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -198,10 +211,12 @@ def _refuse_missing_program(command: str, ran: Ran, room: Room) -> None:
     program = missing_program(command, code, ran.tail, room.has_file)
     if program:
         code = ran.evidence["exit"]
-        problem = "command not found" if code == 127 else "cannot be executed"
+        why = "command not found" if code == 127 else "cannot be executed"
+        refused = room.ship.setups.refusal(reader_at(room.ship.home.root, room.tree)) if room.tree else ""
         raise EnvironmentProblem(
-            f"`{command}` cannot run here (exit {code}): {program}: {problem}",
-            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question",
+            f"`{command}` cannot run here (exit {code}): {program}: {why}",
+            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question"
+            + (f"\n{refused}" if refused else ""),
         )
 
 

@@ -288,7 +288,7 @@ def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun
             while waiting and len(running) < most:
                 digest, (checks, owners) = waiting.pop(0)
                 ship.step(owners[0], f"checks the final tree: {checks[0]['command']}"[:120])
-                running[digest] = _run(ship, digest, checks, target.commit, target.tree, fresh=True)
+                running[digest] = _run(ship, digest, checks, target.commit, target.tree)
                 _advance(digest, running, done, None)
             for digest in list(running):
                 _advance(digest, running, done, word)
@@ -312,11 +312,10 @@ def _advance(digest: str, running: dict[str, Steps[ListRun]], done: dict[str, Li
         del running[digest]
 
 
-def _run(
-    ship: Ship, digest: str, checks: list[Check], commit: str, tree: str, *, fresh: bool = False
-) -> Steps[ListRun]:
+def _run(ship: Ship, digest: str, checks: list[Check], commit: str, tree: str) -> Steps[ListRun]:
+    """Run a list with a setup that is built again: a list that ran before may have changed what the setup made."""
     name = f"final-{digest[:12]}"
-    return run_list(ship, checks, commit=commit, tree=tree, iteration=1, name=name, kind="final", fresh=fresh)
+    return run_list(ship, checks, commit=commit, tree=tree, iteration=1, name=name, kind="final", fresh=True)
 
 
 def _record(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
@@ -343,6 +342,12 @@ def _note_cause(ship: Ship, digest: str, tree: str, cause: str) -> None:
     ship.folder.save()
 
 
+def failed_before(ship: Ship) -> set[str]:
+    """The lists that fail on the last tree of this run and failed before it began."""
+    last = {each["list"]: each for each in ship.folder.run.get("final", ())}
+    return {digest for digest, each in last.items() if each.get("cause") == BEFORE}
+
+
 def _prove(ship: Ship, digest: str, owners: list[str], tree: str, done: ListRun) -> None:
     ship.proven.add((tree, digest))
     project = projects.load(ship.home)
@@ -354,7 +359,7 @@ def _explain(
     ship: Ship, digest: str, checks: list[Check], owners: list[str], target: Merge, first: ListRun
 ) -> Steps[Final]:
     """Run a failed list once more, then search the merge that broke it."""
-    again = yield from _run(ship, digest, checks, target.commit, target.tree, fresh=True)
+    again = yield from _run(ship, digest, checks, target.commit, target.tree)
     if again.interrupted:
         return Final(interrupted=True)
     if again.passed:

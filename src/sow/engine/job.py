@@ -17,7 +17,7 @@ from sow.engine.ended import Ended
 from sow.engine.merge_turn import merge
 from sow.engine.place import EnvironmentProblem
 from sow.engine.review_turn import review
-from sow.engine.setup_plan import reader_of
+from sow.engine.setup_plan import reader_at, reader_of
 from sow.errors import Interrupted
 from sow.executors.story import MOST_REFUSALS
 from sow.store import desk as desks
@@ -148,8 +148,13 @@ class TaskJob:
     def _ask_about(self, task: Task, reason: str) -> Ended:
         """Ask a person about checked work; the person can also do the merge in its worktree."""
         feedback = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
-        if self.ship.isolation is None or not reason.startswith(stages.UNMERGEABLE):
+        if self.ship.isolation is None:
             return self.ask(reason, found=feedback)
+        if not reason.startswith(stages.UNMERGEABLE):
+            evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
+            fails = "work" in task and not all(entry["passed"] for entry in evidence)
+            read = reader_at(self.ship.home.root, task["work"]["tree"]) if fails else None
+            return self.ask(reason, found=feedback, more=self.ship.setups.refusal(read) if read else "")
         asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
         return self.ask(reason, found=feedback, more=BY_HAND)
 
@@ -214,7 +219,7 @@ class TaskJob:
         except Interrupted:
             return False
         isolation.worktrees.furnished(self.id, setup_files)
-        outside_imports.require_none(self.ship, setup, (check["command"] for check in task.get("checks", ())), folder)
+        outside_imports.are_accepted(self.ship, setup, (check["command"] for check in task.get("checks", ())), folder)
         return True
 
     def _dependency_checks(self, task: Task) -> Steps[Ended | None]:
@@ -280,7 +285,8 @@ class TaskJob:
         if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), result.evidence)):
             return Ended("stopped")
         run_acts.add_evidence(self.desk, self.project, result.evidence)
-        outside_imports.note(self.ship, self.desk, self.project)
+        if result.imports_outside:
+            outside_imports.note(self.desk, self.project)
         return None
 
     def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:

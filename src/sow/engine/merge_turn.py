@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import check_list, commit_text
+from sow.engine import outside_imports
 from sow.engine.check_list import is_set_up, reusable, run_list
 from sow.errors import SowError
 from sow.store import run_acts
@@ -69,6 +70,8 @@ def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
         for entry in result.evidence:
             if not entry["passed"]:  # output first: a check with evidence is not run again
                 run_acts.keep_output(job.ship.checks_folder(job.id), entry["command"], result.tails[entry["command"]])
+        if result.imports_outside:
+            outside_imports.note(job.desk, job.project)
         run_acts.add_evidence(job.desk, job.project, result.evidence)
         if not result.passed:
             return False

@@ -129,21 +129,19 @@ def shown(imports: list[Outside]) -> list[str]:
     return lines + ([f"and {len(imports) - MOST_SHOWN} more"] if len(imports) > MOST_SHOWN else [])
 
 
-def require_none(ship: Ship, setup: Setup, commands: Iterable[str], folder: str) -> None:
-    """Refuse to continue in a checkout whose checks would import outside code, unless the user accepted that."""
-    if ACCEPTED in ship.setups.accepted:
-        return
+def are_accepted(ship: Ship, setup: Setup, commands: Iterable[str], folder: str) -> bool:
+    """Tell whether checks would import code from outside of their checkout; raises if the user did not accept that."""
     imports = find(ship.setups, setup, commands, folder=folder)
-    if imports:
+    if imports and ACCEPTED not in ship.setups.accepted:
         raise EnvironmentProblem(
             f"checks would import this repository's code from outside of their checkout: {imports[0]}",
             "set up each checkout (sow config edit: worktree.setup), "
             "or accept results that are YELLOW at best: add --accept outside-imports to 'sow run'",
         )
+    return bool(imports)
 
 
-def note(ship: Ship, folder: Desk, project: ProjectState) -> None:
-    """Record a concern on a checked task whose checks may have imported the user's checkout, if that was accepted."""
-    if ACCEPTED in ship.setups.accepted:
-        text = "its checks may have imported this repository's code from your checkout, which you accepted for this run"
-        run_acts.add_concern(folder, project, "environment", text)
+def note(desk: Desk, project: ProjectState) -> None:
+    """Record on a task that its checks may have imported the user's checkout, which the user accepted."""
+    text = "its checks may have imported this repository's code from your checkout, which you accepted for this run"
+    run_acts.add_concern(desk, project, "environment", text)

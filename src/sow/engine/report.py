@@ -5,6 +5,7 @@ from __future__ import annotations
 from sow.engine import go_on, recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
+from sow.engine.setup_plan import NO_SETUP, REFUSED
 from sow.engine.standpoint import NOWHERE, Standpoint
 from sow.errors import SowError
 from sow.store import desk as desks
@@ -59,10 +60,11 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
 
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
-    """Return which check lists failed before the work, and whether results belong to no commit."""
+    """Return remarks on check lists that failed before the work, a refused setup and results without a commit."""
     failed = [f"`{baseline.get('command', '')}`" for baseline in run.get("baselines", ()) if not baseline["passed"]]
     verb = "fails" if len(failed) == 1 else "fail"
     remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
+    remarks += [NO_SETUP] if REFUSED in run.get("accepted", ()) else []
     evidence = [
         check for task in states.values() for check in task.get("evidence", ()) if check["at"] >= run["started_at"]
     ]

@@ -10,13 +10,13 @@ import shlex
 from sow.config import FROM_FILE
 from sow.engine import setup_detection
 from sow.engine.place import EnvironmentProblem
-from sow.store import consents, setup_choices
+from sow.store import consents
 from sow.system import git
 from sow.system.environment import VENVS, inside, own_venv, worker_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from sow.config import Config
@@ -27,6 +27,9 @@ SETTINGS = ("link", "copy", "setup")
 # Settings of package managers. Only setup commands get them.
 LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", "PNPM_HOME", "COREPACK_")
 MOST = 64 << 20
+REFUSED = "refused_setup"  # in a run's record of what the user accepted
+UNDO = "to be asked again: sow consent forget --refused"
+NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing; {UNDO}"
 
 
 class Setup:
@@ -134,13 +137,8 @@ class Setups:
         return list(dict.fromkeys(record.source for record in self.around.editable if _leads_to_code(record.file)))
 
     def of(self, read: Read) -> Setup:
-        """Return the setup of a tree. If the user has not agreed to its commands, this raises a question."""
-        if self.is_declared:
-            return self._declared(read)
-        proposal = self.proposal(read)
-        setup = self._setup(proposal, read)
-        if not setup.commands or self.is_refused(setup):
-            return self._setup(None, read)
+        """The setup of a tree; commands that the user has not agreed to are a question."""
+        setup = self.wanted(read)
         missing = self.missing(setup)
         if missing:
             raise EnvironmentProblem(
@@ -148,6 +146,11 @@ class Setups:
                 "run the plan again on a terminal, or with --yes, or write your own: sow config edit (worktree.setup)",
             )
         return setup
+
+    def wanted(self, read: Read) -> Setup:
+        """The setup that a tree has, or would have with the user's consent; one that the user refused is not used."""
+        setup = self.proposed(read)
+        return self._setup(None, read) if self.is_refused(setup) else setup
 
     def proposed(self, read: Read) -> Setup:
         """Return the setup as it would be with the user's consent."""
@@ -164,18 +167,28 @@ class Setups:
         allow = self.config.setting("checks", "allow")
         return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
 
+    def missing_at(self, reads: Iterable[Read]) -> list[str]:
+        """The setup commands of some trees that the user has neither agreed to nor refused."""
+        return list(dict.fromkeys(text for read in reads for text in self.missing(self.wanted(read))))
+
     def agree(self, texts: Sequence[str]) -> None:
         """Save the user's consent."""
         consents.give(self.environment, self.home.checkout.common, texts)
-        setup_choices.forget_refusal(self.environment, self.home.checkout.common, texts)
+        consents.forget(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def refuse(self, texts: Sequence[str]) -> None:
-        """Save the user's refusal."""
-        setup_choices.refuse(self.environment, self.home.checkout.common, texts)
+        """Remember the user's refusal."""
+        consents.add(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
 
     def is_refused(self, setup: Setup) -> bool:
-        """Whether the user has refused this setup."""
-        return setup_choices.is_refused(self.environment, self.home.checkout.common, setup.texts)
+        """Whether the user does not want this setup."""
+        if self.is_declared:
+            return False
+        return consents.is_refused(self.environment, self.home.checkout.common, setup.texts)
+
+    def refusal(self, read: Read) -> str:
+        """The words about a tree whose setup the user refused; empty if it was not refused."""
+        return NO_SETUP if self.is_refused(self.proposed(read)) else ""
 
     def local_files(self) -> list[str]:
         """List well-known files with local settings that the checkout has and git ignores."""
@@ -194,7 +207,7 @@ class Setups:
         missing = consents.missing(*repository, texts)
         if agreed:
             return [path for text, path in texts.items() if text not in missing]
-        return [texts[text] for text in missing if not setup_choices.is_refused(*repository, [text])]
+        return [texts[text] for text in missing if not consents.is_refused(*repository, [text])]
 
     def _declared(self, read: Read) -> Setup:
         links, copies, commands = (self.config.setting("worktree", name) for name in SETTINGS)

@@ -1,4 +1,4 @@
-"""Stores the commands that the user agreed to, by git folder and exact text, in the user's state folder."""
+"""The commands that the user agreed to or refused, by git folder and exact text; kept in the user's state folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LARGEST = 32 << 20
-GIVEN = "consents"
+GIVEN, REFUSED = "consents", "refusals"  # the kinds of files
 
 
 def load(
@@ -33,6 +33,12 @@ def missing(
     return load(environment, git_folder, allow=allow).missing(commands)
 
 
+def is_refused(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> bool:
+    """Whether the user refused one of these commands."""
+    known = read(path(environment, git_folder, REFUSED))
+    return any(each in known for each in commands)
+
+
 def give(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]) -> None:
     """Records that the user agreed to these commands in this repository."""
     add(environment, git_folder, commands, kind=GIVEN)
@@ -44,8 +50,16 @@ def add(environment: Mapping[str, str], git_folder: str, commands: Iterable[str]
     write(file_path, git_folder, {**dict.fromkeys(commands, clock.now()), **read(file_path)})
 
 
+def forget(environment: Mapping[str, str], git_folder: str, commands: Iterable[str], *, kind: str) -> None:
+    """Remove commands from a file of one repository."""
+    file_path, removed = path(environment, git_folder, kind), set(commands)
+    recorded = read(file_path)
+    if removed & set(recorded):
+        write(file_path, git_folder, {command: at for command, at in recorded.items() if command not in removed})
+
+
 def write(file_path: str, git_folder: str, commands: Mapping[str, str]) -> None:
-    """Replaces the commands of a file."""
+    """Replace the commands of a file."""
     import json
 
     document = {"git_folder": os.path.realpath(git_folder), "commands": dict(commands)}

@@ -214,8 +214,8 @@ def validate_run(data, at):
         if type(value) is not list:
             wrong(f'{at}.accepted' if at else 'accepted', 'a list', value)
         for index, item in enumerate(value):
-            if type(item) not in (str, type(None)) or item not in ('outside_imports',):
-                wrong((f'{at}.accepted' if at else 'accepted') + f'[{index}]', 'one of outside_imports', item)
+            if type(item) not in (str, type(None)) or item not in ('outside_imports', 'refused_setup'):
+                wrong((f'{at}.accepted' if at else 'accepted') + f'[{index}]', 'one of outside_imports, refused_setup', item)
     if seen != len(data):
         unknown(data, at, ('id', 'project_id', 'name', 'branch', 'base', 'status', 'started_at', 'ended_at', 'exit', 'plans', 'tasks', 'settings', 'pools', 'breaker', 'spawns', 'head', 'merges', 'dropped', 'baselines', 'final', 'accepted'))
 
