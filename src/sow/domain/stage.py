@@ -14,7 +14,7 @@ from sow.domain.wording import similar, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sow.domain.shapes import Check, Evidence, Finding, Review, Task, Work
 
@@ -50,11 +50,13 @@ def next_stage(
     isolated: bool = True,
     only_answered: bool = False,
     resolved: bool = False,
+    broke: Sequence[tuple[list[Check], list[str]]] = (),
 ) -> Stage:
     """The stage that a task is at, and why; `merged` is the run's record, and without isolation nothing is merged.
 
     With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
-    `resolved` a person has changed the work since the run asked how to merge it.
+    `resolved` a person has changed the work since the run asked how to merge it. `broke` has the lists of other tasks
+    that an earlier merge of this one broke, with those tasks.
     """
     status = task["status"]
     if status == "completed":
@@ -66,7 +68,7 @@ def next_stage(
     if status == "paused":
         return _paused(task)
     if status == "needs_review":
-        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged)
+        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged, broke=broke)
     if status != "in_progress":
         return "start", "it has not begun"
     decided = final_answer(task)
@@ -143,7 +145,13 @@ def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
 
 
 def _handed_in(
-    task: Task, reviewers: int, retries: int, *, isolated: bool, merged: Mapping[tuple[str, int], str]
+    task: Task,
+    reviewers: int,
+    retries: int,
+    *,
+    isolated: bool,
+    merged: Mapping[tuple[str, int], str],
+    broke: Sequence[tuple[list[Check], list[str]]],
 ) -> Stage:
     work = _collected(task) if isolated else None
     if isolated and work is None:
@@ -160,6 +168,13 @@ def _handed_in(
     failed = [each["command"] for each in _latest(task, work) if not each["passed"]]
     if failed:
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+    for checks, owners in broke:
+        results = _checked_again(task, work, checks)
+        if not results:
+            return "check", f"not run yet: {checks[0]['command']} of task {owners[0]}"
+        failed = [each["command"] for each in results if not each["passed"]]
+        if failed:
+            return _rejected(task, [], retries, why=f"{FINAL}`{failed[0]}` of task {owners[0]} still fails")
     if len(reviews) < reviewers:
         return "review", f"{len(reviews)} of {reviewers} reviews are there"
     if reviews and not verdict.strictest(verdict.Verdict(each["verdict"]) for each in reviews).passes:
@@ -211,6 +226,13 @@ def _latest(task: Task, work: Work | None) -> list[Evidence]:
         if each["iteration"] == task["iteration"] and each["kind"] not in ("dependency", "merge", "final")
     ]
     return check_list.last_run(now, check_list.of_task(task), tree=work["tree"] if work is not None else "")
+
+
+def _checked_again(task: Task, work: Work | None, checks: list[Check]) -> list[Evidence]:
+    """The last whole run in this iteration of a list that the task broke."""
+    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
+    finals = [each for each in now if each["kind"] == "final"]
+    return check_list.last_run(finals, checks, tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:

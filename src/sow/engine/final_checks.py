@@ -136,6 +136,16 @@ def missing(ship: Ship, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
     return {digest: each for digest, each in found.items() if (tree, digest) not in ship.proven}
 
 
+def broken_by(ship: Ship, task: Task) -> list[tuple[list[Check], list[str]]]:
+    """The lists of merged tasks that this task broke on a final tree: they must pass before it is merged again."""
+    evidence = task.get("evidence", ())
+    broken = {each.get("list") for each in evidence if each["kind"] == "final" and not each["passed"]}
+    if not broken or ship.isolation is None or ship.settings.get("final_checks", "on") == "off":
+        return []
+    broken.discard(check_list.digest(check_list.of_task(task)))
+    return [each for digest, each in check_list.distinct(merged_tasks(ship)).items() if digest in broken]
+
+
 def _sent_back(ship: Ship) -> list[Task]:
     """The tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(ship).merges}
@@ -244,7 +254,10 @@ def settle(ship: Ship) -> Steps[str]:
 
 
 def waive(job: TaskJob, task: Task) -> None:
-    """Do without the command that failed, in every task that has it; the task that broke it is completed again."""
+    """Do without the command that failed, in every task that has it.
+
+    The task that broke it is completed again, or handed in if its last work is not merged yet.
+    """
     failed = failed_finally(task)
     if failed is not None:
         answered = task["questions"][-1]
@@ -254,7 +267,11 @@ def waive(job: TaskJob, task: Task) -> None:
                 run_acts.waive(desk, job.project, failed["command"], **words)
         job.ship.judged.clear()
         job.ship.tell("waived", task=job.id, command=failed["command"], by=answered["answered_by"])
-    run_acts.complete(job.desk, job.project, seconds=0)
+    work = task["work"]
+    if _integration(job.ship).merged().get((job.id, work["iteration"])) == work["commit"]:
+        run_acts.complete(job.desk, job.project, seconds=0)
+    else:
+        run_acts.hand_in(job.desk, job.project)
 
 
 def _integration(ship: Ship) -> Integration:

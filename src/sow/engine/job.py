@@ -26,7 +26,10 @@ from sow.store import run_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Check, Task
+    from collections.abc import Sequence
+
+    from sow.domain.shapes import Check, Evidence, Task
+    from sow.engine.check_list import ListRun
     from sow.engine.checking import Ran
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
@@ -111,6 +114,7 @@ class TaskJob:
             isolated=ship.isolation is not None,
             only_answered=task["status"] == "in_progress" and run_acts.only_answered(self.desk, task),
             resolved=task["status"] == "in_progress" and self._is_resolved(task),
+            broke=final_checks.broken_by(ship, task) if task["status"] == "needs_review" else (),
         )
 
     def _is_resolved(self, task: Task) -> bool:
@@ -148,14 +152,21 @@ class TaskJob:
     def _ask_about(self, task: Task, reason: str) -> Ended:
         """Leave work that was judged to a person, who can also do the merge in its worktree."""
         found = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+        if reason.startswith(stages.FINAL):
+            now = [each for each in task["evidence"] if each["iteration"] == task["iteration"]]
+            failed = [each for each in now if each["kind"] == "final" and not each["passed"]]
+            return self.ask(reason, found=found, outcome=final_checks.CHOICES, evidence=failed)
         if self.ship.isolation is None or not reason.startswith(stages.UNMERGEABLE):
             return self.ask(reason, found=found)
         asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
         return self.ask(reason, found=found, more=BY_HAND)
 
-    def ask(self, text: str, *, found: str = "", more: str = "") -> Ended:
+    def ask(
+        self, text: str, *, found: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
+    ) -> Ended:
         """Leave the rest to a person."""
-        number = run_acts.ask(self.desk, self.project, text, found=found, more=more)
+        facts = {"found": found, "more": more, "outcome": outcome}
+        number = run_acts.ask(self.desk, self.project, text, **facts, evidence=evidence)
         self.ship.tell("question", task=self.id, number=number, text=text)
         return Ended("asking", reason=text)
 
@@ -248,34 +259,47 @@ class TaskJob:
         self.ship.tell("collected", task=self.id, iteration=task["iteration"], **facts)
 
     def _check(self, task: Task) -> Steps[Ended | None]:
-        """Run the whole list on the collected commit, so that the worker hears of everything at once."""
+        """Run the whole list on the collected commit, so that the worker hears of everything at once.
+
+        If it passes, the lists that an earlier merge of this task broke run too.
+        """
         checks = check_list.of_task(task)
         yield from self.ship.baselines.wait_for(self.ship, checks)
         if self.ship.stopping:
             return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
-        try:
-            done = yield from run_list(
-                self.ship,
-                checks,
-                commit=work["commit"] if work else "",
-                tree=work["tree"] if work else "",
-                iteration=task["iteration"],
-                name=self.id,
-            )
-        except EnvironmentProblem:
-            self.ship.baselines.forget(self.ship, checks)
-            raise
-        if done.interrupted:
+        evidence: list[Evidence] = []
+        for each, kind in [(checks, ""), *((broken, "final") for broken, _ in final_checks.broken_by(self.ship, task))]:
+            try:
+                done = yield from run_list(
+                    self.ship,
+                    each,
+                    commit=work["commit"] if work else "",
+                    tree=work["tree"] if work else "",
+                    iteration=task["iteration"],
+                    name=self.id,
+                    kind=kind,
+                )
+            except EnvironmentProblem:
+                self.ship.baselines.forget(self.ship, checks)
+                raise
+            if done.interrupted:
+                return Ended("stopped")
+            evidence += done.evidence
+            self.keep_outputs(done)
+            if not done.passed:
+                break
+        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), evidence)):
             return Ended("stopped")
-        for each in done.evidence:
-            if not each["passed"]:  # before the evidence: a list that has some is not run again
-                run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
-        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), done.evidence)):
-            return Ended("stopped")
-        run_acts.add_evidence(self.desk, self.project, done.evidence)
+        run_acts.add_evidence(self.desk, self.project, evidence)
         outside_imports.note(self.ship, self.desk, self.project)
         return None
+
+    def keep_outputs(self, done: ListRun) -> None:
+        """Keep what failed commands said, before their evidence is recorded: a list with evidence is not run again."""
+        for each in done.evidence:
+            if not each["passed"]:
+                run_acts.keep_output(self.ship.checks_folder(self.id), each["command"], done.tails[each["command"]])
 
     def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
         """Run one command of the plan, and tell how it went."""
