@@ -127,6 +127,20 @@ def test_work_that_waits_for_a_waiver_is_merged_with_it(harbour: Harbour) -> Non
     assert (harbour.repo.root / "broken.txt").read_text() == "more\nmore\n"
 
 
+def test_the_same_output_of_a_broken_list_is_a_question(harbour: Harbour) -> None:
+    """If the next try breaks the list with the same output, a person decides, although retries are left."""
+    harbour.act("implementer-010", "touch wanted.txt\n")
+    harbour.act("implementer-020-1", after(harbour, BREAKS))
+    harbour.act("implementer-020", "date +%N >> other.txt\n")
+    harbour.plan({"test_commands": ["ls wanted.txt"]}, "Second")
+    assert harbour.run("--yes", "--retries", "9").code == 4
+    asked = harbour.task("020")["question"]["text"]
+    assert asked.startswith("final checks: `ls wanted.txt` of task 010 still fails with the same output\n")
+    assert harbour.turns("020") == 2
+    answer(harbour, "stop", 1)
+    assert harbour.statuses() == {"010": "completed", "020": "failed"}
+
+
 def test_retries_that_are_spent_are_a_question(harbour: Harbour) -> None:
     """Sent back as often as allowed, the run asks, shows the output and the choices, and delivers nothing."""
     breaking(harbour, words=("--retries", "1"))

@@ -38,6 +38,7 @@ LOOP = 3  # the same question so often is a loop: only a person ends it
 PROTECTED = "protected paths"  # the command of the evidence that such a path was changed
 UNMERGEABLE = "it could not be merged"  # so begins why
 FINAL = wording.FINAL
+SAME = "the same finding again: "
 Stage = tuple[str, str]
 
 
@@ -195,7 +196,7 @@ def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> S
     """Back to its worker while tries are left, unless the last try changed nothing about a finding."""
     again = same_again(_findings_before(task), [found for each in reviews for found in each["findings"]])
     if again:
-        return "ask", f"the same finding again: {again[0]['text'][:200]}"
+        return "ask", f"{SAME}{again[0]['text'][:200]}"
     used = task.get("retry_count", 0)
     if verdict.may_retry(verdict.RED, used, retries):
         return "send_back", why

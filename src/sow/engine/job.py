@@ -85,7 +85,9 @@ class TaskJob:
             elif stage == "waive":
                 final_checks.waive(self, task)
             elif stage == "send_back":
-                self._send_back(task, reason)
+                ended = self._send_back(task, reason)
+                if ended is not None:
+                    return ended
             elif stage == "wait" and standing_answer.settle(self.ship, self.desk, task):
                 continue
             else:
@@ -322,12 +324,18 @@ class TaskJob:
     def _review(self, task: Task) -> Steps[Ended | None]:
         return (yield from review(self, task))
 
-    def _send_back(self, task: Task, reason: str) -> None:
-        """Give the work back to its session, with everything that was found."""
-        text = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+    def _send_back(self, task: Task, reason: str) -> Ended | None:
+        """Give the work back to its session with everything that was found, or ask if a check says the same again."""
+        folder = self.ship.checks_folder(self.id)
+        text = run_acts.feedback_text(task, folder, reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)
+        same = run_acts.said_again(self.desk, task, folder, text) if by_review else ""
+        if same:
+            why = reason if reason.startswith(stages.FINAL) else f"{stages.SAME}`{same}` fails"
+            return self._ask_about(task, f"{why} with the same output")
         run_acts.send_back(self.desk, self.project, text, counts=by_review)
         self.ship.tell("sent_back", task=self.id, iteration=task["iteration"], reason=reason)
+        return None
 
     def _merge(self, task: Task) -> Steps[Ended | None]:
         """Merge into the integration branch, after the checks passed on the result; one task at a time."""

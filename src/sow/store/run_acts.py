@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.wording import DETAILS
+from sow.domain.wording import DETAILS, steady
 from sow.store import feedback, log, notes, restoring, sessions
 from sow.store import project as projects
 from sow.store.repair import load_or_repair
@@ -358,6 +358,23 @@ def feedback_text(task: Task, folder: str, reason: str) -> str:
     if task.get("result") == "RED" and words:
         lines += ["", words]
     return "\n".join(lines)[:MOST_FEEDBACK]
+
+
+def said_again(desk: Desk, task: Task, folder: str, text: str) -> str:
+    """The failed command of this iteration if the feedback on it, after its first line, is that on the last one.
+
+    A command that printed nothing does not count: nobody can tell whether it failed for the same reason.
+    """
+    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"] and not each["passed"]]
+    failed = next((each["command"] for each in now if output_of(folder, each["command"]).strip()), "")
+    if not failed:
+        return ""
+    before = [each["text"] for each in feedback.read(desk) if each["iteration"] == str(task["iteration"] - 1)]
+    return failed if _body(desk.home.struck(text)) in map(_body, before) else ""
+
+
+def _body(text: str) -> list[str]:
+    return steady(text.partition("\n")[2]).split()
 
 
 def commit_message(task: Task) -> str:
