@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.advice import broken_by_user
 from sow.engine import go_on, recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
@@ -114,13 +115,7 @@ def _next(
 ) -> list[Document]:
     """What a person can do now."""
     way, first = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
-    return report_next.steps(known, rows, way, first, broken=_broken_by_user(folder.run))
-
-
-def _broken_by_user(run: Run) -> str:
-    """The check that fails on the last final tree since the user's new commits came in."""
-    last = run.get("final", [])[-1:]
-    return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
+    return report_next.steps(known, rows, way, first, broken=broken_by_user(folder.run))
 
 
 def counts(rows: list[Document]) -> dict[str, int]:

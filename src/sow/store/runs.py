@@ -195,6 +195,17 @@ def unfinished(home: Home, project_id: str) -> RunFolder | None:
     return open_runs[-1] if open_runs else None
 
 
+def last_of(home: Home, project_id: str) -> Run | None:
+    """The last run that can be read, if it belongs to this project."""
+    for name in reversed(names(home)):
+        try:
+            run = load(home, name).run
+        except (FileNotFoundError, SowError):
+            continue
+        return run if run["project_id"] == project_id else None
+    return None
+
+
 def kept_copy(home: Home, project_id: str) -> RunState | None:
     """The last run of a project, as its copy has it."""
     text = kept.recall(home, project_id, COPY)
