@@ -29,7 +29,7 @@ def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
 def validate(context: Context, *, plan: list[str], json: bool) -> int:
     reading = plan_source.read(context, plan)
     found = reading.plan
-    for each in found.findings if not json else found.warnings:
+    for each in found.warnings if json else (*found.errors, *found.warnings):
         complain(each)
     if json:
         from sow.cli.output import emit
