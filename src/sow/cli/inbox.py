@@ -37,10 +37,10 @@ def inbox(context: Context, *, json: bool) -> int:
         holds = f", holds up {each['blocks']}" if each["blocks"] else ""
         first, *more = [harmless_line(line) for line in each["text"].strip().splitlines()] or [""]
         out(f"{paint(number, 'bold')} {each['kind']}{task}{holds}: {first}")
-        for line in more[:MOST_LINES]:
+        if len(more) > MOST_LINES:  # an error is at the end of an output
+            out(f"   … {len(more) - MOST_LINES} lines left out: sow inbox --json")
+        for line in more[-MOST_LINES:]:
             out(f"   {line}")
-        if len(more) > MOST_LINES:
-            out(f"   … {len(more) - MOST_LINES} more lines: sow inbox --json")
         if each["remark"]:
             out(f"   {harmless_line(each['remark'])}")
         out(f"   {paint(each['do'], 'cyan')}")

@@ -487,5 +487,9 @@ def _feedback(broken: Broken) -> str:
     for each in broken.done.evidence:
         if not each["passed"]:
             said = broken.done.tails.get(each["command"], "").splitlines()
-            lines += ["", f"`{each['command']}` failed (exit {each['exit']}):", *(f"    {line}" for line in said)]
+            lines += [
+                "",
+                f"`{each['command']}` failed (exit {each['exit']}):",
+                *(f"{run_acts.OUTPUT}{line}" for line in said),
+            ]
     return "\n".join(lines)[: run_acts.MOST_FEEDBACK]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.wording import DETAILS, steady
@@ -23,7 +25,8 @@ RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
 MOST_FEEDBACK = 20_000
 MOST_CONCERN = 2000
-MOST_LINES = 8  # of what was found, in a question
+MOST_LINES = 8  # of one output, or of other things that were found, in a question
+OUTPUT = "    "  # begins each line of a command's output in feedback
 LONGEST_LINE = 300
 OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
 
@@ -230,9 +233,16 @@ def ask(
 
 
 def _details(desk: Desk, task: Task, found: str, more: str, outcome: str) -> str:
-    """What a person should know who is asked about work: the first of what was found, where it is, what comes next."""
-    lines = [line.strip()[:LONGEST_LINE] for line in found.split("\n")[1:] if line.strip()]
-    shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
+    """What a person should know who is asked about work: what was found, where the work is, what comes next.
+
+    Of a long output the end is shown, which has the error; of other texts the beginning.
+    """
+    shown: list[str] = []
+    lines = (line for line in found.split("\n")[1:] if line.strip())
+    for is_output, group in groupby(lines, key=lambda line: line.startswith(OUTPUT)):
+        block = [line.strip()[:LONGEST_LINE] for line in group]
+        left_out = [f"… {len(block) - MOST_LINES} lines left out"] if len(block) > MOST_LINES else []
+        shown += [*left_out, *block[-MOST_LINES:]] if is_output else [*block[:MOST_LINES], *left_out]
     record = sessions.current(desk, task.get("session_id", ""))
     place = [f"The work is in {record.session['cwd']}"] if record is not None else []
     return DETAILS + "\n".join([*shown, *place, outcome, *filter(None, [more])])
@@ -346,7 +356,7 @@ def feedback_text(task: Task, folder: str, reason: str) -> str:
             lines += [
                 "",
                 f"`{each['command']}` failed (exit {each['exit']}):",
-                *(f"    {line}" for line in said.splitlines()),
+                *(f"{OUTPUT}{line}" for line in said.splitlines()),
             ]
     for review in task.get("reviews", ()):
         if review["iteration"] != task["iteration"]:
