@@ -165,6 +165,7 @@ def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
     assert result.code == 0, result
     assert "each checkout would be set up with (needs your consent):\n  npm ci --no-audit --no-fund" in result.out
     assert "the run would ask to copy into each checkout: .env" in result.out
+    assert result.out.count("npm ci --no-audit --no-fund") == 1
     assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
 
 

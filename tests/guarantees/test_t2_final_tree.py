@@ -70,6 +70,9 @@ def test_the_second_breaks_the_first(harbour: Harbour, name: str) -> None:
     assert "Your worktree has everything merged so far. Fix this check without breaking the other tasks." in prompt
     delivered(harbour, check)
     run = harbour.runs()[-1]
+    steps = [(each.get("task"), each["text"]) for each in harbour.journal("step", "final_step")]
+    assert (None, f"checks the final tree: {check}") in steps
+    assert not [task for task, text in steps if task and "final tree" in text]
     assert [each["passed"] for each in run["final"]] == [False, True]
     assert [each["task"] for each in run["merges"]] == ["010", "020", "020"]
     assert harbour.repo.sow("runs", "verify", "--yes").code == 0

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sow.domain.shapes import RunSettings
     from sow.store.home import Home
 
+SETUP = "setup"
 OVER = ("completed", "skipped")  # by the plan's own word
 
 
@@ -110,7 +111,7 @@ class Commands:
         found = run_preflight.changes(context, home, project, reading)
         self.changed = [each for each in found if project is not None and each.kind in ("changed", "gone")]
         used = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
-        self.commands = {each: ["setup"] for each in used}
+        self.commands = {each: [SETUP] for each in used}
         for command, tasks in run_preflight.of_run(home, project, found, wish).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
@@ -127,12 +128,13 @@ class Commands:
         ]
 
     def say(self) -> None:
-        """Print the commands, grouped by program."""
+        """Print the commands, grouped by program; those of the setup alone are shown with it."""
         for each in self.changed:
             out(harmless_line(f"task {each.task}, {each.number} in the plan: {changes(each)}"))
-        if self.commands:
+        checks = [command for command, tasks in self.commands.items() if tasks != [SETUP]]
+        if checks:
             out("commands that would run:")
-        for name, group in command_consent.by_program(self.commands).items():
+        for name, group in command_consent.by_program(checks).items():
             out(f"  {harmless_line(name)}")
             for command in group:
                 tasks = self.commands[command]

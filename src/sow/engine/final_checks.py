@@ -303,8 +303,8 @@ def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun
     try:
         while waiting or running:
             while waiting and len(running) < most:
-                digest, (checks, owners) = waiting.pop(0)
-                ship.step(owners[0], f"checks the final tree: {checks[0]['command']}"[:120])
+                digest, (checks, _) = waiting.pop(0)
+                _step(ship, f"checks the final tree: {checks[0]['command']}")
                 running[digest] = _run(ship, digest, checks, target.commit, target.tree, fresh=True)
                 _advance(digest, running, done, None)
             for digest in list(running):
@@ -316,6 +316,11 @@ def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun
         for steps in running.values():
             steps.close()
     return done
+
+
+def _step(ship: Ship, text: str) -> None:
+    """Tell what the final checks do now: that is no work on a task."""
+    ship.tell("final_step", text=text[:120])
 
 
 def _advance(digest: str, running: dict[str, Steps[ListRun]], done: dict[str, ListRun], word: str | None) -> None:
@@ -397,7 +402,7 @@ def _explain(
             return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(ship, owners)))
     while high - low > 1:
         middle = (low + high) // 2
-        ship.step(owners[0], f"searches the merge that broke `{checks[0]['command']}`: {high - low} left"[:120])
+        _step(ship, f"searches the merge that broke `{checks[0]['command']}`: {high - low} left")
         tried = yield from _run(ship, digest, checks, points[middle].commit, points[middle].tree)
         if tried.interrupted:
             return Final(interrupted=True)

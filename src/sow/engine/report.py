@@ -61,7 +61,8 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     """Which check lists failed before any work was done, and whether results belong to no commit."""
-    red = [f"`{each.get('command', '')}`" for each in run.get("baselines", ()) if not each["passed"]]
+    failed = (each for each in run.get("baselines", ()) if not each["passed"])
+    red = list(dict.fromkeys(f"`{each.get('command', '')}`" for each in failed))
     verb = "fails" if len(red) == 1 else "fail"
     said = [f"baseline: {', '.join(red)} {verb} before the work (expected for new work)"] if red else []
     evidence = [
