@@ -251,10 +251,15 @@ SABOTAGES = {
     ),
     "what a failed check said is kept after its evidence": Sabotage(
         "engine/job.py",
-        '        for each in done.evidence:\n            if not each["passed"]:  # before',
-        "        run_acts.add_evidence(self.desk, self.project, done.evidence)\n"
-        '        for each in done.evidence:\n            if not each["passed"]:  # before',
+        "            self.keep_outputs(done)\n",
+        "            run_acts.add_evidence(self.desk, self.project, evidence)\n            self.keep_outputs(done)\n",
         "guarantees/test_r5_crash.py::test_killed_while_it_keeps_what_a_check_said",
+    ),
+    "a list that a task broke is not checked again": Sabotage(
+        "domain/stage.py",
+        "    for checks, owners in broke:\n",
+        "    for checks, owners in ():\n",
+        "guarantees/test_t2_final_tree.py::test_a_list_that_was_broken_is_checked_before_the_next_merge",
     ),
     "a slot believes size and time": Sabotage(
         "engine/slot.py",

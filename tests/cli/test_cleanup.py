@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import Repo
 from holding import held
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def finish(repo: Repo) -> None:
@@ -50,6 +53,42 @@ def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
     assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
 
 
+def commit_removal(repo: Repo, said: str) -> None:
+    """Run the command that a clean-up printed, in a folder below the root."""
+    command = next(line for line in said.splitlines() if "git commit" in line).partition(": ")[2]
+    below = repo.root / "below"
+    below.mkdir()
+    subprocess.run(["sh", "-c", command], cwd=below, env=repo.environment, check=True)
+
+
+def test_the_printed_commit_takes_the_removal_only(task_repo: Repo):
+    """The command works if the index has lost the project already, and leaves other staged files alone."""
+    task_repo.ok("project", "save")
+    task_repo.git("update-ref", "refs/tags/v1", "HEAD")
+    finish(task_repo)
+    result = task_repo.ok("cleanup")
+    task_repo.git("rm", "-r", "-q", "--cached", ".sow/project")
+    (task_repo.root / "mine.txt").touch()
+    task_repo.git("add", "mine.txt")
+    commit_removal(task_repo, result.out)
+    assert task_repo.git("ls-tree", "-r", "--name-only", "HEAD", ".sow/project") == ""
+    assert task_repo.git("diff", "--cached", "--name-only") == "mine.txt\n"
+
+
+@pytest.mark.parametrize("page", ["README.md", "src/sow/agents/layer_text/commands/cleanup.md"])
+def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, page: str):
+    """The commands of the documents work where the clean-up takes the state commit off the branch."""
+    (block,) = re.findall(r"```(?:sh|bash)\n([^`]*sow cleanup[^`]*)```", (ROOT / page).read_text())
+    task_repo.git("add", "--", ".", ":(exclude).sow/project")
+    task_repo.git("commit", "-q", "-m", "before")
+    finish(task_repo)
+    task_repo.ok("project", "save")
+    words = ["sh", "-euc", block]
+    done = subprocess.run(words, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "nothing but project state off this branch" in done.stdout
+
+
 @pytest.mark.parametrize("ref", ["refs/remotes/origin/feat", "refs/tags/v1", "refs/heads/other"])
 def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str):
     """A commit that was pushed, tagged or branched from stays, and the removal is to be committed."""
@@ -60,8 +99,7 @@ def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str)
     before = log(task_repo)
     result = task_repo.ok("cleanup")
     assert log(task_repo) == before
-    command = next(line for line in result.out.splitlines() if "git add" in line).partition(": ")[2]
-    subprocess.run(["sh", "-c", command], cwd=task_repo.root, env=task_repo.environment, check=True)
+    commit_removal(task_repo, result.out)
     assert task_repo.git("ls-files", ".sow/project") == ""
     task_repo.ok("check")
 
@@ -113,6 +151,7 @@ def test_check_fails_while_a_project_is_there(repo: Repo):
     result = repo.sow("check")
     assert result.code == 1
     assert "error: .sow/project must not be merged" in result.err
+    assert "hint: sow cleanup, then the git command that it prints, if any" in result.err
     document = repo.sow("check", "--json")
     assert (document.code, document.json) == (1, {"clean": False, "found": [".sow/project"]})
     repo.ok("cleanup")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
+from harbour import Harbour
 from holding import held
 
 from sow.domain.shapes import RunSettings
@@ -194,3 +195,24 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
         assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
         assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]
     assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["010", "020"]
+
+
+def test_the_end_of_long_check_output_is_shown(harbour: Harbour):
+    """A question about a failed check shows the last lines of its output, and how many were left out."""
+    harbour.plan({"test_commands": ["seq -f 'line %g.' 30; exit 1"]})
+    assert harbour.run("--retries", "0").code == 4
+    lines = [line.strip() for line in harbour.repo.ok("inbox").out.splitlines()]
+    place = lines.index("`seq -f 'line %g.' 30; exit 1` failed (exit 1):")
+    assert lines[place + 1 : place + 3] == ["… 22 lines left out", "line 23."]
+    assert "line 30." in lines
+
+
+def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
+    """Of a question with many lines the inbox shows the first, how many are left out, and the last."""
+    text = "\n".join(["It failed:", *(f"line {number}." for number in range(1, 41))])
+    task_repo.ok("log", "--task", "010", text)
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    lines = [line.strip() for line in task_repo.ok("inbox").out.splitlines()]
+    assert lines[0].endswith("It failed:")
+    assert lines[1:3] == ["… 20 lines left out: sow inbox --json", "line 21."]
+    assert "line 40." in lines

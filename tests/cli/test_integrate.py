@@ -62,6 +62,30 @@ def test_what_was_in_the_way_is_gone(waiting: Harbour):
     assert "has everything" in waiting.repo.ok("integrate").out
 
 
+def test_what_is_next_is_to_integrate(waiting: Harbour):
+    """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
+    repo = waiting.repo
+    assert [each["do"] for each in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
+    assert f"- delivery: run {waiting.runs()[-1]['id']} is done and not yet on your branch" in repo.ok("inbox").out
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
+    assert repo.ok("runs", "report", "--format", "json").json["next"][0]["command"] == "sow integrate"
+    (repo.root / "part_010.txt").unlink()
+    repo.ok("integrate")
+    assert repo.ok("inbox", "--json").json["items"] == []
+    assert repo.ok("status", "--json").json["next"]["command"] != "sow integrate"
+
+
+def test_a_failed_task_does_not_hide_that_the_rest_waits(harbour: Harbour):
+    """If one task failed and the result of the others is not delivered, `sow integrate` is named too."""
+    harbour.act("implementer-020", "exit 3\n")
+    harbour.plan("First", "Second")
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    assert harbour.run().code == 1
+    assert "sow integrate" in [each["do"] for each in harbour.repo.ok("inbox", "--json").json["items"]]
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert "sow integrate" in [each["command"] for each in steps]
+
+
 def advised(said: str) -> list[str]:
     """The commands that a hint names, in their order."""
     stash, _, back = said.partition("put them away (")[2].partition("), then 'sow integrate'")

@@ -233,6 +233,21 @@ def test_the_block_of_a_run(window):
     assert not window.screen.cursor
 
 
+def test_final_checks_change_no_count(window):
+    """Final checks have a line of their own: completed tasks stay completed, until one is sent back or asked about."""
+    window.tell(started(2), turn(1), ended(2), turn(2, "020"), ended(3, "020"))
+    window.tell(entry(4, "final_step", text="checks the final tree: make test"))
+    assert window.look()[-2:] == [
+        " ● checks the final tree: make test",
+        " ██████████████████████████████  2/2   00:01",
+    ]
+    window.tell(entry(5, "final_check", passed=False, tasks=["010"], command="make test", exit=1, tree="0", seconds=1))
+    window.tell(entry(5, "question", task="020", number=1, text="final checks: it fails"))
+    shown = window.look()
+    assert not any("checks the final tree" in line for line in shown)
+    assert "  1/2   " in shown[-1]
+
+
 def test_after_the_end_the_block_is_gone_and_the_cursor_back(window):
     """What remains are the lines of what happened; the cursor is visible below them, and lines wrap again."""
     window.tell(started(), turn(1), turn(1, "020"), turned(2), ended(3), ended(4, "020", "failed", result="RED"))

@@ -129,6 +129,15 @@ def test_every_error_is_said_at_once(repo, plan):
     assert "Traceback" not in result.err
 
 
+def test_errors_come_before_warnings(repo, plan):
+    """`plan validate` prints all errors, then all warnings, each line with its label."""
+    change(plan, ("## Task 1", "### Task 8: too deep\n\n## Task 1"), ("## Task 3", "## Task 7 - no colon\n\n## Task 3"))
+    change(plan, ("**Depends on**: 1\n\nShow", "**Depends on**: 9\n\nShow"), ("## Task 2: Login form", "## Task 2:"))
+    said = repo.sow("plan", "validate", "plan.md").err.splitlines()
+    labels = [line.partition(": ")[0] for line in said]
+    assert labels == ["error", "hint", "error", "hint", "warning", "warning"]
+
+
 def test_show_refuses_what_validate_refuses(repo, plan):
     """A plan with an error is not shown in part."""
     change(plan, ("**Depends on**: 1\n\nShow a", "**Depends on**: 3\n\nShow a"))

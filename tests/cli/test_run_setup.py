@@ -124,12 +124,20 @@ def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:
 
 
 def test_a_yes_is_asked_for_once(project: Harbour) -> None:
-    """An empty line is a yes; it is remembered for this repository."""
-    code, shown = on_terminal(project, {SETUP: ""})
-    assert (code, shown.count(SETUP)) == (0, 1), shown
+    """A yes is remembered for this repository."""
+    code, shown = on_terminal(project, {SETUP: "y"})
+    assert (code, shown.count(f"{SETUP} [y/N]")) == (0, 1), shown
     project.plan({"name": "Part 1"}, {"test_commands": ["grep -q ^ci node_modules/trace"]})
     code, shown = on_terminal(project, {}, "--yes")
     assert (code, SETUP in shown) == (0, False), shown
+
+
+def test_an_empty_line_is_no_consent(project: Harbour) -> None:
+    """An empty line starts nothing, as for other commands, and is not remembered as a no."""
+    code, shown = on_terminal(project, {SETUP: ""})
+    assert (code, project.turns("010")) == (4, 0), shown
+    assert "the setup of checkouts needs your consent; nothing was started" in shown
+    assert project.run("--dry-run", "--json").json["setup"]["consent"] == "needed"
 
 
 @pytest.fixture
@@ -236,6 +244,7 @@ def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
     assert result.code == 0, result
     assert "each checkout would be set up with (needs your consent):\n  npm ci --no-audit --no-fund" in result.out
     assert "the run would ask to copy into each checkout: .env" in result.out
+    assert result.out.count("npm ci --no-audit --no-fund") == 1
     assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
 
 

@@ -230,6 +230,7 @@ def test_the_one_that_goes_on_comes_before_the_last_one(repo, tale, watchers):
     """Without a name the live run is watched, and a named one that has ended is shown although another goes on."""
     ended = Tale(repo, ["010"], id="20260921-150000-cd34")
     ended.begin()
+    ended.work(1, 4, "010")
     ended.end(5)
     with held(repo, "run", RUN):
         watchers().sees("run 20260921-143320-ab12")

@@ -37,6 +37,8 @@ WAIVED = {"command": "make lint", "by": "ada", "at": NOW}
 BOTH = [proof("make test"), proof("make lint", kind="criterion")]
 SHARED = [{**{k: v for k, v in each.items() if k != "tree"}, "scope": "folder"} for each in BOTH]
 THERE = [proof("make test", kind="merge", tree="4" * 40), proof("make lint", kind="merge", tree="4" * 40)]
+BROKE: Any = [([{"kind": "test", "command": "make all"}], ["020"])]
+BROKEN = proof("make all", kind="final", list=check_list.digest(BROKE[0][0]))
 
 
 def at(status: str = "needs_review", **more: Any) -> Any:
@@ -55,7 +57,7 @@ def decided(answer: str, iteration: int = 1) -> Any:
     return task(status="in_progress", iteration=2, evidence=[failed], questions=[{**asked, "answer": answer}])
 
 
-def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **more: bool) -> str:
+def stage(given: Any, *, merged: bool | str = False, reviewers: int = 1, retries: int = 2, **more: Any) -> str:
     """The next stage; `merged` is whether the record has the task's work, or another commit that it has instead."""
     commit = merged if isinstance(merged, str) else WORK["commit"]
     known = {("010", 2): commit} if merged else {("010", 9): commit, ("020", 2): commit}
@@ -186,6 +188,16 @@ TABLE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a final check failed on it": (
         handed_in(*BOTH, proof(kind="final", passed=False), reviews=[opinion()]), {}, "merge",
     ),
+    "a list that it broke was not run on it": (
+        handed_in(*BOTH, proof("make all", kind="final", passed=False, iteration=1)), {"broke": BROKE}, "check",
+    ),
+    "a list that it broke still fails": (
+        handed_in(*BOTH, {**BROKEN, "passed": False}), {"broke": BROKE}, "send_back",
+    ),
+    "a list that it broke still fails, without retries": (
+        handed_in(*BOTH, {**BROKEN, "passed": False}), {"broke": BROKE, "retries": 0}, "ask",
+    ),
+    "a list that it broke passes": (handed_in(*BOTH, BROKEN), {"broke": BROKE}, "review"),
     "a final check that failed is waived": (decided("Waive it, it is only lint"), {}, "waive"),
     "a final check that failed is sent back": (decided("send back"), {}, "start"),
     "a final check that failed gets advice": (decided("Keep the old name"), {}, "start"),

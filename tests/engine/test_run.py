@@ -198,3 +198,18 @@ def test_a_new_session_finds_nothing_of_an_earlier_projects_work(harbour: Harbou
     assert result.code == 0, result
     assert "old.txt" not in (harbour.repo.root / "seen.txt").read_text().split()
     assert harbour.repo.git("for-each-ref", "--contains", lost, "refs/sow/keep") != ""
+
+
+def test_a_run_with_nothing_to_do_is_not_the_last(harbour: Harbour) -> None:
+    """After a re-run without any work, `last` is still the run that did the work, until another one does some."""
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    did = harbour.runs()[-1]["id"]
+    assert harbour.run().code == 0
+    assert len(harbour.runs()) == 2
+    for words in (["runs", "show", "--json"], ["runs", "show", "last", "--json"]):
+        assert harbour.repo.ok(*words).json["run"]["id"] == did
+    assert f"has everything of run {did} already" in harbour.repo.ok("integrate").out
+    harbour.plan("First", "Second")
+    assert harbour.run().code == 0
+    assert harbour.repo.ok("runs", "show", "--json").json["run"]["id"] == harbour.runs()[-1]["id"]

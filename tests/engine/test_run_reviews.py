@@ -83,6 +83,34 @@ def test_the_same_finding_twice_is_a_question(harbour: Harbour) -> None:
     assert "the file is empty" in harbour.prompt("010", 2)
 
 
+CHANGING = """echo "FAILED test_it: 2 of 3 ($1)"
+echo "at $(date +%H:%M:%S.%N) in 0.$$s, pid $$, $(mktemp -u /tmp/case.XXXXXX), <Thing at 0x$$ab>"
+exit 1
+"""
+
+
+def test_the_same_check_output_twice_is_a_question(harbour: Harbour) -> None:
+    """A check that fails with the same output is not sent back again, whatever times and process ids it prints."""
+    (harbour.folder / "check.sh").write_text(CHANGING)
+    harbour.act("implementer-010", "date +%N >> part_010.txt\n")
+    harbour.plan({"test_commands": [f"sh {harbour.folder}/check.sh same"]})
+    result = harbour.run("--retries", "5")
+    assert result.code == 4, result
+    assert harbour.turns("010") == 2
+    question = harbour.task("010")["question"]["text"]
+    assert question.startswith("the same finding again: `sh ")
+    assert "FAILED test_it: 2 of 3" in question.partition("What was found:")[2]
+
+
+@pytest.mark.parametrize("output", ["cat part_010.txt", "true"])
+def test_another_output_or_none_goes_back(harbour: Harbour, output: str) -> None:
+    """A check that fails differently, or says nothing, is tried again until the retries are used up."""
+    harbour.act("implementer-010", "echo x >> part_010.txt\n")
+    harbour.plan({"test_commands": [f"{output}; exit 1"]})
+    assert harbour.run("--retries", "2").code == 4
+    assert harbour.turns("010") == 3
+
+
 def test_yellow_passes_and_keeps_its_notes(harbour: Harbour) -> None:
     """YELLOW is merged, and what the reviewer remarked stays in the task's state."""
     harbour.judge("010", "YELLOW")

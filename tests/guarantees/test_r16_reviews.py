@@ -90,6 +90,32 @@ def test_the_same_finding_twice_in_a_row_is_a_question():
     assert stage(between, retries=9) == "send_back"
 
 
+CHANGES = {
+    "a time": ("12:03:59.120", "12:07:01.003"),
+    "a date": ("2026-11-16T16:22:33Z", "2026-11-17 09:00:01,500"),
+    "a duration": ("0.12s", "3.4 seconds"),
+    "a long duration": ("1m30s", "12 ms"),
+    "a temporary path": ("/tmp/pytest-of-ada/pytest-12/a0", "/tmp/tmp.Xy12"),
+    "a process": ("pid 4711", "pid: 42"),
+    "a process in brackets": ("worker[4711]:", "worker[52]:"),
+    "an address": ("<Thing at 0x7f0f417041d0>", "<Thing at 0x55d0>"),
+    "a slot": (".sow/local/worktrees/slot-1/a.py", ".sow/local/worktrees/slot-2/a.py"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_differs_on_each_run_is_not_another_finding(name):
+    """Times, durations, temporary paths, process ids and addresses in a text do not make it a new finding."""
+    first, second = (read({"text": f"it fails: {each} and stops"})["id"] for each in CHANGES[name])
+    assert first == second
+
+
+@pytest.mark.parametrize(("one", "other"), [("2 failed", "1 failed"), ("a[3] is 5", "a[4] is 5"), ("x != 7", "x != 8")])
+def test_other_numbers_are_another_finding(one, other):
+    """Counts, indexes and values that differ make another finding."""
+    assert read({"text": one})["id"] != read({"text": other})["id"]
+
+
 def test_a_finding_that_came_back_as_a_note_is_no_question():
     """Only errors count as the same finding again."""
     noted = handed_in(2, "RED", "RED", used=1, rule="tests")

@@ -70,6 +70,9 @@ def test_the_second_breaks_the_first(harbour: Harbour, name: str) -> None:
     assert "Your worktree has everything merged so far. Fix this check without breaking the other tasks." in prompt
     delivered(harbour, check)
     run = harbour.runs()[-1]
+    steps = [(each.get("task"), each["text"]) for each in harbour.journal("step", "final_step")]
+    assert (None, f"checks the final tree: {check}") in steps
+    assert not [task for task, text in steps if task and "final tree" in text]
     assert [each["passed"] for each in run["final"]] == [False, True]
     assert [each["task"] for each in run["merges"]] == ["010", "020", "020"]
     assert harbour.repo.sow("runs", "verify", "--yes").code == 0
@@ -95,13 +98,58 @@ def answer(harbour: Harbour, words: str, code: int) -> None:
     assert result.code == code, result
 
 
+def test_a_list_that_was_broken_is_checked_before_the_next_merge(harbour: Harbour) -> None:
+    """A task that was sent back also passes the list that it broke, before it is reviewed and merged again."""
+    harbour.act("implementer-010", "touch wanted.txt\n")
+    harbour.act("implementer-020-1", after(harbour, BREAKS))
+    harbour.act("implementer-020-2", "touch not-yet.txt\n")
+    harbour.act("implementer-020-3", "touch wanted.txt\n")
+    harbour.plan({"test_commands": ["test -e wanted.txt"]}, {"test_commands": ["test -e broken.txt"]})
+    result = harbour.run("--yes")
+    assert result.code == 0, result
+    run, task = harbour.runs()[-1], harbour.task("020")
+    assert [(each["task"], each["iteration"]) for each in run["merges"]] == [("010", 1), ("020", 1), ("020", 3)]
+    assert harbour.turns("020", "quality-control") == 2
+    assert "`test -e wanted.txt` of task 010 still fails" in harbour.prompt("020", 3)
+    assert "`test -e wanted.txt` failed (exit 1)" in harbour.prompt("020", 3)
+    again = [each for each in task["evidence"] if each["command"] == "test -e wanted.txt"]
+    assert [(each["kind"], each["iteration"], each["passed"]) for each in again] == [
+        ("final", 1, False),
+        ("final", 2, False),
+        ("final", 3, True),
+        ("merge", 3, True),
+    ]
+    delivered(harbour, "test -e wanted.txt -a -e not-yet.txt")
+
+
+def test_work_that_waits_for_a_waiver_is_merged_with_it(harbour: Harbour) -> None:
+    """If a person waives the list that the next try still breaks, that try is merged and not lost."""
+    breaking(harbour, words=("--retries", "1"))
+    answer(harbour, "waive", 0)
+    assert harbour.turns("020") == 2
+    assert (harbour.repo.root / "broken.txt").read_text() == "more\nmore\n"
+
+
+def test_the_same_output_of_a_broken_list_is_a_question(harbour: Harbour) -> None:
+    """If the next try breaks the list with the same output, a person decides, although retries are left."""
+    harbour.act("implementer-010", "touch wanted.txt\n")
+    harbour.act("implementer-020-1", after(harbour, BREAKS))
+    harbour.act("implementer-020", "date +%N >> other.txt\n")
+    harbour.plan({"test_commands": ["ls wanted.txt"]}, "Second")
+    assert harbour.run("--yes", "--retries", "9").code == 4
+    asked = harbour.task("020")["question"]["text"]
+    assert asked.startswith("final checks: `ls wanted.txt` of task 010 still fails with the same output\n")
+    assert harbour.turns("020") == 2
+    answer(harbour, "stop", 1)
+    assert harbour.statuses() == {"010": "completed", "020": "failed"}
+
+
 def test_retries_that_are_spent_are_a_question(harbour: Harbour) -> None:
     """Sent back as often as allowed, the run asks, shows the output and the choices, and delivers nothing."""
     breaking(harbour, words=("--retries", "1"))
     task = harbour.task("020")
     asked = task["question"]["text"]
-    assert asked.startswith("final checks: `test -e wanted.txt` of task 010 fails on the final tree since task 020")
-    assert asked.partition("\n")[0].endswith("was merged; no retries left")
+    assert asked.startswith("final checks: `test -e wanted.txt` of task 010 still fails, after 1 retry\n")
     assert "Your worktree" not in asked
     next_steps = harbour.repo.ok("runs", "show", "--json").json["next"]
     assert next_steps[0]["command"] == 'sow answer 1 "send back"'

@@ -88,6 +88,26 @@ def test_a_file_without_tasks_is_an_error(text: str):
     assert errors == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
 
 
+FORMS = {
+    "### Task 2: b": "2",
+    "### Task integration-2: b": "integration-2",
+    "## Task 2.5 - b": "2.5",
+    "## Tsak 12: b": "12",
+    "- Task 2: b": "2",
+    "## Step 03: b": "3",
+    "## 4. b": "4",
+    "## Task 2:": "2",
+    "## Task: b": "N",
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_the_hint_has_the_number_of_the_task(text: str):
+    """A heading that is no task is told how to write this very task."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n{text}\n\ny\n")
+    assert f"write it as: ## Task {FORMS[text]}: name" in [each.hint for each in plan.findings]
+
+
 def test_the_first_title_is_the_name():
     """The plan is called as its first first-level heading; without one, as its file."""
     assert plan_of("# One\n# Two\n## Task 1: a\nx\n# Three\n").name == "One"

@@ -26,7 +26,7 @@ def cleanup(context: Context, *, yes: bool) -> int:
         commits = "the commit that held" if dropped == 1 else f"{dropped} commits that held"
         out(f"took {commits} nothing but project state off this branch")
     if saving.is_saved(home):
-        out("commit that before you merge: git add -A .sow/project && git commit -m 'Clean up the project'")
+        out("commit that before you merge: git commit -m 'Clean up the project' -- :/.sow/project")
     return 0
 
 
@@ -38,7 +38,9 @@ def check(context: Context, *, json: bool) -> int:
         emit({"clean": not paths, "found": paths})
         return 1 if paths else 0
     if paths:
-        raise Failed(f"{' and '.join(paths)} must not be merged", "run 'sow cleanup' on this branch, commit, and push")
+        raise Failed(
+            f"{' and '.join(paths)} must not be merged", "sow cleanup, then the git command that it prints, if any"
+        )
     out("clean: no project state in this checkout")
     return 0
 

@@ -37,10 +37,10 @@ def inbox(context: Context, *, json: bool) -> int:
         holds = f", holds up {item['blocks']}" if item["blocks"] else ""
         first, *more = [harmless_line(line) for line in item["text"].strip().splitlines()] or [""]
         out(f"{paint(number, 'bold')} {item['kind']}{task}{holds}: {first}")
-        for line in more[:MOST_LINES]:
+        if len(more) > MOST_LINES:  # an error is at the end of an output
+            out(f"   … {len(more) - MOST_LINES} lines left out: sow inbox --json")
+        for line in more[-MOST_LINES:]:
             out(f"   {line}")
-        if len(more) > MOST_LINES:
-            out(f"   … {len(more) - MOST_LINES} more lines: sow inbox --json")
         if item["remark"]:
             out(f"   {harmless_line(item['remark'])}")
         out(f"   {paint(item['do'], 'cyan')}")

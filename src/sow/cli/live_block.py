@@ -36,6 +36,7 @@ class Picture:
     def lines(self, scene: Scene, now: float, columns: int, rows: int) -> list[Line]:
         """Returns at most `rows` lines; if space is short, running tasks are left out first and the bar never."""
         below = [*self._questions(scene, columns), *self._stops(scene, columns), *self._waiting(scene, columns)]
+        below += [self._plain("work", scene.final, columns)] if scene.final else []
         bar = self._bar(scene, now, columns)
         below = below[: max(rows - 2, 0)]
         room = max(rows - len(below) - 1, 0)

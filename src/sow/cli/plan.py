@@ -29,7 +29,7 @@ def show(context: Context, *, plan: list[str], graph: str, json: bool) -> int:
 def validate(context: Context, *, plan: list[str], json: bool) -> int:
     reading = plan_source.read(context, plan)
     parsed = reading.plan
-    for problem in parsed.findings if not json else parsed.warnings:
+    for problem in parsed.warnings if json else (*parsed.errors, *parsed.warnings):
         complain(problem)
     if json:
         from sow.cli.output import emit

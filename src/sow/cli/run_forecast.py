@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from sow.domain.shapes import RunSettings
     from sow.store.home import Home
 
-OVER = ("completed", "skipped")  # as written in the plan
+SETUP = "setup"
+OVER = ("completed", "skipped")  # by the plan's own word
 
 
 def foretell(
@@ -108,11 +109,9 @@ class Commands:
         with suppress(InvalidFile):  # a real run repairs the state first and asks then
             project = run_preflight.stored(home, reading)
         differences = run_preflight.changes(context, home, project, reading)
-        self.changed = [
-            difference for difference in differences if project is not None and difference.kind in ("changed", "gone")
-        ]
+        self.changed = [item for item in differences if project is not None and item.kind in ("changed", "gone")]
         setup_commands = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
-        self.commands = {command: ["setup"] for command in setup_commands}
+        self.commands = {command: [SETUP] for command in setup_commands}
         for command, tasks in run_preflight.of_run(home, project, differences, options).items():
             self.commands[command] = [*self.commands.get(command, ()), *tasks]
 
@@ -129,12 +128,13 @@ class Commands:
         ]
 
     def say(self) -> None:
-        """Prints the commands, grouped by program."""
-        for difference in self.changed:
-            out(harmless_line(f"task {difference.task}, {difference.number} in the plan: {changes(difference)}"))
-        if self.commands:
+        """Prints the commands, grouped by program; those of the setup alone are shown with it."""
+        for item in self.changed:
+            out(harmless_line(f"task {item.task}, {item.number} in the plan: {changes(item)}"))
+        checks = [command for command, tasks in self.commands.items() if tasks != [SETUP]]
+        if checks:
             out("commands that would run:")
-        for name, group in command_consent.by_program(self.commands).items():
+        for name, group in command_consent.by_program(checks).items():
             out(f"  {harmless_line(name)}")
             for command in group:
                 tasks = self.commands[command]

@@ -14,7 +14,7 @@ from sow.errors import InvalidFile, Waiting
 from sow.store import desk as desks
 from sow.store import project as projects
 from sow.store import runs
-from sow.system.terminal import ask, confirm, err, harmless_line, is_interactive, out
+from sow.system.terminal import NO, YES, ask, confirm, err, harmless_line, is_interactive, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,12 +188,13 @@ def _ask_about_setup(setups: Setups, read: Read, call: Call) -> None:
         setups.agree(setup.texts)
         return
     _show_setup(setup)
-    if not is_interactive():
-        raise Waiting(f"the setup of checkouts needs your consent; {STOPPED}", f"{call.again(yes='')}\nor {OWN}")
-    if confirm("Run this setup in each checkout?", default=True):
+    answer = ask("Run this setup in each checkout? [y/N]") if is_interactive() else ""
+    if answer in YES:
         setups.agree(setup.texts)
-    else:
+    elif answer in NO:
         setups.refuse(setup.texts)
+    else:  # an empty line is no, but only a typed no is remembered
+        raise Waiting(f"the setup of checkouts needs your consent; {STOPPED}", f"{call.again(yes='')}\nor {OWN}")
 
 
 def _show_setup(setup: Setup) -> None:

@@ -41,6 +41,8 @@ def next_step(
     """
     if inbox:
         item = inbox[0]
+        if item["kind"] == "delivery":
+            return _step(item["text"], item["do"])
         agent = f"agent {item['agent']}" if item["agent"] else "the project"
         subject = f"task {item['task']}" if item["task"] else agent
         verb = {
@@ -80,6 +82,26 @@ def next_step(
             f"create the first task of phase {current['name']}", 'sow task create --name "…" --agent implementer'
         )
     return _step(f"phase {current['name']} has no open task: go on", "sow phase advance")
+
+
+def delivery(run: Mapping[str, Any], *, is_open: bool, broken: str = "") -> Step | None:
+    """The step that brings a run's result to the user's branch, if the run ended without it.
+
+    `is_open` tells whether the next call of the run has work to do, and delivers. `broken` is a check that fails since
+    the user's new commits came in.
+    """
+    if run["status"] != "waiting" or is_open or run["settings"]["isolation"] == "none":
+        return None
+    if broken:
+        text = f"with your new commits `{broken}` fails: merge the run, fix it and commit, then 'sow integrate'"
+        return _step(text, f"sow project save && git merge sow/int/{run['id']}")
+    return _step(f"run {run['id']} is done and not yet on your branch", "sow integrate")
+
+
+def broken_by_user(run: Mapping[str, Any]) -> str:
+    """The check that fails on the last final tree since the user's new commits came in."""
+    last = run.get("final", [])[-1:]
+    return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
 
 
 def without_project(workflow: Mapping[str, Any] | None) -> Step:

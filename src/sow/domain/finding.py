@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.wording import words
+from sow.domain.wording import steady, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def _without_place(name: str) -> str:
 
 
 def _words_without_lines(text: str) -> list[str]:
-    """Return the words of a text without line numbers such as `line 12`, `lines 3-7`, `a.py:12` and `L12`."""
-    parts = text.split(":")
+    """The words of a steady text but for line numbers: `line 12`, `lines 3-7`, `a.py:12`, `L12`."""
+    parts = steady(text).split(":")
     marked = parts[0] + "".join(f" line {part}" if part[:1].isdigit() else f" {part}" for part in parts[1:])
     kept: list[str] = []
     for word in words(marked):

@@ -14,7 +14,7 @@ from sow.domain.wording import similar, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sow.domain.shapes import Check, Evidence, Finding, Review, Task, Work
 
@@ -38,6 +38,7 @@ LOOP = 3  # If the same question is asked this often, only a person can end the 
 PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
 UNMERGEABLE = "it could not be merged"  # the beginning of the reason
 FINAL = wording.FINAL
+SAME = "the same finding again: "
 Stage = tuple[str, str]
 
 
@@ -50,11 +51,13 @@ def next_stage(
     isolated: bool = True,
     only_answered: bool = False,
     resolved: bool = False,
+    broke: Sequence[tuple[list[Check], list[str]]] = (),
 ) -> Stage:
     """Return the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
 
-    With `only_answered` the last iteration brought only the answer to a question, and no finding. With `resolved` a
-    person has changed the work since the run asked how to merge it.
+    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
+    `resolved` a person has changed the work since the run asked how to merge it. `broke` has the lists of other tasks
+    that an earlier merge of this one broke, with those tasks.
     """
     status = task["status"]
     if status == "completed":
@@ -66,7 +69,7 @@ def next_stage(
     if status == "paused":
         return _paused(task)
     if status == "needs_review":
-        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged)
+        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged, broke=broke)
     if status != "in_progress":
         return "start", "it has not begun"
     decision = final_answer(task)
@@ -151,7 +154,13 @@ def _at_work(task: Task, reviewers: int, retries: int) -> Stage:
 
 
 def _handed_in(
-    task: Task, reviewers: int, retries: int, *, isolated: bool, merged: Mapping[tuple[str, int], str]
+    task: Task,
+    reviewers: int,
+    retries: int,
+    *,
+    isolated: bool,
+    merged: Mapping[tuple[str, int], str],
+    broke: Sequence[tuple[list[Check], list[str]]],
 ) -> Stage:
     work = _collected(task) if isolated else None
     if isolated and work is None:
@@ -168,6 +177,13 @@ def _handed_in(
     failed = [evidence["command"] for evidence in _latest(task, work) if not evidence["passed"]]
     if failed:
         return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+    for checks, owners in broke:
+        results = _checked_again(task, work, checks)
+        if not results:
+            return "check", f"not run yet: {checks[0]['command']} of task {owners[0]}"
+        failed = [each["command"] for each in results if not each["passed"]]
+        if failed:
+            return _rejected(task, [], retries, why=f"{FINAL}`{failed[0]}` of task {owners[0]} still fails")
     if len(reviews) < reviewers:
         return "review", f"{len(reviews)} of {reviewers} reviews are there"
     if reviews and not verdict.strictest(verdict.Verdict(review["verdict"]) for review in reviews).passes:
@@ -188,7 +204,7 @@ def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> S
     """Send the work back while retries are left, or ask if the last iteration left a finding unchanged."""
     again = same_again(_findings_before(task), [finding for review in reviews for finding in review["findings"]])
     if again:
-        return "ask", f"the same finding again: {again[0]['text'][:200]}"
+        return "ask", f"{SAME}{again[0]['text'][:200]}"
     used = task.get("retry_count", 0)
     if verdict.may_retry(verdict.RED, used, retries):
         return "send_back", why
@@ -219,6 +235,13 @@ def _latest(task: Task, work: Work | None) -> list[Evidence]:
         if evidence["iteration"] == task["iteration"] and evidence["kind"] not in ("dependency", "merge", "final")
     ]
     return check_list.last_run(current, check_list.of_task(task), tree=work["tree"] if work is not None else "")
+
+
+def _checked_again(task: Task, work: Work | None, checks: list[Check]) -> list[Evidence]:
+    """The last whole run in this iteration of a list that the task broke."""
+    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
+    finals = [each for each in now if each["kind"] == "final"]
+    return check_list.last_run(finals, checks, tree=work["tree"] if work is not None else "")
 
 
 def _changes_protected(task: Task, work: Work | None) -> bool:

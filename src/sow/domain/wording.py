@@ -6,6 +6,18 @@ ENOUGH = 0.85  # share of the words of the longer question
 MAX_TEXT = 20_000
 DETAILS = "\n\nWhat was found:\n"  # In a question of a run, the text after this differs each time.
 
+# Parts of a text that differ each time a command runs.
+CHANGING = (
+    r"0x[0-9a-f]+",
+    r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s'\"<>():,;]+",
+    r"(?<=worktrees/slot)-\d+",
+    r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?)?",
+    r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?",
+    r"\b(?:\d+h ?)?(?:\d+m ?)?\d+(?:[.,]\d+)? ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?)\b",
+    r"\b(?:pid|process)\b[^\w\n]{0,3}\d+",
+    r"(?<=\w)\[\d+\](?=:)",
+)
+
 FINAL = "final checks: "  # begins a question about a check that fails on the final tree
 
 
@@ -13,6 +25,13 @@ def words(text: str) -> list[str]:
     """Return the words of a text, in lowercase."""
     folded = text[:MAX_TEXT].casefold()
     return "".join(letter if letter.isalnum() else " " for letter in folded).split()
+
+
+def steady(text: str) -> str:
+    """A text in lower case without times, durations, temporary paths, process ids and addresses."""
+    import re
+
+    return re.sub("|".join(CHANGING), "", text[:MAX_TEXT].casefold())
 
 
 def gist(question: str) -> str:

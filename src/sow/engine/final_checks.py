@@ -136,6 +136,16 @@ def missing(ship: Ship, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
     return {digest: each for digest, each in found.items() if (tree, digest) not in ship.proven}
 
 
+def broken_by(ship: Ship, task: Task) -> list[tuple[list[Check], list[str]]]:
+    """The lists of merged tasks that this task broke on a final tree: they must pass before it is merged again."""
+    evidence = task.get("evidence", ())
+    broken = {each.get("list") for each in evidence if each["kind"] == "final" and not each["passed"]}
+    if not broken or ship.isolation is None or ship.settings.get("final_checks", "on") == "off":
+        return []
+    broken.discard(check_list.digest(check_list.of_task(task)))
+    return [each for digest, each in check_list.distinct(merged_tasks(ship)).items() if digest in broken]
+
+
 def _sent_back(ship: Ship) -> list[Task]:
     """The tasks that were merged, were sent back by a final check, and are not completed."""
     here = {each["task"] for each in _integration(ship).merges}
@@ -244,7 +254,10 @@ def settle(ship: Ship) -> Steps[str]:
 
 
 def waive(job: TaskJob, task: Task) -> None:
-    """Do without the command that failed, in every task that has it; the task that broke it is completed again."""
+    """Do without the command that failed, in every task that has it.
+
+    The task that broke it is completed again, or handed in if its last work is not merged yet.
+    """
     failed = failed_finally(task)
     if failed is not None:
         answered = task["questions"][-1]
@@ -254,7 +267,11 @@ def waive(job: TaskJob, task: Task) -> None:
                 run_acts.waive(desk, job.project, failed["command"], **words)
         job.ship.judged.clear()
         job.ship.tell("waived", task=job.id, command=failed["command"], by=answered["answered_by"])
-    run_acts.complete(job.desk, job.project, seconds=0)
+    work = task["work"]
+    if _integration(job.ship).merged().get((job.id, work["iteration"])) == work["commit"]:
+        run_acts.complete(job.desk, job.project, seconds=0)
+    else:
+        run_acts.hand_in(job.desk, job.project)
 
 
 def _integration(ship: Ship) -> Integration:
@@ -286,8 +303,8 @@ def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun
     try:
         while waiting or running:
             while waiting and len(running) < most:
-                digest, (checks, owners) = waiting.pop(0)
-                ship.step(owners[0], f"checks the final tree: {checks[0]['command']}"[:120])
+                digest, (checks, _) = waiting.pop(0)
+                _step(ship, f"checks the final tree: {checks[0]['command']}")
                 running[digest] = _run(ship, digest, checks, target.commit, target.tree)
                 _advance(digest, running, done, None)
             for digest in list(running):
@@ -299,6 +316,11 @@ def _run_all(ship: Ship, lists: Lists, target: Merge) -> Steps[dict[str, ListRun
         for steps in running.values():
             steps.close()
     return done
+
+
+def _step(ship: Ship, text: str) -> None:
+    """Tell what the final checks do now: that is no work on a task."""
+    ship.tell("final_step", text=text[:120])
 
 
 def _advance(digest: str, running: dict[str, Steps[ListRun]], done: dict[str, ListRun], word: str | None) -> None:
@@ -385,7 +407,7 @@ def _explain(
             return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(ship, owners)))
     while high - low > 1:
         middle = (low + high) // 2
-        ship.step(owners[0], f"searches the merge that broke `{checks[0]['command']}`: {high - low} left"[:120])
+        _step(ship, f"searches the merge that broke `{checks[0]['command']}`: {high - low} left")
         tried = yield from _run(ship, digest, checks, points[middle].commit, points[middle].tree)
         if tried.interrupted:
             return Final(interrupted=True)
@@ -475,5 +497,9 @@ def _feedback(broken: Broken) -> str:
     for each in broken.done.evidence:
         if not each["passed"]:
             said = broken.done.tails.get(each["command"], "").splitlines()
-            lines += ["", f"`{each['command']}` failed (exit {each['exit']}):", *(f"    {line}" for line in said)]
+            lines += [
+                "",
+                f"`{each['command']}` failed (exit {each['exit']}):",
+                *(f"{run_acts.OUTPUT}{line}" for line in said),
+            ]
     return "\n".join(lines)[: run_acts.MOST_FEEDBACK]

@@ -26,7 +26,10 @@ from sow.store import run_acts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Check, Task
+    from collections.abc import Sequence
+
+    from sow.domain.shapes import Check, Evidence, Task
+    from sow.engine.check_list import ListRun
     from sow.engine.checking import Ran
     from sow.engine.ship import Ship
     from sow.engine.steps import Steps
@@ -82,7 +85,9 @@ class TaskJob:
             elif stage == "waive":
                 final_checks.waive(self, task)
             elif stage == "send_back":
-                self._send_back(task, reason)
+                ended = self._send_back(task, reason)
+                if ended is not None:
+                    return ended
             elif stage == "wait" and standing_answer.settle(self.ship, self.desk, task):
                 continue
             else:
@@ -111,6 +116,7 @@ class TaskJob:
             isolated=ship.isolation is not None,
             only_answered=task["status"] == "in_progress" and run_acts.only_answered(self.desk, task),
             resolved=task["status"] == "in_progress" and self._is_resolved(task),
+            broke=final_checks.broken_by(ship, task) if task["status"] == "needs_review" else (),
         )
 
     def _is_resolved(self, task: Task) -> bool:
@@ -148,19 +154,25 @@ class TaskJob:
     def _ask_about(self, task: Task, reason: str) -> Ended:
         """Ask a person about checked work; the person can also do the merge in its worktree."""
         feedback = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+        evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
+        if reason.startswith(stages.FINAL):
+            failed = [entry for entry in evidence if entry["kind"] == "final" and not entry["passed"]]
+            return self.ask(reason, found=feedback, outcome=final_checks.CHOICES, evidence=failed)
         if self.ship.isolation is None:
             return self.ask(reason, found=feedback)
         if not reason.startswith(stages.UNMERGEABLE):
-            evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
             fails = "work" in task and not all(entry["passed"] for entry in evidence)
             read = reader_at(self.ship.home.root, task["work"]["tree"]) if fails else None
             return self.ask(reason, found=feedback, more=self.ship.setups.refusal(read) if read else "")
         asked.remember(self.ship.isolation.worktrees.repository, self.desk, task)
         return self.ask(reason, found=feedback, more=BY_HAND)
 
-    def ask(self, text: str, *, found: str = "", more: str = "") -> Ended:
+    def ask(
+        self, text: str, *, found: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
+    ) -> Ended:
         """Ask a person and end the job."""
-        number = run_acts.ask(self.desk, self.project, text, found=found, more=more)
+        facts = {"found": found, "more": more, "outcome": outcome}
+        number = run_acts.ask(self.desk, self.project, text, **facts, evidence=evidence)
         self.ship.tell("question", task=self.id, number=number, text=text)
         return Ended("asking", reason=text)
 
@@ -259,35 +271,51 @@ class TaskJob:
         self.ship.tell("collected", task=self.id, iteration=task["iteration"], **facts)
 
     def _check(self, task: Task) -> Steps[Ended | None]:
-        """Run the whole list on the collected commit, so that the worker gets all results at once."""
+        """Run the whole list on the collected commit, so that the worker gets all results at once.
+
+        If it passes, the lists that an earlier merge of this task broke run too.
+        """
         checks = check_list.of_task(task)
         yield from self.ship.baselines.wait_for(self.ship, checks)
         if self.ship.stopping:
             return Ended("stopped")
         work = task["work"] if self.ship.isolation is not None else None
-        try:
-            result = yield from run_list(
-                self.ship,
-                checks,
-                commit=work["commit"] if work else "",
-                tree=work["tree"] if work else "",
-                iteration=task["iteration"],
-                name=self.id,
-            )
-        except EnvironmentProblem:
-            self.ship.baselines.forget(self.ship, checks)
-            raise
-        if result.interrupted:
+        evidence: list[Evidence] = []
+        imports_outside = False
+        broken_lists = [(broken, "final") for broken, _ in final_checks.broken_by(self.ship, task)]
+        for current, kind in [(checks, ""), *broken_lists]:
+            try:
+                result = yield from run_list(
+                    self.ship,
+                    current,
+                    commit=work["commit"] if work else "",
+                    tree=work["tree"] if work else "",
+                    iteration=task["iteration"],
+                    name=self.id,
+                    kind=kind,
+                )
+            except EnvironmentProblem:
+                self.ship.baselines.forget(self.ship, checks)
+                raise
+            if result.interrupted:
+                return Ended("stopped")
+            evidence += result.evidence
+            imports_outside = imports_outside or result.imports_outside
+            self.keep_outputs(result)
+            if not result.passed:
+                break
+        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), evidence)):
             return Ended("stopped")
-        for entry in result.evidence:
-            if not entry["passed"]:  # output first: a list with evidence is not run again
-                run_acts.keep_output(self.ship.checks_folder(self.id), entry["command"], result.tails[entry["command"]])
-        if not (yield from doubts.about_tests(self, run_acts.look(self.desk, self.project), result.evidence)):
-            return Ended("stopped")
-        run_acts.add_evidence(self.desk, self.project, result.evidence)
-        if result.imports_outside:
+        run_acts.add_evidence(self.desk, self.project, evidence)
+        if imports_outside:
             outside_imports.note(self.desk, self.project)
         return None
+
+    def keep_outputs(self, result: ListRun) -> None:
+        """Save the output of failed commands before their evidence, because a list with evidence is not run again."""
+        for entry in result.evidence:
+            if not entry["passed"]:
+                run_acts.keep_output(self.ship.checks_folder(self.id), entry["command"], result.tails[entry["command"]])
 
     def run_check(self, check: Check, cwd: str, tree: str) -> Steps[Ran]:
         """Run one command of the plan and report its result."""
@@ -310,12 +338,18 @@ class TaskJob:
     def _review(self, task: Task) -> Steps[Ended | None]:
         return (yield from review(self, task))
 
-    def _send_back(self, task: Task, reason: str) -> None:
-        """Send the work back to its session, with all feedback."""
-        text = run_acts.feedback_text(task, self.ship.checks_folder(self.id), reason)
+    def _send_back(self, task: Task, reason: str) -> Ended | None:
+        """Send the work back to its session with all feedback, or ask if a check fails with the same output again."""
+        folder = self.ship.checks_folder(self.id)
+        text = run_acts.feedback_text(task, folder, reason)
         by_review = not reason.startswith(stages.UNMERGEABLE)
+        same = run_acts.said_again(self.desk, task, folder, text) if by_review else ""
+        if same:
+            why = reason if reason.startswith(stages.FINAL) else f"{stages.SAME}`{same}` fails"
+            return self._ask_about(task, f"{why} with the same output")
         run_acts.send_back(self.desk, self.project, text, counts=by_review)
         self.ship.tell("sent_back", task=self.id, iteration=task["iteration"], reason=reason)
+        return None
 
     def _merge(self, task: Task) -> Steps[Ended | None]:
         """Merge into the integration branch, after the checks passed on the result; one task at a time."""

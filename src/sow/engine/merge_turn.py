@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain import check_list, commit_text
-from sow.engine import outside_imports
+from sow.engine import final_checks, outside_imports
 from sow.engine.check_list import is_set_up, reusable, run_list
 from sow.errors import SowError
 from sow.store import run_acts
@@ -11,7 +11,7 @@ from sow.system import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Evidence, Task
+    from sow.domain.shapes import Check, Evidence, Task
     from sow.engine.job import TaskJob
     from sow.engine.merging import Integration, Merge
     from sow.engine.steps import Steps
@@ -54,10 +54,18 @@ def _message(job: TaskJob, task: Task) -> str:
 
 
 def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
-    """Run the task's check list on the merged tree, unless the whole list passed on an equal tree already."""
-    checks = check_list.of_task(task)
-    if not checks:
-        return True
+    """Run the task's check list on the merged tree, and the lists that an earlier merge of the task broke."""
+    own = check_list.of_task(task)
+    for checks in (own, *(broken for broken, _ in final_checks.broken_by(job.ship, task))):
+        if checks and not (yield from _check_list(job, task, tried, checks)):
+            return False
+    if own and not is_set_up(job.ship, tried.tree):  # else the final checks repeat it in a fresh environment
+        job.ship.proven.add((tried.tree, check_list.digest(own)))
+    return True
+
+
+def _check_list(job: TaskJob, task: Task, tried: Merge, checks: list[Check]) -> Steps[bool]:
+    """Run a list on the merged tree, unless the whole list passed on an equal tree already."""
     earlier = reusable(job.ship, task.get("evidence", ()), checks, tried.tree)
     if earlier:
         evidence: list[Evidence] = [{**entry, "kind": "merge", "iteration": task["iteration"]} for entry in earlier]
@@ -67,16 +75,11 @@ def _check(job: TaskJob, task: Task, tried: Merge) -> Steps[bool]:
         result = yield from run_list(job.ship, checks, **facts, name=job.id, kind="merge")  # type: ignore[arg-type]
         if result.interrupted:
             return False
-        for entry in result.evidence:
-            if not entry["passed"]:  # output first: a check with evidence is not run again
-                run_acts.keep_output(job.ship.checks_folder(job.id), entry["command"], result.tails[entry["command"]])
+        job.keep_outputs(result)
         if result.imports_outside:
             outside_imports.note(job.desk, job.project)
         run_acts.add_evidence(job.desk, job.project, result.evidence)
-        if not result.passed:
-            return False
-    if not is_set_up(job.ship, tried.tree):  # otherwise the final checks repeat the list in a fresh environment
-        job.ship.proven.add((tried.tree, check_list.digest(checks)))
+        return result.passed
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sow.domain.advice import broken_by_user
 from sow.engine import go_on, recorded_turns, report_crew, report_next, report_page, report_tasks, report_totals
 from sow.engine.call import epoch
 from sow.engine.history import History
@@ -61,7 +62,8 @@ def facts(home: Home, folder: RunFolder, standpoint: Standpoint = NOWHERE) -> Do
 
 def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     """Return remarks on check lists that failed before the work, a refused setup and results without a commit."""
-    failed = [f"`{baseline.get('command', '')}`" for baseline in run.get("baselines", ()) if not baseline["passed"]]
+    red = (baseline for baseline in run.get("baselines", ()) if not baseline["passed"])
+    failed = list(dict.fromkeys(f"`{baseline.get('command', '')}`" for baseline in red))
     verb = "fails" if len(failed) == 1 else "fail"
     remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
     remarks += [NO_SETUP] if REFUSED in run.get("accepted", ()) else []
@@ -115,13 +117,7 @@ def _next(
     folder: RunFolder, standpoint: Standpoint, history: History, summary: Document, rows: list[Document]
 ) -> list[Document]:
     command, precondition = go_on.command(folder, standpoint, history), go_on.before(folder, standpoint, history)
-    return report_next.steps(summary, rows, command, precondition, broken=_broken_by_user(folder.run))
-
-
-def _broken_by_user(run: Run) -> str:
-    """Return the check that fails on the last final tree because of the user's new commits."""
-    last = run.get("final", [])[-1:]
-    return last[0].get("command", "") if last and last[0].get("cause") == "user" else ""
+    return report_next.steps(summary, rows, command, precondition, broken=broken_by_user(folder.run))
 
 
 def counts(rows: list[Document]) -> dict[str, int]:

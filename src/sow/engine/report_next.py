@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from sow.domain import advice
 from sow.domain.ids import is_member
 from sow.domain.wording import FINAL, answer_command, gist
 from sow.engine import report_crew
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     Step = dict[str, str]
 
 MOST = 8
-WAITS = 4  # exit code of a run that still waits for something
 
 
 def steps(
@@ -67,23 +67,22 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[Step]:
 
 
 def _run(run: dict[str, Any], rows: Sequence[dict[str, Any]], go_on: str, first: str, broken: str) -> Iterator[Step]:
-    ident = run["id"]
+    """What there is to do with the run as a whole."""
+    ident, is_crew = run["id"], report_crew.is_crew(run["plans"])
     if run["live"]:
         yield _step("it goes on; to stop it and go on later", f"sow runs stop {ident}")
         return
     if any(row["outcome"] not in ("completed", "abandoned") for row in rows):
-        step = _why_again(rows)
-        yield _step(f"{first}, and {step.removeprefix('then ')}" if first else step, go_on)
-    elif not report_crew.is_crew(run["plans"]) and run["settings"]["isolation"] != "none":
-        if run["exit"] == WAITS and broken:
-            text = f"with your new commits `{broken}` fails: merge the run, fix it and commit, then 'sow integrate'"
-            yield _step(text, f"sow project save && git merge sow/int/{ident}")
-        elif run["exit"] == WAITS:
-            yield _step("all is done and not yet on your branch", "sow integrate")
-        elif run["status"] == "stopped":
-            yield _step("all is done; to check it and bring it to your branch", "sow integrate")
-    has_work = any(row["turns"] or row["merges"] for row in rows)
-    if has_work and any(row["outcome"] == "completed" for row in rows) and not report_crew.is_crew(run["plans"]):
+        why = _why_again(rows)
+        yield _step(f"{first}, and {why.removeprefix('then ')}" if first else why, go_on)
+    elif run["status"] == "stopped" and not is_crew and run["settings"]["isolation"] != "none":
+        yield _step("all is done; to check it and bring it to your branch", "sow integrate")
+    is_open = any(row["outcome"] not in ("completed", "abandoned", "failed") for row in rows)
+    delivery = None if is_crew else advice.delivery(run, is_open=is_open, broken=broken)
+    if delivery is not None:
+        yield delivery
+    news = any(row["turns"] or row["merges"] for row in rows)
+    if news and any(row["outcome"] == "completed" for row in rows) and not is_crew:
         yield _step("look at what came of it", f"git log --stat {run['base'][:12]}..{_branch(run)}")
 
 

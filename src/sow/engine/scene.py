@@ -66,7 +66,8 @@ class Scene:
         self.ended: dict[str, str] = {}
         self.questions: dict[str, tuple[str, str]] = {}
         self.pauses: dict[str, str] = {}
-        self.stops: dict[str, str] = {}  # why nothing new starts
+        self.stops: dict[str, str] = {}  # why nothing new begins
+        self.final = ""  # what the final checks do
         self.spend: dict[str, Spend] = {}
         self.total = Spend()
         self.started: float | None = None
@@ -81,6 +82,7 @@ class Scene:
             self.started = now
         if entry.event != "waiting":
             self.stops.pop("waiting", None)
+        self.final = ""
         if not entry.task and entry.event not in OF_THE_RUN:
             return
         if entry.event in OF_A_TASK:
@@ -199,7 +201,13 @@ class Scene:
     def _check(self, entry: Entry, now: float) -> None:
         self.running[entry.task].step = f"checked: {entry.text('command')}"
 
+    def _final_step(self, entry: Entry, now: float) -> None:
+        self.final = entry.text("text")
+        self._left = None  # no task is open any more
+
     def _question(self, entry: Entry, now: float) -> None:
+        if self.ended.get(entry.task) == "completed":  # a final check reopened it
+            self.ended[entry.task] = "asking"
         self.questions[entry.task] = (entry.word("number"), entry.text("text"))
 
     def _answered(self, entry: Entry, now: float) -> None:
@@ -236,7 +244,7 @@ def stop_of(entry: Entry) -> str:
     return subject + (f" until {clock.local(until)}" if until else "") + (f": {reason}" if reason else "")
 
 
-OF_THE_RUN = frozenset({"run_started", "limit", "breaker", "budget", "waiting"})
+OF_THE_RUN = frozenset({"run_started", "final_step", "limit", "breaker", "budget", "waiting"})
 OF_A_TASK = frozenset(
     {
         "task_started",
@@ -259,6 +267,7 @@ EVENTS: dict[str, Callable[[Scene, Entry, float], None]] = {
     "turn_ended": Scene._turn_ended,
     "step": Scene._step,
     "check": Scene._check,
+    "final_step": Scene._final_step,
     "question": Scene._question,
     "answered": Scene._answered,
     "task_ended": Scene._task_ended,

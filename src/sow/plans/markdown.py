@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from sow.domain.plan import Plan
 
-FORM = "write it as: ## Task 1: name"
 Sections = list[tuple[int, "PlanTask | None"]]
 
 
@@ -74,7 +73,7 @@ def _sections(plan: Plan, page: Page, file: str) -> tuple[str, Sections]:
                 file,
                 line,
                 f"'{'#' * level} {words.shown(name)}' looks like a task but is read as text",
-                FORM,
+                _form(name),
                 kind="task",
             )
     return title, sections
@@ -96,6 +95,16 @@ def _number_and_name(text: str) -> tuple[str, str] | None:
     number, colon, name = rest.partition(":")
     number = number.strip()
     return (number, name.strip()) if first == "task" and colon and words.is_id(number) else None
+
+
+def _form(text: str) -> str:
+    """How to write the task that a text means, with its number."""
+    found = _number_and_name(text)
+    head = text.partition(":")[0]
+    start = next((place for place, letter in enumerate(head) if letter.isdigit()), len(head))
+    size = len(head) - start - len(head[start:].lstrip("0123456789."))
+    number = found[0] if found else head[start : start + size].rstrip(".")
+    return f"write it as: ## Task {words.plain_id(number) if number else 'N'}: name"
 
 
 def _first_word(text: str) -> tuple[str, str]:
@@ -124,7 +133,7 @@ def _task(plan: Plan, text: str, file: str, line: int) -> PlanTask | None:
         return None
     task = PlanTask(number=words.plain_id(parts[0]), name=parts[1], file=file, line=line)
     if not task.name:
-        plan.error(file, line, f"task {task.number} has no name", FORM)
+        plan.error(file, line, f"task {task.number} has no name", _form(text))
     return task
 
 
@@ -149,8 +158,8 @@ def _warn_of_unread(plan: Plan, page: Page, file: str, numbers: set[str]) -> Non
         if page.kinds[index] == PLAIN and text[:1] not in ("", " ", "\t"):
             number = _other_form(text)
             if number and words.plain_id(number) not in numbers:
-                message = f"{words.shown(text)!r} looks like a task but is read as text"
-                plan.warn(file, page.number(index), message, FORM, kind="task")
+                what = f"{words.shown(text)!r} looks like a task but is read as text"
+                plan.warn(file, page.number(index), what, _form(number), kind="task")
 
 
 def _other_form(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.wording import DETAILS
+from sow.domain.wording import DETAILS, steady
 from sow.store import feedback, log, notes, restoring, sessions
 from sow.store import project as projects
 from sow.store.repair import load_or_repair
@@ -23,7 +25,8 @@ RUNNER = Actor(kind=ORCHESTRATOR, name="run", task="")
 EDITED = "its state was edited by hand, which does not count in a run: the edit is in {aside}"
 MOST_FEEDBACK = 20_000
 MOST_CONCERN = 2000
-MOST_LINES = 8  # of the findings, in a question
+MOST_LINES = 8  # of one output, or of other things that were found, in a question
+OUTPUT = "    "  # begins each line of a command's output in feedback
 LONGEST_LINE = 300
 OUTCOME = "Your answer goes to the worker as feedback, with all of this, and the work is tried again."
 
@@ -237,10 +240,17 @@ def ask(
     return number
 
 
-def _details(desk: Desk, task: Task, findings: str, more: str, outcome: str) -> str:
-    """Returns the details for a person who is asked about work: the first findings, the folder, the next step."""
-    lines = [line.strip()[:LONGEST_LINE] for line in findings.split("\n")[1:] if line.strip()]
-    shown = [*lines[:MOST_LINES], *(["…"] if len(lines) > MOST_LINES else [])]
+def _details(desk: Desk, task: Task, found: str, more: str, outcome: str) -> str:
+    """What a person should know who is asked about work: what was found, where the work is, what comes next.
+
+    Of a long output the end is shown, which has the error; of other texts the beginning.
+    """
+    shown: list[str] = []
+    lines = (line for line in found.split("\n")[1:] if line.strip())
+    for is_output, group in groupby(lines, key=lambda line: line.startswith(OUTPUT)):
+        block = [line.strip()[:LONGEST_LINE] for line in group]
+        left_out = [f"… {len(block) - MOST_LINES} lines left out"] if len(block) > MOST_LINES else []
+        shown += [*left_out, *block[-MOST_LINES:]] if is_output else [*block[:MOST_LINES], *left_out]
     record = sessions.current(desk, task.get("session_id", ""))
     folder_line = [f"The work is in {record.session['cwd']}"] if record is not None else []
     return DETAILS + "\n".join([*shown, *folder_line, outcome, *filter(None, [more])])
@@ -354,7 +364,7 @@ def feedback_text(task: Task, folder: str, reason: str) -> str:
             lines += [
                 "",
                 f"`{evidence['command']}` failed (exit {evidence['exit']}):",
-                *(f"    {line}" for line in output.splitlines()),
+                *(f"{OUTPUT}{line}" for line in output.splitlines()),
             ]
     for review in task.get("reviews", ()):
         if review["iteration"] != task["iteration"]:
@@ -366,6 +376,23 @@ def feedback_text(task: Task, folder: str, reason: str) -> str:
     if task.get("result") == "RED" and review_feedback:
         lines += ["", review_feedback]
     return "\n".join(lines)[:MOST_FEEDBACK]
+
+
+def said_again(desk: Desk, task: Task, folder: str, text: str) -> str:
+    """The failed command of this iteration if the feedback on it, after its first line, is that on the last one.
+
+    A command that printed nothing does not count: nobody can tell whether it failed for the same reason.
+    """
+    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"] and not each["passed"]]
+    failed = next((each["command"] for each in now if output_of(folder, each["command"]).strip()), "")
+    if not failed:
+        return ""
+    before = [each["text"] for each in feedback.read(desk) if each["iteration"] == str(task["iteration"] - 1)]
+    return failed if _body(desk.home.struck(text)) in map(_body, before) else ""
+
+
+def _body(text: str) -> list[str]:
+    return steady(text.partition("\n")[2]).split()
 
 
 def commit_message(task: Task) -> str:

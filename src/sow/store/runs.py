@@ -151,17 +151,26 @@ def load(home: Home, name: str) -> RunFolder:
 
 
 def find(home: Home, name: str) -> RunFolder:
-    """Returns the run with this id or prefix, or the newest for `last`."""
-    all_runs = listed(home)
-    if not all_runs:
+    """The run that a person meant: its id, the beginning of it, or `last`, which is the last one that did something."""
+    known = listed(home)
+    if not known:
         raise SowError("there is no run here", "start one: sow run PLAN")
-    matches = all_runs[-1:] if name in ("", "last") else [folder for folder in all_runs if folder.id.startswith(name)]
-    if len(matches) == 1:
-        return matches[0]
-    ids = ", ".join(folder.id for folder in (matches or all_runs)[-8:])
-    if matches:
+    if name in ("", "last"):
+        return next((each for each in reversed(known) if not is_empty(each)), known[-1])
+    fitting = [each for each in known if each.id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    ids = ", ".join(each.id for each in (fitting or known)[-8:])
+    if fitting:
         raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
     raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
+
+
+def is_empty(folder: RunFolder) -> bool:
+    """Whether a run ended and found nothing to do: its journal has its start and its end only."""
+    if folder.run["status"] != "ended" or folder.run.get("merges"):
+        return False
+    return {each.get("event") for each in folder.journal()} == {"run_started", LAST}
 
 
 def is_manned(folder: RunFolder) -> bool:
@@ -193,6 +202,18 @@ def unfinished(home: Home, project_id: str) -> RunFolder | None:
         folder for folder in listed(home) if folder.run["project_id"] == project_id and folder.run["status"] != "ended"
     ]
     return open_runs[-1] if open_runs else None
+
+
+def last_of(home: Home, project_id: str) -> Run | None:
+    """The last run that can be read and did something, if it belongs to this project."""
+    for name in reversed(names(home)):
+        try:
+            folder = load(home, name)
+        except (FileNotFoundError, SowError):
+            continue
+        if not is_empty(folder):
+            return folder.run if folder.run["project_id"] == project_id else None
+    return None
 
 
 def kept_copy(home: Home, project_id: str) -> RunState | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sow.domain.inbox import item, items, ranked
+from sow.domain.task import ENDED_STATUSES
 from sow.errors import SowError
 from sow.store import desk as desks
 from sow.store import project as projects
@@ -44,7 +45,23 @@ def everything(
     if busy is None and any(entry["kind"] == "review" for entry in project_items):
         busy = _in_live_run(home, project["project_id"])
     shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in (busy or ())]
-    return ranked([*shown, *(of_workflow(home) or ())])
+    return ranked([*shown, *_delivery(home, project["project_id"], tasks), *(of_workflow(home) or ())])
+
+
+def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
+    """Returns an item for the project's last run if it has ended and its result is not on the user's branch."""
+    if not os.path.lexists(f"{home.sow}/local/runs"):
+        return []
+    from sow.domain import advice
+    from sow.store import runs
+
+    run = runs.last_of(home, project_id)
+    if run is None:
+        return []
+    settled = {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}
+    is_open = not settled.issuperset(run["tasks"])
+    step = advice.delivery(run, is_open=is_open, broken=advice.broken_by_user(run))
+    return [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
 
 
 def _in_live_run(home: Home, project_id: str) -> Sequence[str]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 MAX_INPUT = 4 << 20
+YES, NO = ("y", "yes"), ("n", "no")
 
 # Control characters become their pictures (␛). Characters that reverse text or break lines are dropped.
 HARMLESS: dict[int, int | str | None] = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
@@ -67,10 +68,9 @@ def is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(question: str, *, default: bool = False) -> bool:
-    """Asks for a yes on the terminal; an empty line is the default, and no answer is no."""
-    answer = ask(f"{question} [{'Y/n' if default else 'y/N'}]")
-    return answer in ("y", "yes") or (default and answer == "\n")
+def confirm(question: str) -> bool:
+    """Ask for a yes on the terminal; everything else is no."""
+    return ask(f"{question} [y/N]") in YES
 
 
 def ask(question: str) -> str:
