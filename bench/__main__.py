@@ -46,19 +46,19 @@ def measured(rounds: int) -> Report:
 
 def run_rows(scratch: Path) -> list[Row]:
     """Measures whole runs."""
-    seconds, bare, writes = running.many(scratch)
+    seconds, bare, writes = running.idle_tasks(scratch)
     slept = running.sleeping(scratch)
     bound, barrier = running.crossed().bound(), running.crossed().in_waves()
     mine, plain = worktrees.per_task(scratch)
     first, reuse, checkout = slots.checkouts(scratch)
     return [
         Row(f"{running.TASKS:,} tasks, {writes:,} durable writes", seconds, bare, running.OVERHEAD),
-        Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.LATE),
+        Row("sleeping tasks, lower bound", slept["mixed"], running.mixed().bound(), running.MAX_OVER_BOUND),
         Row(
             "ready, as a part of waves",
             slept["ready"] / slept["waves"],
             bound / barrier,
-            running.LATE,
+            running.MAX_OVER_BOUND,
             "",
         ),
         Row(f"a task in a worktree, {worktrees.FILES:,} files", mine, plain, worktrees.LIMIT),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 
-from sow.domain import graph
-from sow.domain.decide import Board, Job
+from sow.domain.plans import graph
+from sow.domain.runs.scheduler import Job, Scheduler
 
 TASKS = 1000
 SLOTS = 8
@@ -15,7 +15,7 @@ LIMIT = 0.001  # seconds
 
 def slowest_decision(rounds: int) -> float:
     """Returns the slowest decision of a run in seconds, each decision at its best of several rounds."""
-    times = [_play(_jobs()) for _ in range(max(rounds // 5, 3))]
+    times = [_simulate_run(_jobs()) for _ in range(max(rounds // 5, 3))]
     best: list[float] = [min(durations) for durations in zip(*times, strict=True)]
     return max(best)
 
@@ -28,13 +28,13 @@ def _jobs() -> list[Job]:
         task: generator.sample(ids[:index], min(index, generator.choice((0, 0, 1, 3))))
         for index, task in enumerate(ids)
     }
-    rest = graph.lengths(needs, {task: float(generator.randint(1, 60)) for task in ids})
+    rest = graph.chain_lengths(needs, {task: float(generator.randint(1, 60)) for task in ids})
     return [Job(task, needs=needs[task], rest=rest[task], pool=f"pool{int(task) % 4}") for task in ids]
 
 
-def _play(jobs: list[Job]) -> list[float]:
+def _simulate_run(jobs: list[Job]) -> list[float]:
     """Runs all jobs one end at a time; returns the time from each end to the next decision."""
-    board = Board(jobs, slots=SLOTS, pool_slots={"pool0": 1})
+    board = Scheduler(jobs, slots=SLOTS, pool_slots={"pool0": 1})
     running: list[str] = []
     times: list[float] = []
     over = False
@@ -47,6 +47,6 @@ def _play(jobs: list[Job]) -> list[float]:
         for task in decision.start:
             board.started(task)
         running += decision.start
-        over = decision.over
+        over = decision.finished
     assert set(board.statuses().values()) == {"completed"}
     return times

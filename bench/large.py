@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from bench.timing import SOW
-from sow.store import home as homes
-from sow.store import project as projects
-from sow.store import runs
+from sow.store.files import checkout_home as homes
+from sow.store.projects import project as projects
+from sow.store.runs import run_folder
 
 PHASE = ".sow/project/phases/implementation/tasks"
 WIDE = 8  # tasks that wait for the same tasks
@@ -66,7 +66,7 @@ def needs(number: int) -> list[str]:
     return [ident(number - WIDE)] if number > WIDE else []
 
 
-def make(root: Path, tasks: int, *, branch: str = "work") -> runs.RunFolder:
+def make(root: Path, tasks: int, *, branch: str = "work") -> run_folder.RunFolder:
     """Makes a repository whose project has so many tasks, most of them completed by one run that has not ended."""
     root.mkdir(parents=True)
     home = root.with_name(f"{root.name}-home")
@@ -93,7 +93,7 @@ def _write_task(folder: Path, number: int, *, done: bool) -> None:
     (folder / "description.md").write_text(f"Do part {number}.\n")
 
 
-def _run(root: Path, tasks: int, branch: str) -> runs.RunFolder:
+def _run(root: Path, tasks: int, branch: str) -> run_folder.RunFolder:
     """Creates the folder of the run and its journal: every completed task started, had a turn, and ended."""
     home = homes.locate(option=str(root), environment={}, cwd=str(root))
     state = {
@@ -114,7 +114,7 @@ def _run(root: Path, tasks: int, branch: str) -> runs.RunFolder:
             "retries": 2,
         },
     }
-    folder = runs.create(home, state)  # type: ignore[arg-type]
+    folder = run_folder.create(home, state)  # type: ignore[arg-type]
     with open(folder.journal_path, "a", encoding="utf-8") as journal:
         journal.writelines(json.dumps(entry) + "\n" for entry in _entries(folder.id, tasks))
     return folder

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.timing import PYTHON
-from sow.domain import graph
-from sow.domain.plan import Source
+from sow.domain.plans import graph
+from sow.domain.plans.plan import PlanSource
 from sow.plans.reader import read
 
 SMALL, LARGE = 1000, 10_000
@@ -93,7 +93,7 @@ def reading(rounds: int) -> list[Reading]:
 
 def _once(name: str, text: str, tasks: int) -> float:
     start = time.perf_counter()
-    plan = read([Source(name, text)], agents=("implementer",))
+    plan = read([PlanSource(name, text)], agents=("implementer",))
     needs = plan.needs()
     waves = graph.waves(needs)
     path = graph.critical_path(needs, {task.id: task.estimated_minutes or 0.0 for task in plan.tasks})

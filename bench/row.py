@@ -9,18 +9,18 @@ class Row(NamedTuple):
     """A measurement, the value it is compared with, and how many times that value it may be."""
 
     name: str
-    mine: float
-    bare: float
+    measured: float
+    reference: float
     limit: float
     unit: str = "s"
 
     @property
     def ratio(self) -> float:
-        return self.mine / self.bare
+        return self.measured / self.reference
 
     @property
     def over(self) -> bool:
-        return self.mine > self.bare * self.limit
+        return self.measured > self.reference * self.limit
 
 
 def mark(*rows: Row) -> str:

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.timing import PYTHON, SOW, SYNCED
-from sow.domain import graph
+from sow.domain.plans import graph
 
 TASKS = 1000
 SLOTS = 8
 OVERHEAD = 3.0  # times the same programs and the same durable writes
 SAMPLE = 250  # tasks, before the run and after it, because the speed of a disk varies
-EACH = 9  # durable writes of a task, as many as a run makes for one
+WRITES_PER_TASK = 9  # durable writes of a task, as many as a run makes for one
 FILES = 3  # the files that they replace
 UNIT = 6  # seconds that a sleeping task of length one takes
-LATE = 1.05  # times the lower bound
+MAX_OVER_BOUND = 1.05  # times the lower bound
 WRITERS = 100
 MEGABYTES = 100
 
@@ -39,7 +39,7 @@ class Shape:
 
     def bound(self) -> float:
         """Returns the seconds that the best schedule with so many slots takes."""
-        path = max(graph.lengths(self.needs, self.length).values())
+        path = max(graph.chain_lengths(self.needs, self.length).values())
         return UNIT * max(path, sum(self.length.values()) / SLOTS)
 
     def in_waves(self) -> float:
@@ -61,15 +61,15 @@ def crossed() -> Shape:
     return Shape(length={"1": 3, "2": 1, "3": 1, "4": 3}, needs={"1": [], "2": ["1"], "3": [], "4": ["3"]})
 
 
-def alike(tasks: int) -> Shape:
+def independent_tasks(tasks: int) -> Shape:
     """Returns so many independent tasks."""
     numbers = [str(number) for number in range(1, tasks + 1)]
     return Shape(length=dict.fromkeys(numbers, 1.0), needs={number: [] for number in numbers})
 
 
-def many(scratch: Path) -> tuple[float, float, int]:
+def idle_tasks(scratch: Path) -> tuple[float, float, int]:
     """Returns seconds for a run of tasks that do nothing, for bare programs and writes, and the number of writes."""
-    root = _repository(scratch / "many", ["true"], alike(TASKS))
+    root = _repository(scratch / "many", ["true"], independent_tasks(TASKS))
     before = _programs(scratch), _durable(scratch)
     start = time.perf_counter()
     _require(_begin(root, "--max-concurrency", str(SLOTS)).wait(), root)
@@ -102,7 +102,7 @@ def sleeping(scratch: Path) -> dict[str, float]:
 def memory(scratch: Path) -> float:
     """Returns the peak memory in megabytes of a run with a hundred small writers at once."""
     program = _program(scratch / "writer", WRITER)
-    root = _repository(scratch / "writers", [str(program)], alike(WRITERS))
+    root = _repository(scratch / "writers", [str(program)], independent_tasks(WRITERS))
     process = _begin(root, "--max-concurrency", str(WRITERS))
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -211,8 +211,8 @@ import time
 start = time.perf_counter()
 for task in range({SAMPLE}):
     os.chdir(f"{folder}/{{task}}")
-    for n in range({EACH}): replace(n % {FILES})
+    for n in range({WRITES_PER_TASK}): replace(n % {FILES})
 print(time.perf_counter() - start)
 """
     process = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
-    return float(process.stdout) / (SAMPLE * EACH)
+    return float(process.stdout) / (SAMPLE * WRITES_PER_TASK)

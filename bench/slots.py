@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bench.timing import SOW, in_memory
 from bench.worktrees import git, large
-from sow.engine.repository import Repository
-from sow.engine.slots import Slots
-from sow.engine.steps import drive
-from sow.store.home import find
+from sow.gitwork.repository import Repository
+from sow.gitwork.slots import Slots
+from sow.store.files.checkout_home import find
+from sow.system.process.generator_steps import run_to_end
 
 ROUNDS = 7
 FIRST, REUSE = 1.3, 0.3  # times a plain `git worktree add`
@@ -33,14 +33,14 @@ def checkouts(scratch: Path) -> tuple[float, float, float]:
         for number in range(ROUNDS):
             plain.append(_timed(partial(git, root, "worktree", "add", "-q", "--detach", str(folder / f"w{number}"))))
             slots = Slots(Repository(find(option=str(root), environment={}, cwd="/")), 1)
-            slot = drive(slots.take())
+            slot = run_to_end(slots.acquire())
             assert slot is not None
             slot.remove()
-            first.append(_timed(partial(slot.show, commits[0])))
+            first.append(_timed(partial(slot.checkout, commits[0])))
             (Path(slot.path) / "folder1/file1.txt").write_text("changed by a check\n")
             (Path(slot.path) / "built.o").write_text("built by a check\n")
-            reuse.append(_timed(partial(slot.show, commits[1])))
-            slots.give(slot)
+            reuse.append(_timed(partial(slot.checkout, commits[1])))
+            slots.release(slot)
     return min(first), min(reuse), min(plain)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bench.command_line import repository
 from bench.timing import PYTHON, SOW
-from sow.executors.claude import Claude
-from sow.executors.story import Story
-from sow.system.process import TICK, Child, Limits
+from sow.executors.clis.claude import Claude
+from sow.executors.events import TurnSummary
+from sow.system.process.child_process import TICK, Child, ProcessLimits
 
 CHILDREN = 100
 LINES = 1000
@@ -52,13 +52,13 @@ def listening(scratch: Path) -> tuple[float, float]:
     (scratch / "empty").touch()
     script = f"for i in 1 2 3 4 5 6 7 8 9 10; do cat {source}; sleep 0.3; done"
     adapter = Claude()
-    stories = [Story() for _ in range(CHILDREN)]
-    limits = Limits(wall=60, silence=60, linger=10, size=1 << 28, grace=5)
+    stories = [TurnSummary() for _ in range(CHILDREN)]
+    limits = ProcessLimits(wall=60, silence=60, linger=10, size=1 << 28, grace=5)
     children = [_child(["sh", "-c", script], scratch, number, limits) for number in range(CHILDREN)]
     start, used = time.perf_counter(), time.process_time()
     running = list(zip(children, stories, strict=True))
     while running:
-        running = [(child, story) for child, story in running if child.step(_taker(adapter, story))]
+        running = [(child, story) for child, story in running if child.step(_line_handler(adapter, story))]
         time.sleep(TICK)
     share = (time.process_time() - used) / (time.perf_counter() - start)
     for child in children:
@@ -67,7 +67,7 @@ def listening(scratch: Path) -> tuple[float, float]:
     return share, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _taker(adapter: Claude, story: Story) -> Callable[[str], None]:
+def _line_handler(adapter: Claude, story: TurnSummary) -> Callable[[str], None]:
     def take(text: str) -> None:
         for event in adapter.read(text):
             story.add(event)
@@ -75,7 +75,7 @@ def _taker(adapter: Claude, story: Story) -> Callable[[str], None]:
     return take
 
 
-def _child(command: list[str], scratch: Path, number: int, limits: Limits) -> Child:
+def _child(command: list[str], scratch: Path, number: int, limits: ProcessLimits) -> Child:
     return Child(
         command,
         cwd=str(scratch),

@@ -15,7 +15,7 @@ from pathlib import Path
 PYTHON = sys.executable
 SOW = str(Path(PYTHON).parent / "sow")
 MEMORY = "/dev/shm"  # noqa: S108 (contains only new folders of ours)
-ENOUGH = 4 << 30  # bytes
+MIN_FREE_BYTES = 4 << 30  # bytes
 
 # One durable replacement of a file, or one durable append, with only `os`: the minimum for every command that writes.
 SYNCED = """
@@ -57,7 +57,7 @@ def best_times(cases: list[Case], rounds: int) -> list[tuple[float, float]]:
 def in_memory(scratch: Path) -> Iterator[Path]:
     """Yields a folder in memory if it has room, else in the scratch folder; for work that only a disk makes slow."""
     space = os.statvfs(MEMORY) if os.access(MEMORY, os.W_OK) else None
-    fits = space is not None and space.f_bavail * space.f_frsize >= ENOUGH and not space.f_flag & os.ST_NOEXEC
+    fits = space is not None and space.f_bavail * space.f_frsize >= MIN_FREE_BYTES and not space.f_flag & os.ST_NOEXEC
     with tempfile.TemporaryDirectory(dir=MEMORY if fits else scratch) as folder:
         yield Path(folder)
 

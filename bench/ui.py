@@ -27,7 +27,7 @@ EVENTS = 20
 MOST_WAIT = 10  # seconds
 PROJECT = 1000  # tasks of the project whose first paint is measured
 PAINT = 2.0  # times the first paint of an empty project by the same server
-LOOKS = 5
+PAINT_ROUNDS = 5
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -54,7 +54,7 @@ def memory(scratch: Path) -> float:
         for path in ("/api/state", f"/api/runs/{folder.id}/timeline", f"/api/runs/{folder.id}", "/api/runs"):
             server.get(path, cookie)
         for number in range(EVENTS):
-            _tell(folder.journal_path, f"Step {number}")
+            _append_entry(folder.journal_path, f"Step {number}")
             time.sleep(0.1)
         megabytes = server.most_memory()
         for feed in feeds:
@@ -78,7 +78,7 @@ def to_screen(scratch: Path) -> float:
     folder = large.make(scratch / "screen", 100)
     with _browser() as browser, Dashboard(scratch / "screen") as server:
         page = _opened(browser, server)
-        seconds = [_seen(page, folder.journal_path, f"Event number {number}.") for number in range(EVENTS)]
+        seconds = [_seconds_to_screen(page, folder.journal_path, f"Event number {number}.") for number in range(EVENTS)]
     return statistics.median(seconds)
 
 
@@ -90,7 +90,7 @@ def first_paint(scratch: Path) -> tuple[float, float]:
             large.make(scratch / name, tasks)
             with Dashboard(scratch / name) as server:
                 page = _opened(browser, server)
-                best.append(min(_painted(page) for _ in range(LOOKS)))
+                best.append(min(_painted(page) for _ in range(PAINT_ROUNDS)))
     return best[0], best[1]
 
 
@@ -122,11 +122,11 @@ WAIT = """(text) => {
 }"""
 
 
-def _seen(page: Page, journal: str, text: str) -> float:
+def _seconds_to_screen(page: Page, journal: str, text: str) -> float:
     page.evaluate(WAIT, text)
     time.sleep(0.05)
     start = time.time()
-    _tell(journal, text)
+    _append_entry(journal, text)
     while not (seen := float(page.evaluate("Math.max(window.seen, 0)"))):
         if time.time() > start + MOST_WAIT:
             raise SystemExit(f"an entry of the journal was not on the screen after {MOST_WAIT} s")
@@ -134,7 +134,7 @@ def _seen(page: Page, journal: str, text: str) -> float:
     return seen / 1000 - start
 
 
-def _tell(journal: str, text: str) -> None:
+def _append_entry(journal: str, text: str) -> None:
     """Appends one entry to a journal."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     fields = {"task": large.ident(90), "iteration": 1, "reason": text}

@@ -35,7 +35,7 @@ def large(root: Path) -> Path:
         if number < 100:
             path.parent.mkdir(parents=True)
         path.write_text(f"{number}\n" * 20)
-    (root / "plan.md").write_text(running.plan(running.alike(TASKS)))
+    (root / "plan.md").write_text(running.plan(running.independent_tasks(TASKS)))
     for arguments in (
         ["init", "-qb", "work"],
         ["config", "user.email", "b@b.b"],

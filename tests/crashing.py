@@ -14,7 +14,7 @@ import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 from workers import environment_of, processes, wait_for
 
-from sow.system.boundary import CROSSINGS, VARIABLE
+from sow.system.crash_points import CROSSINGS, VARIABLE
 
 BRANCH = "feat/parts"
 PLAN = """\

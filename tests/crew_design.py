@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.domain import crew_checks
-from sow.domain.crew_plan import Complaint, WorkflowPlan
+from sow.domain.workflows import design_checks
+from sow.domain.workflows.crew_plan import DesignProblem, WorkflowPlan
 from sow.plans import workflow_plan
 
 FILE = "workflow_coordination_plan.md"
@@ -88,13 +88,13 @@ def plan(*edits: tuple[str, str], text: str = TEXT) -> WorkflowPlan:
     return workflow_plan.read(text)
 
 
-def findings(design: WorkflowPlan, told: dict[str, str | None] | None = None, **more: object) -> list[Complaint]:
+def findings(design: WorkflowPlan, told: dict[str, str | None] | None = None, **more: object) -> list[DesignProblem]:
     """All complaints about a plan with these instructions."""
     given = {**INSTRUCTIONS, **(told or {})}
     existing = more.get("existing", {"docs/api.md"})
-    return crew_checks.findings(design, given, KNOWN, existing=existing)  # type: ignore[arg-type]
+    return design_checks.findings(design, given, KNOWN, existing=existing)  # type: ignore[arg-type]
 
 
-def places(found: list[Complaint], *, error: bool = True) -> list[str]:
+def places(found: list[DesignProblem], *, error: bool = True) -> list[str]:
     """`file:line rule` of each complaint."""
-    return [f"{each.place} {each.rule}" for each in found if each.error is error]
+    return [f"{each.location} {each.rule}" for each in found if each.error is error]

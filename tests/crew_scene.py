@@ -14,8 +14,8 @@ from conftest import Repo, Result, fresh_environment
 from crashing import Scene
 from workflow_repo import Flow
 
-from sow.domain.workflow_agent import DONE
-from sow.system.boundary import CROSSINGS, VARIABLE
+from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.system.crash_points import CROSSINGS, VARIABLE
 
 NEEDS = {"data": [], "page": [], "api": ["data", "page"]}
 ARCHITECT = "solution_architect_agent"
@@ -181,13 +181,13 @@ class CrewScene(Scene):
     def complaints(self) -> list[str]:
         wrong = super().complaints()
         wrong += [f"{name} started before {each} was verified" for name, state in self.begun()
-                  for each in NEEDS.get(name, ()) if state[each]["status"] not in DONE]  # fmt: skip
+                  for each in NEEDS.get(name, ()) if state[each]["status"] not in DONE_STATUSES]  # fmt: skip
         kept = [f"{name} {note['description']}" for name, session in self.sessions() for note in session["notes"]]
         wrong += [f"lost: {line}" for line in self.lines("notes") if line not in kept]
         judges = self.lines("judges")
         for name, state in self.states().items():
-            passed = state["status"] not in DONE or state.get("result", {}).get("result") == "passed"
-            if not passed or (state["status"] in DONE and state["verifier"] not in judges):
+            passed = state["status"] not in DONE_STATUSES or state.get("result", {}).get("result") == "passed"
+            if not passed or (state["status"] in DONE_STATUSES and state["verifier"] not in judges):
                 wrong.append(f"{name} is {state['status']}, and no verifier passed it")
         wrong += [f"{name} was asked {judges.count(name)} times" for name, most in ASKED.items()
                   if judges.count(name) > most + self.kills]  # fmt: skip

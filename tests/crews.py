@@ -12,21 +12,22 @@ import yaml
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
 from sow.domain.actor import PERSON, WORKER, Actor
-from sow.domain.shapes import RunSettings
-from sow.engine.turn import Seat
+from sow.domain.documents.state import RunSettings
+from sow.engine.turns.turn import AgentTurn
+from sow.engine.workflows import design_check, finish, start
+from sow.engine.workflows.crew_run import CrewLoop
 from sow.executors.adapter import Outcome
-from sow.store import note_acts, workflow_acts, workflow_design, workflow_questions
-from sow.store.disk import Disk
-from sow.store.home import Home
-from sow.store.sessions import Record
+from sow.store import note_updates
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import Disk
+from sow.store.runs.sessions import SessionRecord
 from sow.store.snapshot import Snapshot
-from sow.store.workflow import WorkflowFolder
+from sow.store.workflows import design_state, members, question_updates
+from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout, clock
-from sow.workflows import checking, closing, opening
-from sow.workflows.run import CrewLoop
 
 if TYPE_CHECKING:
-    from sow.engine.steps import Steps
+    from sow.system.process.generator_steps import Steps
 
 PERSON_ = Actor(kind=PERSON, name="ann")
 COST = 0.25  # US dollars, of every turn
@@ -97,37 +98,39 @@ def write_design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence
     folder.write(folder.plan_path, text)
     for each in members:
         inputs = "\n".join(f"- {path}" for path in each["inputs"]) or "None."
-        folder.write(folder.desk(each["name"]).instructions_path, INSTRUCTIONS.format(name=each["name"], inputs=inputs))
+        folder.write(
+            folder.agent_folder(each["name"]).instructions_path, INSTRUCTIONS.format(name=each["name"], inputs=inputs)
+        )
     return text
 
 
 def design(home: Home, members: Sequence[dict[str, Any]], groups: Sequence[Any] = ()) -> None:
     """A workflow whose design was verified and approved."""
-    workflow_design.new(home, "crew", "# Summary\n")
+    design_state.create(home, "crew", "# Summary\n")
     write_design(home, members, groups)
     approve(home)
 
 
 def approve(home: Home) -> None:
     """The design as it is now is verified and approved."""
-    plan, _ = checking.read_plan(home)
+    plan, _ = design_check.read_plan(home)
     assert not plan.errors, [each.text for each in plan.errors]
-    workflow_design.replan(home, plan, [])
-    workflow_design.checked(home, digest=plan.digest, sections=plan.sections, passed=True, by="design-verifier")
-    workflow_design.approve(home, digest=plan.digest, sections=plan.sections, actor=PERSON_, how="test")
+    design_state.apply_plan(home, plan, [])
+    design_state.record_check(home, digest=plan.digest, sections=plan.sections, passed=True, by="design-verifier")
+    design_state.approve(home, digest=plan.digest, sections=plan.sections, actor=PERSON_, how="test")
 
 
 class Turn:
     """What a scripted agent has at hand in one turn."""
 
-    def __init__(self, seat: Seat, record: Record, kind: str, prompt: str) -> None:
+    def __init__(self, seat: AgentTurn, record: SessionRecord, kind: str, prompt: str) -> None:
         self.session = record.session["key"]
-        self.home = seat.crew.home
-        self.desk = seat.desk
-        self.name = seat.desk.id
+        self.home = seat.settings.home
+        self.desk = seat.folder
+        self.name = seat.folder.id
         self.role = seat.agent.name
         self.executor = seat.executor.name
-        self.timeout = seat.crew.timeout
+        self.timeout = seat.settings.timeout
         self.kind = kind
         self.prompt = prompt
         self.me = Actor(kind=WORKER, name=self.role, task=self.name)
@@ -139,14 +142,14 @@ class Turn:
 
     def set(self, *statuses: str) -> None:
         for status in statuses:
-            workflow_acts.set_status(self.home, self.name, status, actor=self.me)
+            members.set_status(self.home, self.name, status, actor=self.me)
 
     def hand_in(self) -> None:
         self.set("completion_drive_review", "ready_for_verification")
 
     def note(self, text: str, category: str = "detail") -> str:
         words = {"description": text, "context": "the work", "category": category}
-        return note_acts.add(self.home, self.name, **words, actor=self.me)["note_id"]
+        return note_updates.add(self.home, self.name, **words, actor=self.me)["note_id"]
 
     def escalate(self, text: str, category: str = "requirements") -> str:
         number = self.note(text, category)
@@ -154,10 +157,10 @@ class Turn:
         return number
 
     def pass_on(self, note: str) -> None:
-        note_acts.escalate(self.home, self.name, note, reason="not mine to decide", actor=self.me)
+        note_updates.escalate(self.home, self.name, note, reason="not mine to decide", actor=self.me)
 
     def resolve(self, note: str) -> None:
-        note_acts.resolve(self.home, self.name, note, resolution="as it is elsewhere", actor=self.me)
+        note_updates.resolve(self.home, self.name, note, resolution="as it is elsewhere", actor=self.me)
 
     @property
     def nonce(self) -> str:
@@ -180,28 +183,28 @@ class Turn:
 Script = Callable[[Turn], str | Outcome]
 
 
-def seat_with(script: Script, log: list[str]) -> type[Seat]:
+def seat_with(script: Script, log: list[str]) -> type[AgentTurn]:
     """A seat whose agent is a function: its records and snapshots are real, and no process is started."""
 
-    class ScriptedSeat(Seat):
+    class ScriptedSeat(AgentTurn):
         def check(self) -> None:
             return None
 
-        def take(self, record: Record, kind: str, prompt: str) -> Steps[Outcome]:
-            self.iteration = self.desk.iteration
-            if not record.has_begun:
+        def take(self, record: SessionRecord, kind: str, prompt: str) -> Steps[Outcome]:
+            self.iteration = self.folder.iteration
+            if not record.has_open_turn:
                 record.begin_turn(kind, self.iteration, [])
             turn = record.session["turns"][-1]
-            with self.crew.home.lock():
-                self.snapshot = Snapshot(self.desk.home)
-            log.append(f"{self.desk.id}:{kind}")
+            with self.settings.home.lock():
+                self.snapshot = Snapshot(self.folder.home)
+            log.append(f"{self.folder.id}:{kind}")
             yield
             said = script(Turn(self, record, kind, prompt))
             outcome = said if isinstance(said, Outcome) else Outcome("done", text=said)
             turn.update({"ended_at": clock.now(), "outcome": outcome.kind, "reason": outcome.reason, "tools": 1})
             turn["cost_usd"] = COST
             if outcome.text:
-                record.keep(turn["number"], "txt", f"{outcome.text}\n")
+                record.write_file(turn["number"], "txt", f"{outcome.text}\n")
             record.save()
             return outcome
 
@@ -240,8 +243,8 @@ class Stage:
         if self.executor:
             settings["executor"] = self.executor
         with home.claim("run", purpose="test") as claim:
-            opening.put_in_order(home, self.environment)
-            deck, goes_on = opening.open_deck(
+            start.recover_workflow(home, self.environment)
+            deck, goes_on = start.open_crew(
                 home,
                 configs.Config("", yaml.safe_load(self.config), self.environment),
                 self.environment,
@@ -250,9 +253,9 @@ class Stage:
                 settings=settings,
                 listeners=[self.events.append],
                 yes=yes,
-                seat=seat_with(script, self.log),
+                turn=seat_with(script, self.log),
             )
-            deck.ship.tell("run_started", **opening.facts(deck), recovered=goes_on)
+            deck.context.journal("run_started", **start.start_fields(deck), recovered=goes_on)
             ticks = iter(range(MOST_TICKS))
 
             def tick(now: float) -> None:
@@ -260,10 +263,10 @@ class Stage:
                 assert next(ticks, None) is not None, (self.log[-12:], self.statuses(), list(loop.running))
 
             loop = CrewLoop(deck, tick=tick)
-            code = loop.sail()
-            closing.close(deck, code)
-            deck.ship.tell("run_ended", **loop.counts())
-        return deck.ship.folder.run["exit"]
+            code = loop.run()
+            finish.close(deck, code)
+            deck.context.journal("run_ended", **loop.counts())
+        return deck.context.folder.run["exit"]
 
     def backdate(self, times: dict[str, str]) -> None:
         """Let each agent's last update be at another time."""
@@ -283,7 +286,7 @@ class Stage:
         home = self.home()
         waiting = [each["question"]["number"] for each in self.members().values() if "question" in each]
         for number in waiting:
-            workflow_questions.answer(home, number, text, actor=PERSON_)
+            question_updates.answer(home, number, text, actor=PERSON_)
         return len(waiting)
 
     def workflow(self) -> Any:

@@ -12,12 +12,12 @@ from conftest import Repo
 from holding import held
 
 from sow.domain.actor import PERSON, WORKER, Actor
-from sow.domain.crew_plan import Member, WorkflowPlan
-from sow.domain.shapes import MemberState, VerificationResults
-from sow.store import member_notes, workflow_acts, workflow_design
-from sow.store.disk import Disk
-from sow.store.home import Home
-from sow.store.workflow import WorkflowFolder
+from sow.domain.documents.state import MemberState, VerificationResults
+from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import Disk
+from sow.store.workflows import design_state, member_notes, members
+from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout
 
 ADA = Actor(kind=PERSON, name="ada")
@@ -70,13 +70,13 @@ class Flow:
 
     def begin(self) -> Flow:
         """The workflow with its crew, which has not started."""
-        workflow_design.new(self.home, "user_management", "# Conversation Summary\n")
+        design_state.create(self.home, "user_management", "# Conversation Summary\n")
         plan = WorkflowPlan()
         plan.task_id, plan.digest = "implement_user_management", "0" * 64
         for name, (task_id, needs) in CREW.items():
             verifier = name.replace("agent", "verifier")
             plan.members.append(Member(name, task_id=task_id, verifier=verifier, dependencies=needs))
-        workflow_design.replan(self.home, plan, [])
+        design_state.apply_plan(self.home, plan, [])
         return self
 
     def with_disk(self, disk: Disk) -> Home:
@@ -99,10 +99,10 @@ class Flow:
     def set(self, *statuses: str, name: str = "database_agent") -> None:
         """Moves that an agent makes itself."""
         for status in statuses:
-            workflow_acts.set_status(self.home, name, status, actor=itself(name))
+            members.set_status(self.home, name, status, actor=itself(name))
 
     def start(self, name: str = "database_agent") -> None:
-        workflow_acts.begin_session(self.home, name, session_id="s-1")
+        members.begin_session(self.home, name, session_id="s-1")
 
     def note(self, text: str = "Is it unique?", name: str = "database_agent", category: str = "") -> None:
         member_notes.add(self.home, name, description=text, context="creating the table", category=category)

@@ -10,10 +10,10 @@ from typing import Any
 
 from samples import ADA, LEAD, NOW, OWN_WORKER, task
 
-from sow.domain import check_list
 from sow.domain import task as rules
-from sow.domain.finding import read
-from sow.domain.stage import STAGES, next_stage
+from sow.domain.checks import check_list
+from sow.domain.reviews.finding import read
+from sow.domain.runs.stages import STAGES, next_stage
 from sow.store.validators.task import validate
 
 CHECKS = [
@@ -148,7 +148,7 @@ class History:
             "at": NOW,
             "iteration": self.disk["iteration"],
             "passed": passed,
-            "list": check_list.digest(check_list.of_task(self.disk)),
+            "list": check_list.digest(check_list.checks_of(self.disk)),
             "scope": "commit" if self.isolated else "folder",
             **({"tree": self.disk["work"]["tree"]} if self.isolated else {}),
         }
@@ -164,7 +164,7 @@ class History:
         return [(kind, command) for kind, command in wanted if kind != "dependency" and command not in known]
 
     def on_check(self) -> None:
-        checks = check_list.of_task(self.disk)
+        checks = check_list.checks_of(self.disk)
         luck = [self.goes_well("check", each["command"], self.disk["iteration"]) for each in checks]
         self.record(
             *(
@@ -242,7 +242,7 @@ class History:
             self.over = True
             return
         changed = rules.move(self.disk, "in_progress", actor=ADA, now=NOW)[0]
-        self.write(rules.settle(changed, "That one.", actor=ADA, now=NOW))
+        self.write(rules.answer_question(changed, "That one.", actor=ADA, now=NOW))
 
     def on_failed(self) -> None:
         if self.disk["status"] == "in_progress":

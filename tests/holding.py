@@ -11,10 +11,10 @@ from conftest import Repo
 
 HOLD = """
 import sys
-from sow.store.home import find
+from sow.store.files.checkout_home import find
 with find(option=sys.argv[1], environment={}, cwd="/").claim(sys.argv[2], purpose="running a plan") as claim:
     if sys.argv[3]:
-        claim.work_on(sys.argv[3])
+        claim.record_run(sys.argv[3])
     print("held", flush=True)
     sys.stdin.read()
 """

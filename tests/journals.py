@@ -9,10 +9,10 @@ from typing import Any
 
 from conftest import Repo
 
-from sow.store import runs
-from sow.store.home import Home, find
-from sow.store.project import load
-from sow.store.runs import RunFolder
+from sow.store.files.checkout_home import Home, find
+from sow.store.projects.project import load
+from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 
 START = 1_790_000_000  # seconds since 1970
 
@@ -33,7 +33,7 @@ class Tale:
         self.home = home_of(repo)
         self.tasks = tasks
         self.kept: list[tuple[float, str, dict[str, Any]]] | None = None
-        self.folder: RunFolder = runs.create(
+        self.folder: RunFolder = run_folder.create(
             self.home,
             {
                 "id": "20260921-143320-ab12",
@@ -62,7 +62,7 @@ class Tale:
         if self.kept is not None:
             self.kept.append((t, event, entry))
             return entry
-        return self.folder.write(event, **entry)
+        return self.folder.append_event(event, **entry)
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -71,7 +71,7 @@ class Tale:
         yield
         kept, self.kept = self.kept, None
         for _, event, entry in sorted(kept, key=lambda each: each[0]):
-            self.folder.write(event, **entry)
+            self.folder.append_event(event, **entry)
 
     def begin(self, t: float = 0, *, needs: dict[str, list[str]] | None = None, **facts: Any) -> None:
         tasks = [

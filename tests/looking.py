@@ -7,22 +7,22 @@ from typing import Any
 from conftest import Repo
 from journals import home_of
 
-from sow.dashboard.facts import Facts
-from sow.dashboard.listening import Feed
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.dashboard.data.listener import EventFeed
 
 
-def facts_of(repo: Repo, **environment: str) -> Facts:
+def facts_of(repo: Repo, **environment: str) -> DashboardData:
     """The facts of this repository, with an environment of their own."""
-    return Facts(home_of(repo), {**repo.environment, **environment}, read_only=False, person="ada")
+    return DashboardData(home_of(repo), {**repo.environment, **environment}, read_only=False, person="ada")
 
 
-def fresh(facts: Facts) -> dict[str, Any]:
+def fresh(facts: DashboardData) -> dict[str, Any]:
     """The state after a look at everything, however short ago the last one was."""
     facts.watch.look(whole=True)
     return facts.state()
 
 
-def told(feed: Feed, *kinds: str, seconds: float = 0.3) -> list[Any]:
+def told(feed: EventFeed, *kinds: str, seconds: float = 0.3) -> list[Any]:
     """What a feed says until it is silent for so long, or what it says of some kinds."""
     found = []
     while events := feed.next(seconds):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from conftest import Repo
 
-from sow.domain.shapes import Run, RunSettings
-from sow.engine.collecting import Collected
-from sow.engine.merging import Integration, Merge
-from sow.engine.worktrees import Worktrees
-from sow.store import runs
-from sow.store.home import Home
-from sow.store.runs import RunFolder
+from sow.domain.documents.state import Run, RunSettings
+from sow.gitwork.collect import CollectedWork
+from sow.gitwork.integration_branch import Integration, Merge
+from sow.gitwork.worktrees import Worktrees
+from sow.store.files.checkout_home import Home
+from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 from sow.system import checkout
 
 RUN = "20260131-090000-ab12"
@@ -32,7 +32,7 @@ def home_at(root: Path | str) -> Home:
 def record_of(home: Home, run: str) -> RunFolder:
     """The record of a run, made where there is none yet."""
     try:
-        return runs.load(home, run)
+        return run_folder.load(home, run)
     except FileNotFoundError:
         settings: RunSettings = {
             "max_concurrency": 1,
@@ -53,7 +53,7 @@ def record_of(home: Home, run: str) -> RunFolder:
             "tasks": [],
             "settings": settings,
         }
-        return runs.create(home, started)
+        return run_folder.create(home, started)
 
 
 class Shop:
@@ -97,18 +97,18 @@ class Shop:
     def prepare(self, task: str = "010", base: str = "HEAD", *, fresh: bool = False) -> Path:
         return Path(self.worktrees.prepare(task, base, fresh=fresh))
 
-    def collect(self, task: str = "010", iteration: int = 1, base: str = "HEAD") -> Collected:
+    def collect(self, task: str = "010", iteration: int = 1, base: str = "HEAD") -> CollectedWork:
         return self.worktrees.collect(task, iteration, f"Work on {task}", base)
 
     def merge(self, task: str, commit: str, iteration: int = 1) -> Merge:
         """Merge a task and advance, as a run does when the checks pass."""
         merge = self.integration.try_merge(task, iteration, commit, f"Merge task {task}")
         if merge.commit:
-            self.integration.show(merge.commit)
-            self.integration.take(merge, task=task, iteration=iteration, work=commit)
+            self.integration.checkout(merge.commit)
+            self.integration.record_merge(merge, task=task, iteration=iteration, work=commit)
         return merge
 
-    def work(self, task: str, path: str, text: str) -> Collected:
+    def work(self, task: str, path: str, text: str) -> CollectedWork:
         """A task that writes one file, from the integration's head."""
         where = self.prepare(task, self.integration.head)
         self.write(path, text, where=where)

@@ -6,9 +6,8 @@ import re
 import shlex
 from typing import Any
 
-from sow.cli.parse import parse
-from sow.cli.registry import GROUPS, find
-from sow.cli.spec import GLOBAL, Command
+from sow.cli.command import GLOBAL, GROUPS, Command, find
+from sow.cli.parser import parse
 from sow.errors import SowError
 
 PLACEHOLDER = re.compile(r"…|[A-Z]+…?")
@@ -75,6 +74,6 @@ def _is_group(word: str) -> bool:
 
 
 def _table(group: str) -> list[Command]:
-    from sow.cli.registry import commands as table
+    from sow.cli.command import commands as table
 
     return table(group)

@@ -165,15 +165,15 @@ def test_each_door_has_one_keeper():
     """Programs are started, files locked and trees copied in one place each."""
     owners = {
         "subprocess": {
-            "system/errand.py",
+            "system/process/background_program.py",
             "system/git.py",
-            "system/process.py",
-            "system/program.py",
-            "system/ps.py",
-            "system/remote.py",
+            "system/process/child_process.py",
+            "system/process/program.py",
+            "system/process/process_table.py",
+            "system/remote_git.py",
             "simulated/player.py",
         },
-        "fcntl": {"store/lock.py"},
+        "fcntl": {"store/files/lock.py"},
         "tempfile": set(),
         "shutil": {"store/migration.py"},
     }

@@ -162,7 +162,7 @@ agents:
     assert (opus.model, opus.yolo, opus.origin_of("yolo_mode")) == ("opus", True, FROM_FILE)
     assert (sonnet.model, sonnet.yolo, sonnet.origin_of("yolo_mode")) == ("sonnet", False, DEFAULT)
     assert sonnet.custom_args == ("--effort", "high")
-    assert found.in_use(ROLES) == ["claude-code", "claude-opus"]
+    assert found.executors_in_use(ROLES) == ["claude-code", "claude-opus"]
 
 
 def test_limits_merge_over_the_defaults():
@@ -351,7 +351,7 @@ def test_no_hint_speaks_of_git(text: str):
     """The user's settings are not in git, so the hint leads to `sow config edit` and never to a restore."""
     with pytest.raises(InvalidFile) as caught:
         config.parse(text, "config.yaml")
-    assert caught.value.hint == config.MEND
+    assert caught.value.hint == config.FIX_HINT
 
 
 def test_the_check_adds_nothing():

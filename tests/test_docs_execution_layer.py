@@ -10,7 +10,7 @@ from pathlib import Path
 from conftest import Repo
 
 from sow.agents import layer
-from sow.cli.mcp_tools import VERBS
+from sow.cli.serve.mcp_tools import VERBS
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "execution-layer.md").read_text()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sow.cli.parse import parse
-from sow.cli.registry import find
+from sow.cli.command import find
+from sow.cli.parser import parse
 from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
-from sow.domain.workflow_agent import WORKFLOW_AGENT
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "workflows.md").read_text()

@@ -44,8 +44,9 @@ sys.exit(main(sys.argv[1:]))
 """
 # What is needed for the end of a turn, for other commands, or for few turns.
 LATE = {
-    "json", "pathlib", "sow.cli.agent_ending", "sow.cli.log", "sow.cli.output", "sow.domain.note", "sow.store.aside",
-    "sow.store.at_work", "sow.store.feedback", "sow.store.json_text", "sow.store.log", "sow.store.notes",
+    "json", "pathlib", "sow.cli.agents.result", "sow.cli.project.log", "sow.cli.output", "sow.domain.note",
+    "sow.store.state.set_aside", "sow.store.projects.at_work", "sow.store.projects.feedback",
+    "sow.store.formats.json_text", "sow.store.projects.log", "sow.store.projects.notes",
     "sow.store.validators.log_entry", "sow.store.validators.notes", "sow.store.validators.user_config",
 }  # fmt: skip
 MOST_AT_START = 85  # modules of ours, a little above today's count

@@ -48,7 +48,7 @@ def test_run_a_plan(bare_repo: Repo):
 
 def test_run_a_workflow():
     """The README's workflow is the example that the tests run, and its commands are those of the program."""
-    from sow.cli.registry import find
+    from sow.cli.command import find
 
     section = README.partition("## Run a workflow\n")[2].partition("\n## ")[0]
     (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)

@@ -9,9 +9,9 @@ from pathlib import Path
 from sow.domain.note import NOTE
 from sow.domain.phase import PHASE
 from sow.domain.task import TASK
-from sow.domain.workflow_agent import WORKFLOW_AGENT
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.executors.registry import ADAPTERS
-from sow.store.schema import VERSION
+from sow.store.formats.schema import VERSION
 from tools import validators
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +60,7 @@ def plugin() -> dict[Path, str]:
     return files | {ROOT / ".claude-plugin" / "marketplace.json": marketplace("./plugin")}
 
 
-def strays() -> list[Path]:
+def stale_files() -> list[Path]:
     """Returns files in the plugin's folder that are no longer generated."""
     generated = plugin()
     return [path for path in sorted((ROOT / "plugin").rglob("*")) if path.is_file() and path not in generated]
@@ -68,7 +68,7 @@ def strays() -> list[Path]:
 
 def main() -> int:
     stale = 0
-    for path in strays():
+    for path in stale_files():
         stale += 1
         if "--check" in sys.argv:
             print(f"{path.relative_to(ROOT)} comes from nothing: run make generate", file=sys.stderr)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sow.cli.command import GROUPS, commands
 from sow.cli.help import command_help
-from sow.cli.registry import GROUPS, commands
 
 
 def reference() -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-SILENT = {"$schema", "$id", "$defs", "title", "description", "pattern", "x-renamed-from", "default"}
+IGNORED_KEYWORDS = {"$schema", "$id", "$defs", "title", "description", "pattern", "x-renamed-from", "default"}
 TYPES = {
     "object": ("dict", "a mapping"),
     "array": ("list", "a list"),
@@ -23,7 +23,7 @@ TYPES = {
 }
 HEADER = '''"""Written by `make generate` from schemas/{version}/{name}.json: change the schema, not this file."""
 
-from sow.store.complaint import missing, unknown, wrong
+from sow.store.formats.validation_error import missing, unknown, wrong
 {formats}
 
 '''
@@ -104,8 +104,8 @@ class Writer:
             "enum",
         }
         keywords |= {"format", "minLength", "maxLength", "minimum", "not"}
-        if set(rule) - keywords - SILENT:
-            raise ValueError(f"{name}: unknown keywords {sorted(set(rule) - keywords - SILENT)}")
+        if set(rule) - keywords - IGNORED_KEYWORDS:
+            raise ValueError(f"{name}: unknown keywords {sorted(set(rule) - keywords - IGNORED_KEYWORDS)}")
         if "enum" in rule:
             wanted = "one of " + ", ".join(str(option) if option is not None else "null" for option in rule["enum"])
             test = f"type({value}) not in (str, type(None)) or {value} not in {tuple(rule['enum'])!r}"
@@ -174,7 +174,7 @@ def write(name: str, version: str, schema: Schema) -> str:
     variables = sorted(
         (format_name.removeprefix("sow-").replace("-", "_"), format_name) for format_name in writer.formats
     )
-    formats = "from sow.store.formats import FORMATS\n" if variables else ""
+    formats = "from sow.store.formats.string_formats import FORMATS\n" if variables else ""
     formats += "".join(
         f"\n{variable}, {variable}_wanted = FORMATS[{format_name!r}]" for variable, format_name in variables
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from sow.errors import InvalidFile, SowError, nearest
+from sow.errors import InvalidFile, SowError, suggestion
 from sow.executors.registry import DEFAULT_EXECUTORS
-from sow.store import state, yaml_text
-from sow.store.disk import Disk, read_text
-from sow.store.formats import FORMATS
+from sow.store.files.disk import Disk, read_text
+from sow.store.formats import yaml_text
+from sow.store.formats.string_formats import FORMATS
+from sow.store.state import state_file
 from sow.system.environment import user_folder
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 FROM_FILE = "from config file"
-VARIABLE = "SOW_AGENTS_"
+VARIABLE_PREFIX = "SOW_AGENTS_"
 DEFAULT_EXECUTOR = "claude-code"
 # Limits of a turn: its duration, its silence, the time it may run after its last event, the time it has to stop, and
 # the size of its output.
@@ -51,7 +52,7 @@ DEFAULT_SECTIONS: dict[str, dict[str, Any]] = {
     "notify": {"command": [], "bell": True},
 }
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-MEND = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"
+FIX_HINT = "mend it with 'sow config edit'; 'sow schema show user-config' has the rules"
 
 
 def path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
@@ -108,7 +109,7 @@ class Config:
         self.overrides = {
             name: value
             for name, value in environment.items()
-            if name.startswith(VARIABLE) and name != VARIABLE and value
+            if name.startswith(VARIABLE_PREFIX) and name != VARIABLE_PREFIX and value
         }
         self.fallbacks: dict[str, list[str]] = dict(agents.get("fallbacks") or {})
         self.limits = _with_origins(DEFAULT_LIMITS, data.get("limits") or {})
@@ -117,7 +118,7 @@ class Config:
 
     def binding(self, role: str) -> tuple[str, str]:
         """Returns the executor that plays a role, and the origin of that setting."""
-        variable = variable_of(role)
+        variable = role_variable(role)
         if variable in self.overrides:
             return self.overrides[variable], f"from environment: {variable}"
         return (self.bindings[role], FROM_FILE) if role in self.bindings else (DEFAULT_EXECUTOR, DEFAULT)
@@ -125,11 +126,11 @@ class Config:
     def roles(self, names: Iterable[str]) -> list[str]:
         """Returns the given roles and every other role that the user bound."""
         roles = list(dict.fromkeys((*names, *self.bindings, *self.fallbacks)))
-        variables = {variable_of(role) for role in roles}
+        variables = {role_variable(role) for role in roles}
         unlisted = [variable for variable in self.overrides if variable not in variables]
-        return [*roles, *(variable.removeprefix(VARIABLE).lower().replace("_", "-") for variable in unlisted)]
+        return [*roles, *(variable.removeprefix(VARIABLE_PREFIX).lower().replace("_", "-") for variable in unlisted)]
 
-    def in_use(self, role_names: Iterable[str]) -> list[str]:
+    def executors_in_use(self, role_names: Iterable[str]) -> list[str]:
         """Returns the names of executors that the user defined or bound to a role."""
         roles = self.roles(role_names)
         names = [name for name, executor in self.executors.items() if executor.origin == FROM_FILE]
@@ -142,9 +143,9 @@ class Config:
         executor = self.executors.get(name)
         if executor is None:
             raise unknown_executor(name, self)
-        problem = misfit(executor)
+        problem = executor_error(executor)
         if problem:
-            raise InvalidFile(f"{self.path}: {problem}", MEND)
+            raise InvalidFile(f"{self.path}: {problem}", FIX_HINT)
         return executor
 
     def setting(self, section: str, name: str) -> Any:
@@ -159,15 +160,15 @@ class Config:
         try:
             arguments = shlex.split(command) if isinstance(command, str) else [str(argument) for argument in command]
         except ValueError:
-            raise InvalidFile(f"{self.path}: notify.command: a quote is not closed", MEND) from None
+            raise InvalidFile(f"{self.path}: notify.command: a quote is not closed", FIX_HINT) from None
         if not arguments:
             return []
         program = os.path.expanduser(arguments[0])
         if not program or ("/" in program and not os.path.isabs(program)):
             rule = "must begin with the name of a program or an absolute path"
-            raise InvalidFile(f"{self.path}: notify.command: {rule}, not {program!r:.80}", MEND)
+            raise InvalidFile(f"{self.path}: notify.command: {rule}, not {program!r:.80}", FIX_HINT)
         if any("\0" in argument for argument in arguments):
-            raise InvalidFile(f"{self.path}: notify.command: no command line can have a NUL", MEND)
+            raise InvalidFile(f"{self.path}: notify.command: no command line can have a NUL", FIX_HINT)
         return [program, *arguments[1:]]
 
     def seconds(self, limit: str) -> float:
@@ -184,9 +185,9 @@ def _with_origins(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dic
     return {key: (values.get(key, value), FROM_FILE if key in values else DEFAULT) for key, value in defaults.items()}
 
 
-def variable_of(role: str) -> str:
+def role_variable(role: str) -> str:
     """Returns the variable that binds a role for one call: SOW_AGENTS_IMPLEMENTER."""
-    return VARIABLE + role.upper().replace("-", "_")
+    return VARIABLE_PREFIX + role.upper().replace("-", "_")
 
 
 def _executors(defined: Mapping[str, Any]) -> dict[str, ExecutorConfig]:
@@ -206,7 +207,7 @@ def _executors(defined: Mapping[str, Any]) -> dict[str, ExecutorConfig]:
     return executors
 
 
-def misfit(executor: ExecutorConfig) -> str:
+def executor_error(executor: ExecutorConfig) -> str:
     """Returns what is wrong with an executor beyond its schema, with the field, or ""."""
     if executor.origin == DEFAULT:
         return ""
@@ -215,7 +216,7 @@ def misfit(executor: ExecutorConfig) -> str:
     is_name, rule = FORMATS["sow-agent"]
     if not is_name(executor.name):
         return f"agents.executors: {executor.name!r} is no name for an executor; use {rule}"
-    problem = settings.misfit(executor.type, executor.settings, executor.custom_args)
+    problem = settings.setting_error(executor.type, executor.settings, executor.custom_args)
     return f"agents.executors.{executor.name}.{problem}" if problem else ""
 
 
@@ -233,7 +234,7 @@ def read(file_path: str) -> str | None:
     except FileNotFoundError:
         return None
     except InvalidFile as error:
-        raise InvalidFile(error.message, MEND) from None
+        raise InvalidFile(error.message, FIX_HINT) from None
 
 
 def document(text: str, file_path: str) -> Any:
@@ -241,7 +242,7 @@ def document(text: str, file_path: str) -> Any:
     try:
         data = yaml_text.load(text, file_path) if text.strip() else None
     except InvalidFile as error:
-        raise InvalidFile(error.message, MEND) from None
+        raise InvalidFile(error.message, FIX_HINT) from None
     return {} if data is None else data
 
 
@@ -251,9 +252,9 @@ def parse(text: str, file_path: str) -> dict[str, Any]:
 
     data = document(text, file_path)
     try:
-        state.check(_copy(data), file_path, validate)
+        state_file.check(_copy(data), file_path, validate)
     except InvalidFile as error:
-        raise InvalidFile(error.message, MEND, place=error.place) from None
+        raise InvalidFile(error.message, FIX_HINT, place=error.field_path) from None
     return dict(data)
 
 
@@ -275,13 +276,16 @@ def seconds(duration: str) -> float:
 def unknown_executor(name: str, config: Config) -> SowError:
     """Returns the error for an unknown executor, with the setting that names it and the nearest name."""
     lines = ["Available executors:", *(f"  - {executor}" for executor in sorted(config.executors)), ""]
-    lines += [f"Check your configuration at {shown(config.path)}", "Run 'sow config path' to see the full path."]
+    lines += [
+        f"Check your configuration at {abbreviated_path(config.path)}",
+        "Run 'sow config path' to see the full path.",
+    ]
     lines += ["Run 'sow config init' to create a default configuration."]
-    advice = "; ".join(part for part in (_sayer(name, config), nearest(name, config.executors)) if part)
+    advice = "; ".join(part for part in (_naming_setting(name, config), suggestion(name, config.executors)) if part)
     return SowError(f"unknown executor: {name}", "\n".join([advice, "", *lines] if advice else lines))
 
 
-def _sayer(name: str, config: Config) -> str:
+def _naming_setting(name: str, config: Config) -> str:
     """Returns which setting names this executor."""
     fields = [variable for variable, value in config.overrides.items() if value == name]
     fields += [f"agents.bindings.{role}" for role, value in config.bindings.items() if value == name]
@@ -289,7 +293,7 @@ def _sayer(name: str, config: Config) -> str:
     return f"{fields[0]} names it" if fields else ""
 
 
-def shown(file_path: str) -> str:
+def abbreviated_path(file_path: str) -> str:
     """Returns a path with ~ for the home folder."""
     home = os.path.expanduser("~")
     return f"~{file_path.removeprefix(home)}" if file_path.startswith(f"{home}/") else file_path

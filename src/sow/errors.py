@@ -18,7 +18,7 @@ class SowError(Exception):
         self.hint = hint
 
 
-class IllegalMove(SowError):
+class IllegalStatusChange(SowError):
     """A status change that is not allowed."""
 
 
@@ -27,14 +27,14 @@ class InvalidFile(SowError):
 
     def __init__(self, message: str, hint: str, *, place: str = "") -> None:
         super().__init__(message, hint)
-        self.place = place
+        self.field_path = place
 
 
 class MergeConflict(InvalidFile):
     """A file with a conflict that git left; a person has to resolve it."""
 
 
-class Failed(SowError):
+class SystemFailure(SowError):
     """A failure of disk, permissions or git (exit 1)."""
 
     exit_code = 1
@@ -52,7 +52,7 @@ class Waiting(SowError):
     exit_code = 4
 
 
-def nearest(value: str, names: Iterable[str]) -> str:
+def suggestion(value: str, names: Iterable[str]) -> str:
     """Returns a hint for a mistyped name, or ""."""
     from difflib import get_close_matches
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from agents.test_prompts import commands, parsed
 from sow.agents import crew_briefing, prompts
 from sow.agents.registry import AgentRegistry
-from sow.domain import contract_block, crew_checks
-from sow.domain.crew_plan import Member
-from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
-from sow.domain.workflow_agent import WORKFLOW_AGENT
+from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
+from sow.domain.workflows import contract_block, design_checks
+from sow.domain.workflows.crew_plan import Member
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 from sow.plans import workflow_plan
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_the_contract_has_every_part_that_issue_1_asks_for() -> None:
 def test_the_contract_sorts_the_categories_as_the_rules_do() -> None:
     """What must be escalated is what the program refuses to let an agent resolve, and no more."""
     must, _, can = CONTRACT.partition("CAN SELF-RESOLVE")
-    assert tuple(row[0] for row in rows(must)) == ESCALATED_CATEGORIES
+    assert tuple(row[0] for row in rows(must)) == AUTHORITY_CATEGORIES
     assert tuple(row[0] for row in rows(can) if row[0] in SELF_CATEGORIES) == SELF_CATEGORIES
 
 
@@ -100,23 +100,26 @@ texts = st.text(st.sampled_from("ab# \n-<!>"), max_size=60)
 @given(texts, texts, texts)
 def test_the_contract_is_put_once_and_replaced_as_a_whole(before: str, old: str, new: str) -> None:
     """Whatever contract was there goes, the architect's words stay, and putting it again changes nothing."""
-    first = contract_block.put(before, old)
-    second = contract_block.put(first, new)
-    assert second == contract_block.put(before, new) == contract_block.put(second, new)
-    assert contract_block.without(second) == contract_block.without(before)
+    first = contract_block.set_contract(before, old)
+    second = contract_block.set_contract(first, new)
+    assert second == contract_block.set_contract(before, new) == contract_block.set_contract(second, new)
+    assert contract_block.remove_blocks(second) == contract_block.remove_blocks(before)
     assert second.count(contract_block.START) == second.count(contract_block.END) == 1
 
 
 def test_words_below_the_contract_are_kept() -> None:
     """What somebody wrote after the block is the architect's, too."""
-    text = contract_block.put("# a\n", "old").rstrip() + "\nmore\n"
-    assert contract_block.put(text, "new") == f"# a\n\nmore\n\n{contract_block.START}\n\nnew\n\n{contract_block.END}\n"
+    text = contract_block.set_contract("# a\n", "old").rstrip() + "\nmore\n"
+    assert (
+        contract_block.set_contract(text, "new")
+        == f"# a\n\nmore\n\n{contract_block.START}\n\nnew\n\n{contract_block.END}\n"
+    )
 
 
 def test_a_block_that_was_never_closed_does_not_swallow_a_second_contract() -> None:
     """A cut-off end is mended by the next writing."""
     text = f"# a\n\n{contract_block.START}\nhalf of it\n"
-    assert contract_block.put(text, "new") == contract_block.put("# a\n", "new")
+    assert contract_block.set_contract(text, "new") == contract_block.set_contract("# a\n", "new")
 
 
 def fenced(name: str) -> list[str]:
@@ -134,7 +137,7 @@ def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
         return text.replace("## Success Criteria", f"{named}\n## Success Criteria")
 
     texts = {member.name: own(member) for member in plan.members} | {"database_agent": instructions}
-    found = crew_checks.findings(plan, texts, AgentRegistry().names(), existing=[])
+    found = design_checks.findings(plan, texts, AgentRegistry().names(), existing=[])
     assert [each.document() for each in found if each.error] == []
     assert plan.order == [["database_agent"], ["api_agent", "docs_agent"]]
 
@@ -142,14 +145,14 @@ def test_the_plan_in_the_guidance_is_one_that_passes_every_check() -> None:
 @pytest.mark.parametrize("role", ["verifier", "design-verifier", "solution-architect"])
 def test_a_role_with_guidance_for_workflows_gets_it(role: str) -> None:
     """In a workflow these roles are told how they work there, with the full path of sow in every command."""
-    words = crew_briefing.role_words(AgentRegistry().get(role), "/opt/sow", "some_desk")
+    words = crew_briefing.workflow_role_prompt(AgentRegistry().get(role), "/opt/sow", "some_desk")
     assert words.startswith("# ") and "in a workflow" in words.split("\n")[0]
     assert "`sow " not in words
 
 
 def test_every_other_role_is_told_what_it_is() -> None:
     """A role without such guidance is named with its description."""
-    words = crew_briefing.role_words(AgentRegistry().get("implementer"), "/opt/sow", "api_agent")
+    words = crew_briefing.workflow_role_prompt(AgentRegistry().get("implementer"), "/opt/sow", "api_agent")
     assert words == "You play the role of implementer: Code implementation using Test-Driven Development."
 
 
@@ -165,8 +168,8 @@ def test_a_first_prompt_names_desk_task_and_how_to_end() -> None:
 
 def test_news_has_what_changed_and_nothing_else() -> None:
     """Resolutions, feedback, changed inputs, broken files and a lost session are told; nothing new is no text."""
-    assert crew_briefing.news() == ""
-    told = crew_briefing.news(
+    assert crew_briefing.changes_since_last_turn() == ""
+    told = crew_briefing.changes_since_last_turn(
         feedback="created_at is missing", resolutions={"note_001": "unique"}, outputs=["a.sql: version 2"],
         broken=["set_aside/x.json"], why="the CLI does not know it",
     )  # fmt: skip

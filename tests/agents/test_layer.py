@@ -15,7 +15,7 @@ from sow.agents import layer, prompts
 from sow.agents.agent import JUDGES
 from sow.agents.built_in import STANDARD_AGENTS
 from sow.agents.discovery import read_agent
-from sow.domain import layer_mark
+from sow.domain.install import file_mark
 from sow.errors import SowError
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
@@ -46,7 +46,7 @@ def test_claude_gets_every_role_and_every_command() -> None:
 def test_every_file_carries_its_version(name: str, user: bool) -> None:
     """What we write can be told from what others wrote, and its paths stay below the place."""
     for piece in layer.layer(name, user=user).pieces:
-        mark = layer_mark.read(piece.text)
+        mark = file_mark.read(piece.text)
         assert mark and mark.version == __version__
         assert mark.intact or piece.block
         assert ".." not in piece.path and not piece.path.startswith("/")

@@ -9,8 +9,8 @@ import pytest
 
 from agents.test_prompts import commands
 from sow.agents import prompts
-from sow.cli.parse import parse
-from sow.cli.registry import find
+from sow.cli.command import find
+from sow.cli.parser import parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 LINES = sorted(set(commands(PAGE)))

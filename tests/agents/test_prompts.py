@@ -158,10 +158,10 @@ def test_the_form_of_a_verdict_is_that_of_seed_003() -> None:
 
 def test_the_notes_guidance_sorts_the_categories_as_the_rules_do() -> None:
     """What the guidance says must be escalated is what the program refuses to let a worker resolve, and no more."""
-    from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
+    from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
     must, _, can = prompts.load("guidance/common/notes").partition("## What you can settle yourself")
-    assert tuple(re.findall(r"^\| (\w+) \|", must, re.M)[1:]) == ESCALATED_CATEGORIES
+    assert tuple(re.findall(r"^\| (\w+) \|", must, re.M)[1:]) == AUTHORITY_CATEGORIES
     assert tuple(re.findall(r"^\| (\w+) \|", can, re.M)[1:]) == SELF_CATEGORIES
 
 

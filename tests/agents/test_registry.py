@@ -83,14 +83,14 @@ def test_a_file_gives_a_role_its_words_and_not_another_nature(place: Place) -> N
     place.define(place.root, "implementer")
     agent, built_in = place.registry().get("implementer"), AgentRegistry().get("implementer")
     assert agent.capabilities == built_in.capabilities
-    assert not agent.only_in_files
+    assert not agent.is_custom
 
 
 def test_a_role_that_is_only_in_a_file_can_be_had(place: Place) -> None:
     """One Markdown file is a new role."""
     place.define(place.root, "swiftdev")
     agent = place.registry().get("swiftdev")
-    assert agent.only_in_files and agent.description == "by repo"
+    assert agent.is_custom and agent.description == "by repo"
 
 
 @pytest.mark.parametrize("role", sorted(JUDGES))

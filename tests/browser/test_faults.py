@@ -19,8 +19,8 @@ from browser.dashboard import free_port
 from browser.gated import Gated, card
 from browser.shop_run import ShopRun
 from browser.tabs import Tabs
-from sow.dashboard.server import Server
-from sow.engine.standpoint import NOWHERE
+from sow.dashboard.server.server import Server
+from sow.reports.resume_command import ANY_FOLDER
 
 GONE = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_CONNECTION_RESET")
 GONE += ("net::ERR_EMPTY_RESPONSE", "net::ERR_ABORTED")
@@ -36,7 +36,7 @@ def stumbling(task_repo: Repo) -> Iterator[tuple[Stumbling, str]]:
     """A server of this process whose looks a test lets fail, and its address."""
     home = home_of(task_repo)
     server = Server(home, task_repo.environment, person="ada", port=free_port())
-    picture = server.listener.facts.watch.picture = Stumbling(home, NOWHERE)
+    picture = server.listener.facts.watch.picture = Stumbling(home, ANY_FOLDER)
     server.start()
     yield picture, server.address
     server.stop()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo, fresh_environment
 
-from sow.cli.registry import GROUPS
+from sow.cli.command import GROUPS
 from sow.domain.task import TASK
 
 # Each asks its shell what it would offer behind these words, the last of which is unfinished.

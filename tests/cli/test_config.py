@@ -16,11 +16,11 @@ import yaml
 
 from sow import config
 from sow.agents.built_in import STANDARD_AGENTS
-from sow.cli.config_template import template
-from sow.cli.parse import parse
-from sow.cli.registry import find
+from sow.cli.command import find
+from sow.cli.parser import parse
+from sow.cli.setup.config_template import template
 from sow.executors.registry import ADAPTERS, DEFAULT_EXECUTORS
-from sow.store.schema import document
+from sow.store.formats.schema import document
 
 SOW = str(Path(sys.executable).parent / "sow")
 # A process of its own makes the terminal: a fork in a test runner with threads would be unsafe.
@@ -132,7 +132,7 @@ def test_every_example_in_the_template_is_right():
     found = config.Config("here", config.parse("\n".join(lines) + "\n", "here"), {})
     for name in ("claude-code", "cursor", "claude-opus", "my-script", "rehearsal"):
         assert found.executors[name].origin == config.FROM_FILE, name
-        assert not config.misfit(found.executors[name])
+        assert not config.executor_error(found.executors[name])
     assert set(found.bindings) == {agent.name for agent in STANDARD_AGENTS}
     assert found.fallbacks == {"implementer": ["codex", "gemini"]}
     assert {name: value for name, (value, _) in found.limits.items()} == config.DEFAULT_LIMITS
@@ -543,8 +543,8 @@ def test_every_command_on_the_page_parses(line: str):
 def test_every_example_on_the_page_is_right(text: str):
     """Each example is a whole file that can be used."""
     found = config.Config("page", config.parse(text, "page"), {})
-    for name in found.in_use([agent.name for agent in STANDARD_AGENTS]):
-        assert not config.misfit(found.executors[name])
+    for name in found.executors_in_use([agent.name for agent in STANDARD_AGENTS]):
+        assert not config.executor_error(found.executors[name])
 
 
 def test_the_page_names_every_key_and_default():

@@ -17,8 +17,8 @@ import pytest
 from conftest import SOW, Repo, fresh_environment
 
 from sow.cli.context import Context
-from sow.cli.demo_page import Page
-from sow.cli.demo_stage import Stage, set_up
+from sow.cli.serve.demo_page import DemoPage
+from sow.cli.serve.demo_stage import DemoRepository, set_up
 
 ADDRESS = re.compile(rb"http://127\.0\.0\.1:(\d+)/#token=([0-9a-f]+)")
 LONG = 120  # seconds: a busy machine is no failure
@@ -239,7 +239,7 @@ def test_the_question_is_answered_on_the_page(tmp_path: Path):
 
 
 @pytest.fixture
-def stage(tmp_path: Path, environment: dict[str, str]) -> Stage:
+def stage(tmp_path: Path, environment: dict[str, str]) -> DemoRepository:
     """The demo's repository with a worker's question in it, and nobody at work."""
     made = set_up(Context(root="", environment=environment), str(tmp_path / "kept"))
     repo = Repo(Path(made.root), made.environment)
@@ -255,19 +255,19 @@ def stage(tmp_path: Path, environment: dict[str, str]) -> Stage:
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_without_a_terminal_the_answer_comes_at_once(stage: Stage, wanted: bool):
+def test_without_a_terminal_the_answer_comes_at_once(stage: DemoRepository, wanted: bool):
     """Where no page is open and no terminal is there, nobody is waited for."""
-    with Page(stage, wanted=wanted, terminal=False) as page:
+    with DemoPage(stage, wanted=wanted, terminal=False) as page:
         assert page.answer("Up") is False
     assert stage.questions() == []
 
 
-def test_at_a_terminal_there_is_time_to_open_the_page(stage: Stage):
+def test_at_a_terminal_there_is_time_to_open_the_page(stage: DemoRepository):
     """A question waits some seconds for somebody who sits at a terminal, longer for one who has the page open."""
-    with Page(stage, wanted=True, terminal=True) as page:
+    with DemoPage(stage, wanted=True, terminal=True) as page:
         assert page.answer("Up") is True
         assert page.server
-        page.asked = time.monotonic() - 30
+        page.question_seen_at = time.monotonic() - 30
         browser = Browser(page.server.port, page.server.access.token)
         until(lambda: page.server and page.server.pages, "the open page")
         assert page.answer("Up") is True
@@ -277,10 +277,10 @@ def test_at_a_terminal_there_is_time_to_open_the_page(stage: Stage):
     assert stage.questions() == []
 
 
-def test_a_page_that_cannot_be_is_no_obstacle(stage: Stage, capsys: pytest.CaptureFixture[str]):
+def test_a_page_that_cannot_be_is_no_obstacle(stage: DemoRepository, capsys: pytest.CaptureFixture[str]):
     """Where the page cannot be served, that is said, and everything else is as without one."""
     (Path(stage.environment["HOME"]) / ".config/sow/ui").write_text("in the way")
-    with Page(stage, wanted=True, terminal=True) as page:
+    with DemoPage(stage, wanted=True, terminal=True) as page:
         assert page.server is None
         page.show()
         assert page.answer("Up") is False

@@ -26,7 +26,7 @@ def install(repo: Any, name: str, text: str) -> Path:
 
 def usual(version: str = "2.1.325", without: str = "") -> str:
     """A CLI that knows the flags of Claude Code, but for one."""
-    flags = " ".join(each for each in CLAUDE.known_flags if each != without)
+    flags = " ".join(each for each in CLAUDE.required_flags if each != without)
     return f'[ "$1" = --version ] && echo "{version} (Claude Code)" || echo "usage: claude {flags}"'
 
 

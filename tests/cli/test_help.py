@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Repo
 
-from sow.cli.registry import GROUPS, commands
-from sow.cli.spec import Command
+from sow.cli.command import GROUPS, Command, commands
 
 COMMANDS = [command for group in GROUPS for command in commands(group)]
 NAMES = [command.name for command in COMMANDS]

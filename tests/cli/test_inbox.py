@@ -7,10 +7,10 @@ from conftest import Repo
 from harbour import Harbour
 from holding import held
 
-from sow.domain.shapes import RunSettings
-from sow.engine.opening import folder_for
-from sow.store import project as projects
-from sow.store.home import find
+from sow.domain.documents.state import RunSettings
+from sow.engine.runs.start import open_run_folder
+from sow.store.files.checkout_home import find
+from sow.store.projects import project as projects
 
 SETTINGS: RunSettings = {
     "max_concurrency": 1,
@@ -190,7 +190,7 @@ def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: 
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     facts = {"name": "plan", "branch": "feature", "base": "0" * 40, "plans": [], "settings": SETTINGS}
     with home.claim("run", purpose="a run") as claim:
-        found, _ = folder_for(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
+        found, _ = open_run_folder(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
     with held(task_repo, "run", found.id):
         assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
         assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]

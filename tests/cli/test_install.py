@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 
 from sow.agents import layer
-from sow.domain import layer_mark
+from sow.domain.install import file_mark
 
 RUN = ".claude/commands/run.md"
 
@@ -63,7 +63,7 @@ def test_a_dry_run_changes_nothing(bare_repo: Repo) -> None:
 
 def test_an_upgrade_replaces_ours_as_a_whole(bare_repo: Repo) -> None:
     """Files of an older version are replaced, and those that the new version does not have any more go."""
-    older = layer_mark.stamp("---\ndescription: old\n---\nOld words.\n", "0.1.0", layer_mark.FRONTMATTER)
+    older = file_mark.add_mark("---\ndescription: old\n---\nOld words.\n", "0.1.0", file_mark.FRONTMATTER)
     put(bare_repo, RUN, older)
     gone = put(bare_repo, ".claude/commands/old/gone.md", older)
     out = bare_repo.ok("install", "claude").out
@@ -171,7 +171,7 @@ def test_nothing_is_written_through_a_link_of_a_repository(bare_repo: Repo, tmp_
 def test_a_file_that_is_a_link_or_a_folder_is_somebodys(bare_repo: Repo, tmp_path: Path) -> None:
     """It stays, and so does what it leads to; the rest is installed."""
     outside = tmp_path / "outside.md"
-    outside.write_text(layer_mark.stamp("---\na: b\n---\n", "0.1.0", layer_mark.FRONTMATTER))
+    outside.write_text(file_mark.add_mark("---\na: b\n---\n", "0.1.0", file_mark.FRONTMATTER))
     (bare_repo.root / ".claude/commands").mkdir(parents=True)
     (bare_repo.root / RUN).symlink_to(outside)
     (bare_repo.root / ".claude/commands/plan.md").mkdir()

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.screen import Screen
-from sow.cli.live import Live
-from sow.system import width
+from sow.cli.runs.live import Live
+from sow.system.terminal import width
 
 TIME = "2026-01-31T09:00:00Z"
 MARK = "\x1b[4711m"
@@ -492,7 +492,7 @@ def test_nobody_reads_any_more():
 
 PLAY = """
 import sys, time
-from sow.cli.live import Live
+from sow.cli.runs.live import Live
 with Live() as live:
     live.tell({"event": "run_started", "run": "r", "name": "n", "tasks": [{"id": "010", "name": "a", "needs": []}]})
     live.tell({"event": "turn_started", "task": "010", "role": "implementer", "executor": "e"})

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sow.cli.live import Live
-from sow.engine.history import History
+from sow.cli.runs.live import Live
+from sow.reports.run_history import History
 
 
 class Pipe(io.StringIO):

@@ -15,8 +15,8 @@ import pytest
 from conftest import SOW, Repo
 from workers import processes
 
-from sow.cli.mcp_tools import VERBS, tools, words
-from sow.cli.parse import parse
+from sow.cli.parser import parse
+from sow.cli.serve.mcp_tools import VERBS, command_arguments, tools
 from sow.errors import SowError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_a_workers_marks_limit_it_as_in_the_shell(task_repo: Repo) -> None:
     ]
     results = call(task_repo, *given, **WORKER)
     for (name, arguments), result in zip(given, results, strict=True):
-        shell = task_repo.sow(*words(tools()[name], arguments), **WORKER)
+        shell = task_repo.sow(*command_arguments(tools()[name], arguments), **WORKER)
         assert result.is_error == bool(shell.code), (name, shell)
         assert not shell.code or text(result).startswith(shell.err.strip()), (name, shell)
     assert [each.is_error for each in results[:3]] == [True, True, True]
@@ -140,10 +140,10 @@ def test_a_value_never_becomes_an_option(repo: Repo, value: str) -> None:
     """Whatever a model writes into a field is parsed as that field's value and as nothing else."""
     command = tools()["task_create"]
     given = {"name": value, "description": value}
-    values, options = parse(command, words(command, given)[2:])
+    values, options = parse(command, command_arguments(command, given)[2:])
     assert (values["name"], values["description"], options["root"]) == (value, value, "")
     shown = tools()["note_resolve"]
-    values, _ = parse(shown, words(shown, {"number": value, "resolution": "r"})[2:])
+    values, _ = parse(shown, command_arguments(shown, {"number": value, "resolution": "r"})[2:])
     assert values["number"] == value
 
 
@@ -152,7 +152,7 @@ def test_bad_values_are_refused_before_a_process_starts() -> None:
     command = tools()["task_create"]
     for bad in ("a\0b", [["x"]], True, [None]):
         with pytest.raises(SowError):
-            words(command, {"name": bad})
+            command_arguments(command, {"name": bad})
 
 
 def test_the_checkout_can_be_named(repo: Repo, tmp_path: Path) -> None:

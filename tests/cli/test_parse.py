@@ -12,9 +12,8 @@ from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.cli.parse import HelpWanted, parse
-from sow.cli.registry import GROUPS, commands
-from sow.cli.spec import GLOBAL, Argument, Command, Option
+from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
+from sow.cli.parser import HelpWanted, parse
 from sow.errors import SowError
 
 COMMANDS = [command for group in GROUPS for command in commands(group)]

@@ -148,13 +148,13 @@ def test_a_run_of_another_project_or_of_none(repo, tale):
 
 HOLD = """
 import os, signal, subprocess, sys
-from sow.store.home import find
+from sow.store.files.checkout_home import find
 home = find(option=sys.argv[1], environment={}, cwd="/")
 if "deaf" in sys.argv:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with home.claim("run", purpose="running a plan") as claim:
-    claim.work_on("20260921-143320-ab12")
+    claim.record_run("20260921-143320-ab12")
     if "lie" in sys.argv:
         os.ftruncate(claim.descriptor, 0)
         os.pwrite(claim.descriptor, sys.argv[3].encode(), 0)

@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from harbour import WORK, Harbour
 
-from sow.domain.wording import gist
+from sow.domain.reviews.similar_text import without_details
 
 QUESTION = "Which database shall the shop use?"
 ASK = f'sow task set status paused --reason "{QUESTION}"\n'
@@ -101,10 +101,10 @@ def test_what_the_run_itself_asks_is_never_settled(harbour: Harbour):
     harbour.judge("010", "RED", "RED", "RED", "RED")
     harbour.plan("First")
     assert harbour.run("--retries", "0").code == 4
-    question = gist(harbour.task("010")["question"]["text"])
+    question = without_details(harbour.task("010")["question"]["text"])
     harbour.repo.ok("answer", "1", "Take it", "--always")
     assert harbour.run("--retries", "0").code == 4
-    assert gist(harbour.task("010")["question"]["text"]) == question
+    assert without_details(harbour.task("010")["question"]["text"]) == question
     (known,) = harbour.repo.ok("answers", "--json").json["answers"]
     assert known["question"] == question
     assert [each["origin"] for each in harbour.journal("answered")] == ["ada"]

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import SOW, Repo
 
-from sow.store.home import find
+from sow.store.files.checkout_home import find
 
 
 def test_create_applies_the_defaults(repo: Repo):

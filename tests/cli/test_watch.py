@@ -20,9 +20,9 @@ from holding import held
 from journals import Tale
 
 from cli.screen import Screen
-from sow.cli.live import Live
-from sow.cli.watch import Watch
-from sow.store import runs
+from sow.cli.runs.live import Live
+from sow.cli.runs.watch import RunWatch
+from sow.store.runs import run_folder
 
 RUN = "20260921-143320-ab12"
 LONG = 60  # seconds: a busy machine is no failure
@@ -275,11 +275,11 @@ def test_a_run_that_goes_on_after_a_stop(repo, tale, watchers):
 def test_a_run_that_ends_before_its_past_is_read(repo, tale):
     """The last word ends the watch although it came between the choice of the run and the first look at its journal."""
     with held(repo, "run", RUN) as pid, Live(json=True, clock=time.time) as live:
-        chosen = runs.live(tale.home)
+        chosen = run_folder.live_run(tale.home)
         tale.end(60)
         rescue = threading.Timer(LONG, os.kill, (pid, signal.SIGKILL))
         rescue.start()
-        Watch(chosen, live, bell=False).follow()
+        RunWatch(chosen, live, bell=False).follow()
         assert rescue.is_alive()
         rescue.cancel()
 

@@ -9,7 +9,7 @@ from conftest import Repo
 from workflow_repo import EXAMPLE, PLAN, Flow
 
 from sow.agents import prompts
-from sow.domain import contract_block
+from sow.domain.workflows import contract_block
 
 
 @pytest.fixture
@@ -95,15 +95,15 @@ def test_verify_puts_the_contract_into_every_agents_instructions(designed: Flow)
     repo = designed.repo
     path = designed.orchestration / "agents/api_agent/agent_instructions.md"
     before = path.read_text()
-    path.write_text(contract_block.put(before, "an old contract"))
+    path.write_text(contract_block.set_contract(before, "an old contract"))
     repo.ok("workflow", "verify", "--no-agent")
     for place in (designed.orchestration / "agents").glob("*/agent_instructions.md"):
         text = place.read_text()
         assert text.count(contract_block.START) == 1 and "an old contract" not in text
         assert prompts.load("protocol/agent-contract").strip() in text
-    assert contract_block.without(path.read_text()) == before
+    assert contract_block.remove_blocks(path.read_text()) == before
     repo.ok("workflow", "verify", "--no-agent")
-    assert path.read_text() == contract_block.put(before, prompts.load("protocol/agent-contract"))
+    assert path.read_text() == contract_block.set_contract(before, prompts.load("protocol/agent-contract"))
 
 
 BROKEN = {

@@ -11,7 +11,7 @@ from conftest import Repo
 from workflow_repo import EXAMPLE, PLAN, Flow
 
 from sow.agents.discovery import read_agent
-from sow.domain import contract_block
+from sow.domain.workflows import contract_block
 
 COPY = f"cp -R {EXAMPLE}/design/. orchestration/"
 FIVE = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["c", "d"]}

@@ -10,8 +10,8 @@ import pytest
 from conftest import SOW, Repo
 from flows import ADA, Flow, begun, result
 
-from sow.domain.crew_plan import Member, WorkflowPlan
-from sow.store import workflow_acts, workflow_design, workflow_questions
+from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+from sow.store.workflows import design_state, members, question_updates
 
 AGENT = {"SOW_TASK": "database_agent", "SOW_AGENT": "implementer"}
 
@@ -35,7 +35,7 @@ def alone(bare_repo: Repo) -> Flow:
 
 def ask(flow: Flow, text: str = "Should an address be unique?") -> None:
     flow.block()
-    workflow_questions.ask_person(flow.home, "database_agent", text, kind="user")
+    question_updates.ask_person(flow.home, "database_agent", text, kind="user")
 
 
 def test_an_agent_notes_and_escalates_from_its_environment(repo: Repo, flow: Flow):
@@ -69,7 +69,7 @@ def test_nobody_else_has_notes(repo: Repo, flow: Flow):
 def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: Flow):
     """Below a sow that supervises one agent, another agent's name is no name."""
     call = (
-        "import subprocess, sys; from sow.system.census import badge, wear; wear(badge('api_agent'));"
+        "import subprocess, sys; from sow.system.process.process_table import supervisor_name, set_process_name; set_process_name(supervisor_name('api_agent'));"
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )
     python = SOW.rpartition("/")[0] + "/python"
@@ -144,7 +144,7 @@ def test_an_answer_stands_without_the_numbers_of_notes(repo: Repo, flow: Flow):
 def test_no_answer_about_a_failure_stands(repo: Repo, flow: Flow):
     """What is about a failure, a loop or a budget is decided each time."""
     for _ in range(3):
-        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
+        members.fail_try(flow.home, "database_agent", "it crashed")
     refused = repo.sow("answer", "w1", "Again", "--always")
     assert (refused.code, "leave --always out" in refused.err) == (2, True)
     assert not repo.ok("answers", "--json").json["answers"]
@@ -153,8 +153,8 @@ def test_no_answer_about_a_failure_stands(repo: Repo, flow: Flow):
 def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: Flow):
     """A failed agent is answered, or sent back; a design that passed its check waits for a person's word."""
     for _ in range(3):
-        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
-    workflow_design.checked(flow.home, digest="0" * 64, sections={}, passed=True, by="sow")
+        members.fail_try(flow.home, "database_agent", "it crashed")
+    design_state.record_check(flow.home, digest="0" * 64, sections={}, passed=True, by="sow")
     kinds = {item["kind"]: item for item in repo.ok("inbox", "--json").json["items"]}
     assert kinds["failed"]["do"] == 'sow answer w1 "…"'
     assert kinds["approval"]["do"] == "sow workflow approve"
@@ -165,17 +165,17 @@ def test_failed_agents_and_approvals_wait_with_their_commands(repo: Repo, flow: 
 def test_a_failed_agent_that_was_dropped_waits_for_nobody(repo: Repo, flow: Flow):
     """Approved away, it is in no inbox, whether its question was withdrawn yet or not; nor can that be answered."""
     for _ in range(3):
-        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
+        members.fail_try(flow.home, "database_agent", "it crashed")
     design: Any = {"digest": "0" * 64, "sections": {"api_agent": "1" * 64}}
-    workflow_design.checked(flow.home, **design, passed=True, by="sow")
+    design_state.record_check(flow.home, **design, passed=True, by="sow")
     assert {each["kind"] for each in repo.ok("inbox", "--json").json["items"]} == {"failed", "approval"}
-    workflow_design.approve(flow.home, **design, actor=ADA, how="test")
+    design_state.approve(flow.home, **design, actor=ADA, how="test")
     assert repo.ok("inbox", "--json").json["items"] == []
     assert "question w1 of agent database_agent cannot be answered any more" in repo.sow("answer", "w1", "Again").err
     plan = WorkflowPlan()
     plan.digest = design["digest"]
     plan.members.append(Member("api_agent", task_id="user_endpoints_1727539284", verifier="api_verifier"))
-    workflow_design.replan(flow.home, plan, [])
+    design_state.apply_plan(flow.home, plan, [])
     assert "question" not in flow.member() and flow.member()["status"] == "failed"
     assert repo.ok("inbox", "--json").json["items"] == []
 
@@ -194,7 +194,7 @@ def test_doctor_looks_at_every_file(repo: Repo, flow: Flow):
     healthy = {each["what"]: each["state"] for each in repo.sow("doctor", "--json").json["findings"]}
     assert healthy["workflow user_management is pending, with 2 agents"] == "ok"
     flow.hand_in()
-    workflow_acts.failed_round(flow.home, "database_agent", result("failed"), feedback="no")
+    members.record_refused(flow.home, "database_agent", result("failed"), feedback="no")
     (flow.desk() / "verification_results.json").write_text("{}")
     found = repo.sow("doctor", "--json").json["findings"]
     problems = [each["what"] for each in found if each["state"] == "problem" and "orchestration" in each["what"]]

@@ -11,8 +11,8 @@ import pytest
 from conftest import Repo
 from visiting import Dashboard
 
-from sow.dashboard import access
-from sow.dashboard.access import LIFE, Access
+from sow.dashboard.server import access
+from sow.dashboard.server.access import LIFE, Access
 from sow.errors import SowError
 
 
@@ -23,7 +23,7 @@ def at(folder: Path, *, read_only: bool = False) -> Access:
 def test_the_file_is_the_users_alone(tmp_path: Path):
     """The folder can be entered, and the file read, by the user only; its name tells nobody the checkout's path."""
     made = at(tmp_path)
-    made.begin(7690)
+    made.write_secrets(7690)
     path = Path(made.path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -36,34 +36,34 @@ def test_the_file_is_the_users_alone(tmp_path: Path):
 def test_a_server_that_starts_again_knows_its_cookies(tmp_path: Path):
     """The key stays, so that an open page goes on; the token is another one."""
     first = at(tmp_path)
-    first.begin(7690)
+    first.write_secrets(7690)
     cookie = first.cookie().partition(";")[0]
     second = at(tmp_path)
-    second.begin(7690)
-    assert second.knows(cookie)
+    second.write_secrets(7690)
+    assert second.has_valid_cookie(cookie)
     assert second.token != first.token
-    assert not second.spend(first.token)
+    assert not second.use_token(first.token)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
 def test_a_key_that_others_could_read_is_dropped(tmp_path: Path, mode: int):
     """A file that was opened to others gives no key: cookies that somebody could have made are not known."""
     first = at(tmp_path)
-    first.begin(7690)
+    first.write_secrets(7690)
     os.chmod(first.path, mode)
     second = at(tmp_path)
-    assert not second.knows(first.cookie().partition(";")[0])
-    second.begin(7690)
+    assert not second.has_valid_cookie(first.cookie().partition(";")[0])
+    second.write_secrets(7690)
     assert os.stat(second.path).st_mode & 0o777 == 0o600
 
 
 def test_a_link_in_its_place_is_no_key(tmp_path: Path):
     """Where the file is a link, what it leads to is not believed."""
     first = at(tmp_path)
-    first.begin(7690)
+    first.write_secrets(7690)
     os.rename(first.path, tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere", first.path)
-    assert access.stored(first.path) == {}
+    assert access.read_secrets(first.path) == {}
     assert at(tmp_path).key != first.key
 
 
@@ -86,13 +86,13 @@ BROKEN = {
 def test_a_broken_file_is_replaced(tmp_path: Path, content: str):
     """Whatever is in the file, the server starts with a key of its own."""
     first = at(tmp_path)
-    first.begin(7690)
+    first.write_secrets(7690)
     Path(first.path).write_bytes(BROKEN[content])
     second = at(tmp_path)
     assert len(second.key) == 64
     assert second.key not in ("0" * 64, first.key)
-    second.begin(7691)
-    assert access.stored(second.path)["port"] == 7691
+    second.write_secrets(7691)
+    assert access.read_secrets(second.path)["port"] == 7691
 
 
 def test_a_cookie_has_an_end(tmp_path: Path):
@@ -102,8 +102,8 @@ def test_a_cookie_has_an_end(tmp_path: Path):
     until = int(value.partition(".")[0])
     assert abs(until - time.time() - LIFE) < 60
     past = str(int(time.time()) - 1)
-    assert not made.knows(f"{name}={past}.{made._signature(past)}")
-    assert made.knows(f"{name}={until}.{made._signature(str(until))}")
+    assert not made.has_valid_cookie(f"{name}={past}.{made._signature(past)}")
+    assert made.has_valid_cookie(f"{name}={until}.{made._signature(str(until))}")
 
 
 def test_checkouts_do_not_share(tmp_path: Path):
@@ -111,7 +111,7 @@ def test_checkouts_do_not_share(tmp_path: Path):
     environment = {"HOME": str(tmp_path)}
     made = [Access(environment, f"/{name}", read_only=only) for name in ("a", "b") for only in (False, True)]
     for each in made:
-        each.begin(1)
+        each.write_secrets(1)
     for facts in ("path", "cookie_name", "key", "token"):
         assert len({getattr(each, facts) for each in made}) == 4
 
@@ -127,15 +127,15 @@ def test_the_same_checkout_by_a_link_is_the_same(tmp_path: Path):
 def test_a_token_that_cannot_be_renewed_is_not_spent(tmp_path: Path):
     """Where the new token cannot be written, the exchange fails, and the old token is still the one."""
     made = at(tmp_path)
-    made.begin(7690)
+    made.write_secrets(7690)
     folder = Path(made.path).parent
     os.rename(folder, tmp_path / "aside")
     folder.write_text("in the way")
     with pytest.raises(SowError):
-        made.spend(made.token)
+        made.use_token(made.token)
     folder.unlink()
     os.rename(tmp_path / "aside", folder)
-    assert made.spend(made.token)
+    assert made.use_token(made.token)
 
 
 def test_a_second_dashboard_is_the_first(repo: Repo):

@@ -11,9 +11,9 @@ from looking import facts_of, fresh
 from workers import wait_for
 from workflow_repo import Flow
 
-from sow.dashboard.acts import ACTS
-from sow.dashboard.facts import Facts
-from sow.store.home import find
+from sow.dashboard.data.actions import ACTS
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.store.files.checkout_home import find
 
 HOSTILE = ("--help", "-h", "010 020", "../010", "@/etc/passwd", "010\n", "", "\x00", 7.5, None, ["010"], {"a": 1}, True)
 
@@ -109,7 +109,7 @@ def test_what_is_done_is_told_as_done(task_repo: Repo):
 def test_who_may_only_look_does_nothing(task_repo: Repo):
     """A page that only shows refuses every act; an act that is none is told as such."""
     home = find(option=str(task_repo.root), environment={}, cwd="/")
-    facts = Facts(home, task_repo.environment, read_only=True, person="ada")
+    facts = DashboardData(home, task_repo.environment, read_only=True, person="ada")
     before = task_repo.snapshot()
     assert {facts.act(name, {"task": "010", "reason": "x"})[0] for name in ACTS} == {403}
     assert facts_of(task_repo).act("delete", {})[0] == 404

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sow.dashboard import asset
+from sow.dashboard.server import assets
 
-FOLDER = Path(asset.FOLDER)
+FOLDER = Path(assets.FOLDER)
 SCRIPTS = sorted(FOLDER.glob("*.js"))
 STYLES = sorted(FOLDER.glob("*.css"))
 LONGEST = 400
@@ -87,7 +87,7 @@ def test_every_file_is_reached_from_the_first_and_none_is_missing() -> None:
 
 def test_every_file_is_served() -> None:
     """The server's list of files is the folder."""
-    assert set(asset.load()) == {path.name for path in FOLDER.iterdir() if path.is_file()}
+    assert set(assets.load()) == {path.name for path in FOLDER.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *STYLES, FOLDER / "index.html"], ids=lambda path: path.name)

@@ -12,8 +12,8 @@ import pytest
 from conftest import Repo
 from visiting import Dashboard
 
-from sow.dashboard.crowd import MANY, MOST, MOST_OF_OTHERS, Crowd
-from sow.system import socket_owner
+from sow.dashboard.server.connections import MANY, MOST, MOST_OF_OTHERS, OpenConnections
+from sow.system.process import socket_owner
 
 HOLD = """
 import encodings.idna, os, socket, sys
@@ -41,18 +41,18 @@ def sockets() -> Iterator[list[socket.socket]]:
 def test_others_leave_room_for_the_owner(sockets: list[socket.socket]):
     """However many connections others open, most places stay free for the owner (F71)."""
     foreign = set(sockets[:-20])
-    crowd = Crowd(lambda each: each in foreign)
-    let_in = [each for each in sockets[:-20] if crowd.admit(each)]
+    crowd = OpenConnections(lambda each: each in foreign)
+    let_in = [each for each in sockets[:-20] if crowd.accept(each)]
     assert len(let_in) == MANY + MOST_OF_OTHERS
-    assert all(crowd.admit(each) for each in sockets[-20:])
-    crowd.leave(let_in[-1])
-    assert crowd.admit(sockets[-21])
+    assert all(crowd.accept(each) for each in sockets[-20:])
+    crowd.remove(let_in[-1])
+    assert crowd.accept(sockets[-21])
 
 
 def test_the_owner_has_an_end_too(sockets: list[socket.socket]):
     """There are never more connections than threads can be had for."""
-    crowd = Crowd(lambda each: False)
-    assert sum(crowd.admit(each) for each in sockets) == MOST
+    crowd = OpenConnections(lambda each: False)
+    assert sum(crowd.accept(each) for each in sockets) == MOST
     assert crowd.is_large
 
 

@@ -16,9 +16,9 @@ from conftest import Repo
 from harbour import Harbour
 from visiting import Dashboard, Feed
 
-from sow.dashboard import feed
-from sow.dashboard.server import MOST_FEEDS, Server
-from sow.store import home as homes
+from sow.dashboard.server import feed
+from sow.dashboard.server.server import MOST_FEEDS, Server
+from sow.store.files import checkout_home as homes
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 from conftest import Repo
 from journals import Tale, home_of
 
-from sow.dashboard import kept_replies, reply
-from sow.dashboard.kept_replies import KeptReplies
-from sow.dashboard.reply import Reply
-from sow.dashboard.server import Server
+from sow.dashboard.server import reply, single_flight
+from sow.dashboard.server.reply import Reply
+from sow.dashboard.server.server import Server
+from sow.dashboard.server.single_flight import ReplyCache
 
 
 def of(size: int) -> Reply:
@@ -18,7 +18,7 @@ def of(size: int) -> Reply:
 
 def test_a_reply_holds_as_long_as_its_facts():
     """What was made of the same facts is given again; of others, or under another name, there is nothing."""
-    kept = KeptReplies()
+    kept = ReplyCache()
     first, second = of(1), of(2)
     kept.keep("a", (1, None), first)
     assert kept.get("a", (1, None)) is first
@@ -30,16 +30,16 @@ def test_a_reply_holds_as_long_as_its_facts():
 
 
 @pytest.mark.parametrize(
-    "size", [1, kept_replies.MOST_BYTES // 3, kept_replies.MOST_BYTES, kept_replies.MOST_BYTES + 1]
+    "size", [1, single_flight.MOST_BYTES // 3, single_flight.MOST_BYTES, single_flight.MOST_BYTES + 1]
 )
 def test_there_is_an_end_to_what_is_kept(size: int):
     """However many there are and however large: neither the bytes nor the names pass their bound, and the last stay."""
-    kept, body = KeptReplies(), of(size)
+    kept, body = ReplyCache(), of(size)
     for number in range(100):
         kept.keep(str(number % 60), number, body)
-        assert kept.size == sum(len(each.body) for _, each in kept.kept.values()) <= kept_replies.MOST_BYTES
-        assert len(kept.kept) <= kept_replies.MOST
-    assert (kept.get("39", 99) is body) == (size <= kept_replies.MOST_BYTES)
+        assert kept.size == sum(len(each.body) for _, each in kept.kept.values()) <= single_flight.MOST_BYTES
+        assert len(kept.kept) <= single_flight.MOST
+    assert (kept.get("39", 99) is body) == (size <= single_flight.MOST_BYTES)
 
 
 def test_the_second_page_gets_what_the_first_got(repo: Repo):

@@ -13,13 +13,13 @@ from journals import Tale
 from looking import facts_of, fresh
 from workflow_repo import Flow
 
-from sow.dashboard.facts import Facts
+from sow.dashboard.data.dashboard_data import DashboardData
 
 PASSED = [[{"say": "Verification: PASSED"}]]
 WORDS = [["sow", "workflow", "set", "status", each] for each in ("completion_drive_review", "ready_for_verification")]
 
 
-def executors(facts: Facts) -> dict[str, str | None]:
+def executors(facts: DashboardData) -> dict[str, str | None]:
     return {row["id"]: row["executor"] for row in fresh(facts)["tasks"]}
 
 

@@ -15,8 +15,8 @@ from journals import Tale
 from looking import facts_of
 from workflow_repo import Flow
 
-from sow.dashboard import paging
-from sow.dashboard.missing import Missing
+from sow.dashboard.data import paging
+from sow.dashboard.data.problems import Missing
 from sow.errors import SowError
 
 SECRET = "hush-4711-hush-4711"
@@ -108,7 +108,7 @@ def test_pages_add_up(text: str, limit: int):
     """Any text is the sum of its pages of any size."""
     found, place = "", 0
     while True:
-        page = paging.of_text(text, str(place), str(limit), [])
+        page = paging.text_page(text, str(place), str(limit), [])
         assert page["next"] > place or not page["more"]
         found, place = found + page["text"], page["next"]
         if not page["more"]:
@@ -123,9 +123,9 @@ def test_a_hundred_megabytes_are_not_read_at_once(tmp_path: Path):
         file.truncate(100 << 20)
         file.seek(0, os.SEEK_END)
         file.write(b"the end\n")
-    page = paging.of_file(str(path), "-8", "", [])
+    page = paging.file_page(str(path), "-8", "", [])
     assert (page["text"], page["size"], page["more"]) == ("the end\n", (100 << 20) + 8, False)
-    first = paging.of_file(str(path), "", "999999999", [])
+    first = paging.file_page(str(path), "", "999999999", [])
     assert (len(first["text"]), first["more"]) == (1 << 20, True)
 
 
@@ -136,7 +136,7 @@ def test_no_secret_is_shown_wherever_a_page_begins(tmp_path: Path, cut: int):
     path.write_text(f"ab{SECRET}cd")
     needles = paging.redaction.needles([SECRET])
     for start, limit in ((cut, 100), (0, max(cut, 4))):
-        page = paging.of_file(str(path), str(start), str(limit), needles)
+        page = paging.file_page(str(path), str(start), str(limit), needles)
         assert not any(SECRET[at : at + 2] in page["text"] for at in range(len(SECRET) - 2))
 
 

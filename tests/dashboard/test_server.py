@@ -22,10 +22,10 @@ from holding import held
 from journals import Tale
 from visiting import Dashboard
 
-from sow.dashboard import asset, reply
-from sow.dashboard.server import Listener, Server, _bind
+from sow.dashboard.server import assets, reply
+from sow.dashboard.server.server import Listener, Server, _bind
 from sow.errors import SowError
-from sow.store import home as homes
+from sow.store.files import checkout_home as homes
 
 GET = "GET / HTTP/1.1\r\nHost: {host}\r\n{more}\r\n"
 
@@ -40,24 +40,24 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory, _project_template: Path)
 
 def test_every_file_of_the_page_is_served(dashboard: Dashboard):
     """What lies in the package is sent as it is, with its type, and packed for a browser that can unpack it."""
-    names = sorted(asset.load())
+    names = sorted(assets.load())
     assert "index.html" in names
     for name in names:
         plain = dashboard.ask("GET", f"/assets/{name}")
-        data = Path(asset.FOLDER, name).read_bytes()
+        data = Path(assets.FOLDER, name).read_bytes()
         assert plain.body == data
-        assert plain.headers["content-type"] == asset.KINDS[Path(name).suffix]
+        assert plain.headers["content-type"] == assets.KINDS[Path(name).suffix]
         packed = dashboard.ask("GET", f"/assets/{name}", None, {"Accept-Encoding": "br, gzip"})
         assert packed.headers["content-encoding"] == "gzip"
         assert gzip.decompress(packed.body) == data
-    assert dashboard.ask("GET", "/").body == Path(asset.FOLDER, "index.html").read_bytes()
+    assert dashboard.ask("GET", "/").body == Path(assets.FOLDER, "index.html").read_bytes()
 
 
 def test_no_other_kind_of_file_is_served(tmp_path: Path):
     """What is no file of a page stays where it is."""
     for name in ("a.js", "b.py", "c", "d.js.map", ".html"):
         (tmp_path / name).write_text("x")
-    assert list(asset.load(str(tmp_path))) == ["a.js"]
+    assert list(assets.load(str(tmp_path))) == ["a.js"]
 
 
 def test_too_many_values_are_the_asker_s_fault(dashboard: Dashboard):
@@ -140,12 +140,18 @@ def test_an_act_is_a_call(repo: Repo):
 
 def test_the_first_page_needs_little():
     """What a page shows is loaded when a page asks for it: a server that only listens has none of it."""
-    code = "import sys, sow.cli.ui, sow.dashboard.server; print(*sys.modules)"
+    code = "import sys, sow.cli.serve.ui, sow.dashboard.server.server; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "sow.dashboard.handler" in loaded
+    assert "sow.dashboard.server.handler" in loaded
     heavy = {"asyncio", "ctypes", "logging", "subprocess", "yaml", "yaml12", "webbrowser", "inspect", "sow.config"}
-    heavy |= {"sow.dashboard.facts", "sow.dashboard.feed", "sow.system.socket_owner", "dataclasses", "typing"}
+    heavy |= {
+        "sow.dashboard.data.dashboard_data",
+        "sow.dashboard.server.feed",
+        "sow.system.process.socket_owner",
+        "dataclasses",
+        "typing",
+    }
     assert loaded & heavy == set()
 
 
@@ -235,7 +241,7 @@ def test_requests_in_one_breath(dashboard: Dashboard):
     with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
         line.sendall((good + bad + good + last).encode())
         said = b"".join(iter(lambda: line.recv(1 << 16), b""))
-    index = Path(asset.FOLDER, "index.html").read_bytes()
+    index = Path(assets.FOLDER, "index.html").read_bytes()
     assert [part.split()[0] for part in said.split(b"HTTP/1.1 ")[1:]] == [b"200", b"403", b"200", b"200"]
     assert said.count(index) == 3
 

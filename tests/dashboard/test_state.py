@@ -15,8 +15,8 @@ from looking import facts_of, fresh
 from workflow_repo import Flow
 
 from bench import large
-from sow.dashboard.desk_cache import DeskCache
-from sow.store import project as projects
+from sow.dashboard.data.task_cache import TaskCache
+from sow.store.projects import project as projects
 
 FIELDS = {
     "id", "plan_id", "name", "agent", "executor", "phase", "status", "result", "iteration", "needs", "wave", "priority",
@@ -128,15 +128,15 @@ def test_only_what_changed_is_read_again(repo: Repo):
     for name in ("One", "Two", "Three"):
         repo.ok("task", "create", "--name", name)
     home = home_of(repo)
-    cache = DeskCache(home)
+    cache = TaskCache(home)
     project = projects.load(home)
-    assert cache.look(project) == {"010", "020", "030"}
-    assert cache.look(project) == set()
+    assert cache.refresh(project) == {"010", "020", "030"}
+    assert cache.refresh(project) == set()
     repo.ok("task", "set", "--id", "020", "status", "in_progress")
-    assert cache.look(project) == {"020"}
+    assert cache.refresh(project) == {"020"}
     shutil.rmtree(repo.desk("030"))
-    assert cache.look(project) == {"030"}
-    assert set(cache.known) == {"010", "020"}
+    assert cache.refresh(project) == {"030"}
+    assert set(cache.tasks) == {"010", "020"}
 
 
 def test_a_run_that_was_killed_does_not_run(repo: Repo):
@@ -161,10 +161,10 @@ def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 MEASURE = """
 import sys, time
-from sow.dashboard import reply
-from sow.dashboard.facts import Facts
-from sow.store.home import find
-facts = Facts(find(option=sys.argv[1], environment={}, cwd="/"), {}, read_only=True, person="ada")
+from sow.dashboard.server import reply
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.store.files.checkout_home import find
+facts = DashboardData(find(option=sys.argv[1], environment={}, cwd="/"), {}, read_only=True, person="ada")
 feeds = [facts.feed("") for _ in range(10)]
 state = facts.state()
 text = reply.text(state)

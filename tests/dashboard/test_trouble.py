@@ -12,13 +12,13 @@ from looking import facts_of, told
 from stumbling import BUG, Stumbling
 from workers import wait_for
 
-from sow.dashboard.facts import Facts
-from sow.engine.standpoint import NOWHERE
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.reports.resume_command import ANY_FOLDER
 
 
-def stumbling(repo: Repo) -> tuple[Facts, Stumbling]:
+def stumbling(repo: Repo) -> tuple[DashboardData, Stumbling]:
     facts = facts_of(repo)
-    facts.watch.picture = picture = Stumbling(home_of(repo), NOWHERE)
+    facts.watch.picture = picture = Stumbling(home_of(repo), ANY_FOLDER)
     return facts, picture
 
 

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from sow.dashboard import reply
-from sow.dashboard.reply import Reply
-from sow.dashboard.turnstile import Turnstile
+from sow.dashboard.server import reply
+from sow.dashboard.server.reply import Reply
+from sow.dashboard.server.single_flight import SingleFlight
 from sow.errors import SowError
 
 PATIENCE = 30
@@ -39,7 +39,7 @@ class Maker:
         return reply.document({"number": number})
 
 
-def waiting(stile: Turnstile, name: str, make: Maker, count: int, pool: ThreadPoolExecutor) -> list[Future[Reply]]:
+def waiting(stile: SingleFlight, name: str, make: Maker, count: int, pool: ThreadPoolExecutor) -> list[Future[Reply]]:
     return [pool.submit(stile.reply, name, make) for _ in range(count)]
 
 
@@ -49,7 +49,7 @@ def bodies(futures: list[Future[Reply]]) -> set[bytes]:
 
 def test_who_waits_shares():
     """Ten who ask while a document is made get the next one, which is made once."""
-    stile, make = Turnstile(), Maker()
+    stile, make = SingleFlight(), Maker()
     with ThreadPoolExecutor(12) as pool:
         first = waiting(stile, "state", make, 1, pool)
         assert make.began.acquire(timeout=PATIENCE)
@@ -68,7 +68,7 @@ def test_who_waits_shares():
 
 def test_names_are_not_mixed():
     """Documents of other names are made for themselves, and still one at a time."""
-    stile, make = Turnstile(), Maker()
+    stile, make = SingleFlight(), Maker()
     make.may.release(10)
     with ThreadPoolExecutor(5) as pool:
         asked = [each for name in "abcde" for each in waiting(stile, name, make, 1, pool)]
@@ -77,7 +77,7 @@ def test_names_are_not_mixed():
 
 def test_an_error_is_told_to_all():
     """Who waits for a document that cannot be made is told why, and the next question is asked anew."""
-    stile, make = Turnstile(), Maker()
+    stile, make = SingleFlight(), Maker()
     make.wrong = SowError("no", "yes")
     with ThreadPoolExecutor(5) as pool:
         asked = waiting(stile, "a", make, 5, pool)

@@ -13,15 +13,15 @@ from journals import Tale
 from looking import facts_of, told
 from workers import wait_for
 
-from sow.dashboard.facts import Facts
-from sow.dashboard.watch import MOST_KEPT
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.dashboard.data.watcher import MOST_KEPT
 
 
 def kinds(events: list[Any]) -> list[str]:
     return [kind for kind, _ in events]
 
 
-def look(facts: Facts) -> None:
+def look(facts: DashboardData) -> None:
     facts.watch.look(whole=True)
 
 
@@ -116,7 +116,7 @@ def test_who_falls_behind_is_told_to_look_anew(repo: Repo):
     facts = facts_of(repo)
     with facts.feed("") as feed:
         feed.next(1)
-        with facts.watch.bell:
+        with facts.watch.condition:
             for number in range(MOST_KEPT + 1):
                 tale.tell(number + 1, "conflict", task="010", paths=["a"])
             facts.watch.look()
@@ -198,7 +198,7 @@ def test_closing_lets_everybody_go(task_repo: Repo):
 class Page:
     """Follows a feed as a page does: rows are patched by what comes, and fetched again when it is told to."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: DashboardData) -> None:
         self.facts = facts
         self.rows: dict[str, Any] = {}
         self.lines: list[str] = []

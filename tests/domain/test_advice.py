@@ -9,12 +9,12 @@ from functools import partial
 import pytest
 from samples import BEFORE, LATER, NOW, phase, task
 
-from sow.cli.parse import parse
-from sow.cli.registry import find
-from sow.domain.advice import door, next_step, ready
+from sow.cli.command import find
+from sow.cli.parser import parse
+from sow.domain.advice import next_step, ready, resume_command
 from sow.domain.inbox import items
 from sow.domain.task import TASK
-from sow.store.task_document import what_next
+from sow.store.projects.task_document import task_next_step
 
 DESIGN, BUILD = phase("design", "completed"), phase("implementation", "active")
 TEST, NEW = phase("test"), phase("discovery", "proposed")
@@ -154,7 +154,7 @@ def test_every_advised_command_can_be_typed(situation):
 def test_what_a_task_page_suggests_can_be_typed(status, gated):
     """Every command in the last line of a task's page parses; an ended task suggests none."""
     for current in (task(status=status), task(status=status, question=QUESTION)):
-        commands = re.findall(r"sow .*?(?= and |[,)]|$)", what_next(current, gated))
+        commands = re.findall(r"sow .*?(?= and |[,)]|$)", task_next_step(current, gated))
         assert bool(commands) == (status not in ("completed", "abandoned"))
         for command in commands:
             typed(command)
@@ -162,8 +162,8 @@ def test_what_a_task_page_suggests_can_be_typed(status, gated):
 
 def test_a_gated_task_is_told_of_its_notes():
     """A worker with open notes is sent to them before it is told to hand in."""
-    assert what_next(task(status="in_progress"), True).endswith("sow note list --task 010")
-    assert what_next(task(status="in_progress"), False).endswith("sow task set --id 010 status needs_review")
+    assert task_next_step(task(status="in_progress"), True).endswith("sow note list --task 010")
+    assert task_next_step(task(status="in_progress"), False).endswith("sow task set --id 010 status needs_review")
 
 
 ID = {"session_id": "x"}
@@ -185,7 +185,7 @@ DOORS = [
 @pytest.mark.parametrize(("current", "resumes", "command"), DOORS)
 def test_the_door_by_which_work_goes_on(current, resumes, command):
     """It follows from the status, the session, and whether its CLI can resume; and it can be typed."""
-    assert door(current, resumes=resumes) == command
+    assert resume_command(current, resumes=resumes) == command
     typed(command)
 
 

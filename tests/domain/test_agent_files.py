@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.agent_files import NAMES, PATHS, is_agent_file, touches_agent_files
+from sow.domain.text.agent_files import NAMES, PATHS, is_agent_file, touches_agent_files
 
 OBEYED = [
     "CLAUDE.md",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.agreed import Agreed, matches
+from sow.domain.checks.consent import Consent, matches
 
 COVERED = (
     ("pytest*", "pytest -q"),
@@ -46,8 +46,8 @@ def test_a_pattern_does_not_cover(pattern: str, command: str) -> None:
 
 def test_the_reason_is_named() -> None:
     """Each command is covered by its exact text, by a pattern, or by the user's config, or not at all."""
-    agreed = Agreed(["make test"], allow=["pytest*"], own=["npm ci"])
-    found = [agreed.why(each) for each in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]
+    agreed = Consent(["make test"], allow=["pytest*"], own=["npm ci"])
+    found = [agreed.reason(each) for each in ("make test", "pytest -q", "npm ci", "make  test", "rm x")]
     assert found == ["you agreed", "checks.allow", "your config", "", ""]
     assert agreed.missing(["rm x", "make test", "rm y", "rm x"]) == ["rm x", "rm y"]
     assert agreed.with_more(["rm x"]).missing(["rm x", "pytest", "npm ci", "rm y"]) == ["rm y"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.budget import Breaker, Budget
+from sow.domain.runs.budget import Breaker, Budget
 from sow.errors import SowError
 
 SPENT = {
@@ -20,13 +20,13 @@ SPENT = {
 def test_each_limit_stops_by_itself(limits, text):
     """A limit that is reached stops new work and is named; time does not undo it."""
     budget = Budget(begun=1000.0, **limits)
-    budget.spawned()
+    budget.count_start()
     budget.spend(cost=1.25, tokens=1750)
-    assert budget.stop_new(1089.0) == ("" if 0.0 not in limits.values() else "the budget of $0.00 is spent ($1.25)")
-    budget.spawned()
+    assert budget.stop_reason(1089.0) == ("" if 0.0 not in limits.values() else "the budget of $0.00 is spent ($1.25)")
+    budget.count_start()
     budget.spend(cost=1.25, tokens=1750)
-    assert budget.stop_new(1090.0) == text
-    assert budget.until(1090.0) is None
+    assert budget.stop_reason(1090.0) == text
+    assert budget.wake_at(1090.0) is None
 
 
 def test_without_limits_nothing_stops():
@@ -34,7 +34,7 @@ def test_without_limits_nothing_stops():
     budget = Budget()
     budget.spend(cost=None, tokens=None)
     budget.spend(cost=1e9, tokens=10**12)
-    assert (budget.stop_new(1e12), budget.cost, budget.unknown) == ("", 1e9, 1)
+    assert (budget.stop_reason(1e12), budget.cost, budget.turns_without_cost) == ("", 1e9, 1)
 
 
 @pytest.mark.parametrize("name", ["max_cost", "max_tokens", "max_seconds", "max_spawns"])
@@ -49,10 +49,10 @@ def test_a_few_failures_are_no_reason():
     """A start that works ends the row of failures."""
     breaker = Breaker(limit=3, wait=60.0)
     for _ in range(5):
-        breaker.failed(0.0)
-        breaker.failed(0.0)
-        breaker.worked()
-    assert breaker.stop_new(0.0) == ""
+        breaker.count_failure(0.0)
+        breaker.count_failure(0.0)
+        breaker.reset()
+    assert breaker.stop_reason(0.0) == ""
 
 
 def test_the_pause_doubles_and_then_somebody_must_look():
@@ -60,47 +60,47 @@ def test_the_pause_doubles_and_then_somebody_must_look():
     breaker = Breaker(limit=3, wait=60.0)
     now, seen = 0.0, []
     for _ in range(2):
-        breaker.failed(now)
+        breaker.count_failure(now)
     while not breaker.is_final:
-        breaker.failed(now)
-        seen.append((breaker.until(now) or now) - now)
-        now = breaker.until(now) or now
-        assert breaker.is_final or breaker.stop_new(now) == ""
+        breaker.count_failure(now)
+        seen.append((breaker.wake_at(now) or now) - now)
+        now = breaker.wake_at(now) or now
+        assert breaker.is_final or breaker.stop_reason(now) == ""
     assert seen == [60.0, 120.0, 240.0, 0.0]
-    assert breaker.stop_new(now) == "6 starts in a row failed, and waiting did not help"
-    assert breaker.stop_new(1e12)
+    assert breaker.stop_reason(now) == "6 starts in a row failed, and waiting did not help"
+    assert breaker.stop_reason(1e12)
 
 
 def test_what_was_under_way_counts_no_more():
     """Failures that come in while the breaker is open neither lengthen its pause nor use up another."""
     breaker = Breaker(limit=2, wait=60.0)
     for second in range(8):
-        breaker.failed(float(second))
-    assert (breaker.opened, breaker.until(8.0)) == (1, 61.0)
-    assert breaker.stop_new(8.0) == "2 starts in a row failed: the next one waits"
+        breaker.count_failure(float(second))
+    assert (breaker.pauses_used, breaker.wake_at(8.0)) == (1, 61.0)
+    assert breaker.stop_reason(8.0) == "2 starts in a row failed: the next one waits"
 
 
 def test_one_start_that_works_makes_all_well():
     """After a success, and after a person's word, the breaker begins from the start."""
     breaker = Breaker(limit=1, wait=60.0, pauses=0)
-    breaker.failed(0.0)
+    breaker.count_failure(0.0)
     assert breaker.is_final
-    breaker.worked()
-    assert (breaker.stop_new(0.0), breaker.failures, breaker.opened) == ("", 0, 0)
+    breaker.reset()
+    assert (breaker.stop_reason(0.0), breaker.failures, breaker.pauses_used) == ("", 0, 0)
 
 
 def test_a_breaker_is_kept_and_restored():
     """A breaker made from the state of another stops at the same times, to the second."""
     first = Breaker(limit=2, wait=30.0)
-    first.failed(0.0)
-    first.failed(0.4)
+    first.count_failure(0.0)
+    first.count_failure(0.4)
     second = Breaker(limit=2, wait=30.0, **first.state())
     assert first.state() == {"failures": 2, "opened": 1, "until": 31}
     for now in (1.0, 30.0, 31.0, 32.0):
-        assert second.stop_new(now) == first.stop_new(now)
-    first.failed(40.0)
-    second.failed(40.0)
-    assert second.until(40.0) == first.until(40.0) == 100.0
+        assert second.stop_reason(now) == first.stop_reason(now)
+    first.count_failure(40.0)
+    second.count_failure(40.0)
+    assert second.wake_at(40.0) == first.wake_at(40.0) == 100.0
 
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"wait": -1.0}, {"wait": float("nan")}, {"pauses": -1}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sow.domain.check_list import digest, distinct, last_run
+from sow.domain.checks.check_list import by_digest, digest, last_complete_run
 
 BUILD: Any = {"kind": "test", "command": "make"}
 TEST: Any = {"kind": "test", "command": "make test"}
@@ -19,17 +19,17 @@ def ran(check: Any, *, passed: bool = True, **more: Any) -> Any:
 def test_the_last_whole_run_counts() -> None:
     """Of several runs of a list the last one counts, and an incomplete one counts for nothing."""
     first, second = [ran(BUILD), ran(TEST, passed=False)], [ran(BUILD), ran(TEST)]
-    assert last_run([*first, *second], [BUILD, TEST], tree=TREE) == second
-    assert last_run([*second, ran(BUILD)], [BUILD, TEST], tree=TREE) == []
-    assert last_run(second[1:], [BUILD, TEST], tree=TREE) == []
-    assert last_run([], [], tree=TREE) == []
+    assert last_complete_run([*first, *second], [BUILD, TEST], tree=TREE) == second
+    assert last_complete_run([*second, ran(BUILD)], [BUILD, TEST], tree=TREE) == []
+    assert last_complete_run(second[1:], [BUILD, TEST], tree=TREE) == []
+    assert last_complete_run([], [], tree=TREE) == []
 
 
 def test_other_evidence_is_not_believed() -> None:
     """Another tree, list or scope, and evidence that names none of them, belong to something else."""
     for other in ({"tree": "9" * 40}, {"list": "9" * 64}, {"scope": "folder"}, {"scope": None}):
         found = [ran(BUILD), ran(TEST, **other)]
-        assert last_run(found, [BUILD, TEST], tree=TREE) == []
+        assert last_complete_run(found, [BUILD, TEST], tree=TREE) == []
 
 
 def test_a_shared_folder_has_no_tree() -> None:
@@ -37,8 +37,8 @@ def test_a_shared_folder_has_no_tree() -> None:
     found = [
         {key: value for key, value in ran(each, scope="folder").items() if key != "tree"} for each in (BUILD, TEST)
     ]
-    assert last_run(found, [BUILD, TEST], tree="") == found  # type: ignore[arg-type]
-    assert last_run(found, [BUILD, TEST], tree=TREE) == []  # type: ignore[arg-type]
+    assert last_complete_run(found, [BUILD, TEST], tree="") == found  # type: ignore[arg-type]
+    assert last_complete_run(found, [BUILD, TEST], tree=TREE) == []  # type: ignore[arg-type]
 
 
 def test_order_and_exit_are_a_part_of_a_list() -> None:
@@ -46,4 +46,4 @@ def test_order_and_exit_are_a_part_of_a_list() -> None:
     assert digest([BUILD, TEST]) != digest([TEST, BUILD])
     assert digest([BUILD]) != digest([{**BUILD, "expected": "exit 1"}])
     tasks: Any = [{"id": "010", "checks": [TEST]}, {"id": "020"}, {"id": "030", "checks": [TEST]}]
-    assert list(distinct(tasks).values()) == [([TEST], ["010", "030"])]
+    assert list(by_digest(tasks).values()) == [([TEST], ["010", "030"])]

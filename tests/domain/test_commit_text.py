@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from samples import task
 
-from sow.domain.commit_text import LONGEST, message, subject
+from sow.domain.text.commit_message import LONGEST, message, subject
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from crew_design import FILE, INSTRUCTIONS, findings, places, plan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import crew_files
-from sow.domain.crew_plan import Member, WorkflowPlan, is_task_id, own_path, plain_path
+from sow.domain.workflows import file_checks
+from sow.domain.workflows.crew_plan import Member, WorkflowPlan, is_task_id, normalized_path, own_path
 
 ARCHITECT = """\
   - name: architect_agent
@@ -142,7 +142,7 @@ def test_a_folder_holds_its_files():
 
 def test_inputs_of_the_repository_are_named_for_the_caller():
     """What nobody writes must be there already, and who knows the repository is told what to look for."""
-    assert crew_files.repository_inputs(plan()) == ["docs/api.md"]
+    assert file_checks.repository_inputs(plan()) == ["docs/api.md"]
     assert findings(plan(), existing=None) == []
 
 
@@ -193,7 +193,10 @@ def test_a_file_of_a_desk_that_the_plan_does_not_give_is_found():
     good = INSTRUCTIONS["frontend_agent"] or ""
     wrong = good.replace("- agents/api", "- `agents/database_agent/task_output/schema.sql`.\n- agents/api")
     (complaint,) = findings(plan(), {"frontend_agent": wrong})
-    assert (complaint.place, complaint.rule) == ("agents/frontend_agent/agent_instructions.md:4", "instructions-path")
+    assert (complaint.location, complaint.rule) == (
+        "agents/frontend_agent/agent_instructions.md:4",
+        "instructions-path",
+    )
 
 
 def test_an_agent_without_inputs_needs_no_section_on_them():
@@ -237,7 +240,7 @@ def test_other_texts_are_no_task_id(ident):
 @given(st.text(alphabet=string.ascii_lowercase + "/._", max_size=40))
 def test_paths_are_compared_in_one_form(path):
     """A path in its plain form stays as it is, and an output is named from its own desk."""
-    assert plain_path(plain_path(path)) == plain_path(path)
+    assert normalized_path(normalized_path(path)) == normalized_path(path)
     assert own_path("a", own_path("a", path)) == own_path("a", path)
 
 

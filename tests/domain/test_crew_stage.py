@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain import member
-from sow.domain.crew_plan import Member
-from sow.domain.crew_stage import ROUNDS, TRIES, after_turn, next_stage, question_kind
+from sow.domain.workflows import member
+from sow.domain.workflows.crew_plan import Member
+from sow.domain.workflows.stages import ROUNDS, TRIES, next_stage, question_kind, status_after_turn
 
 PLANNED = Member("api_agent", task_id="api_1727539200", verifier="api_verifier")
 QUESTION = {"number": 7, "text": "?", "asked_at": "2026-01-31T09:00:00Z", "kind": "user"}
@@ -86,5 +86,5 @@ def test_the_end_of_a_turn_earns_what_the_work_shows(name):
     """A turn that ends without a word is blocked, handed in, or reminded of what is left."""
     (status, notes, missing, worked), expected = ENDS[name]
     told = [a_note(each, number) for number, each in enumerate(notes, 1)]
-    earned, reason = after_turn(a_member(status), told, missing=missing, worked=worked)
+    earned, reason = status_after_turn(a_member(status), told, missing=missing, worked=worked)
     assert (earned, bool(reason)) == (expected, True)

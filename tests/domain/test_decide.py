@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain import graph
-from sow.domain.budget import Breaker, Budget
-from sow.domain.decide import JOB, Board, Job
-from sow.errors import IllegalMove, SowError
+from sow.domain.plans import graph
+from sow.domain.runs.budget import Breaker, Budget
+from sow.domain.runs.scheduler import JOB, Job, Scheduler
+from sow.errors import IllegalStatusChange, SowError
 
 
 def chain(*ids: str, **more: dict) -> list[Job]:
@@ -20,30 +20,30 @@ def fork(count: int = 3, **more) -> list[Job]:
     return [Job(f"{number}0", **more) for number in range(1, count + 1)]
 
 
-def starts(board: Board, now: float = 0.0) -> list[str]:
+def starts(board: Scheduler, now: float = 0.0) -> list[str]:
     return board.decide(now).start
 
 
-def begin(board: Board, *ids: str) -> None:
+def begin(board: Scheduler, *ids: str) -> None:
     for each in ids:
         board.started(each)
 
 
 def test_what_needs_nothing_starts_at_once():
     """Jobs without needs start in their order, those with needs wait."""
-    board = Board([*chain("10", "20"), Job("30")], slots=8)
+    board = Scheduler([*chain("10", "20"), Job("30")], slots=8)
     assert starts(board) == ["10", "30"]
 
 
 def test_the_longest_chain_goes_first():
     """Where slots are short, the job with most behind it starts first."""
-    board = Board([Job("10", rest=5), Job("20", rest=50), Job("30", rest=7)], slots=2)
+    board = Scheduler([Job("10", rest=5), Job("20", rest=50), Job("30", rest=7)], slots=2)
     assert starts(board) == ["20", "30"]
 
 
 def test_a_job_starts_when_what_it_needs_is_completed():
     """The end of the last need is what lets a job start, whatever else runs."""
-    board = Board([Job("10"), Job("20"), Job("30", needs=["10", "20"])], slots=3)
+    board = Scheduler([Job("10"), Job("20"), Job("30", needs=["10", "20"])], slots=3)
     begin(board, "10", "20")
     board.ended("10", "completed")
     assert starts(board) == []
@@ -54,7 +54,7 @@ def test_a_job_starts_when_what_it_needs_is_completed():
 def test_the_slots_of_the_run_and_of_a_pool_hold_together():
     """A full pool keeps only its own jobs waiting, and a full run all of them."""
     jobs = [Job("10", pool="a"), Job("20", pool="a"), Job("30", pool="b"), Job("40", pool="b"), Job("50", pool="b")]
-    board = Board(jobs, slots=3, pool_slots={"a": 1})
+    board = Scheduler(jobs, slots=3, pool_slots={"a": 1})
     assert starts(board) == ["10", "30", "40"]
     begin(board, "10", "30", "40")
     assert starts(board) == []
@@ -65,24 +65,24 @@ def test_the_slots_of_the_run_and_of_a_pool_hold_together():
 @pytest.mark.parametrize("status", ["failed", "asking", "abandoned"])
 def test_a_dead_end_blocks_its_dependents_and_nothing_else(status):
     """What needs such a job is blocked, near and far, and everything else goes on."""
-    board = Board([*chain("10", "20", "30"), Job("40")], slots=1)
+    board = Scheduler([*chain("10", "20", "30"), Job("40")], slots=1)
     begin(board, "10")
     board.ended("10", status)
     assert board.blocked() == {"20": f"waits for 10 ({status})", "30": "waits for 20 (blocked)"}
     assert starts(board) == ["40"]
     begin(board, "40")
     board.ended("40", "completed")
-    assert board.decide(0.0).over
+    assert board.decide(0.0).finished
 
 
 def test_an_answer_sets_a_job_and_its_dependents_free():
     """After an answer the job starts again, and what it blocked follows when it is completed."""
-    board = Board(chain("10", "20"), slots=1)
+    board = Scheduler(chain("10", "20"), slots=1)
     begin(board, "10")
     board.ended("10", "asking")
-    assert board.decide(0.0).over
+    assert board.decide(0.0).finished
     board.answered("10")
-    assert (starts(board), board.blocked(), board.decide(0.0).over) == (["10"], {}, False)
+    assert (starts(board), board.blocked(), board.decide(0.0).finished) == (["10"], {}, False)
     begin(board, "10")
     board.ended("10", "completed")
     assert starts(board) == ["20"]
@@ -90,7 +90,7 @@ def test_an_answer_sets_a_job_and_its_dependents_free():
 
 def test_a_job_that_waits_again_keeps_its_place():
     """After a limit or for another try, a job stands where it stood."""
-    board = Board(fork(), slots=1)
+    board = Scheduler(fork(), slots=1)
     begin(board, "10")
     board.ended("10", "waiting")
     assert starts(board) == ["10"]
@@ -98,10 +98,10 @@ def test_a_job_that_waits_again_keeps_its_place():
 
 def test_a_paused_pool_starts_nothing_until_its_time():
     """The decision says when the pause ends, and then names what waited; other pools go on."""
-    board = Board([Job("10", pool="a"), Job("20", pool="b")], slots=2)
+    board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=2)
     board.pause("a", 100.0)
     decision = board.decide(0.0)
-    assert (decision.start, decision.until, decision.over) == (["20"], 100.0, False)
+    assert (decision.start, decision.wake_at, decision.finished) == (["20"], 100.0, False)
     assert starts(board, 100.0) == ["10", "20"]
     board.resume("a")
     assert starts(board) == ["10", "20"]
@@ -109,43 +109,43 @@ def test_a_paused_pool_starts_nothing_until_its_time():
 
 def test_only_a_pause_that_matters_is_waited_for():
     """A pause of a pool with nothing to start, or while the run is full, gives no time to wake up at."""
-    board = Board([Job("10", pool="a"), Job("20", pool="b")], slots=1)
+    board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=1)
     board.pause("c", 5.0)
     board.pause("a", 9.0)
-    assert board.decide(0.0).until is None
+    assert board.decide(0.0).wake_at is None
     begin(board, "20")
-    assert board.decide(0.0).until is None
+    assert board.decide(0.0).wake_at is None
     board.ended("20", "completed")
-    assert board.decide(0.0).until == 9.0
+    assert board.decide(0.0).wake_at == 9.0
 
 
 def test_a_pause_without_an_end_is_somebody_elses():
     """When all that is left waits for a pool that nobody resumes, the run is over."""
-    board = Board([Job("10", pool="a")], slots=1)
+    board = Scheduler([Job("10", pool="a")], slots=1)
     board.pause("a")
     decision = board.decide(0.0)
-    assert (decision.start, decision.until, decision.over) == ([], None, True)
+    assert (decision.start, decision.wake_at, decision.finished) == ([], None, True)
 
 
 def test_another_pool_takes_over():
     """A job that is transferred runs in its new pool, and counts there."""
-    board = Board([Job("10", pool="a"), Job("20", pool="b")], slots=4, pool_slots={"b": 1})
+    board = Scheduler([Job("10", pool="a"), Job("20", pool="b")], slots=4, pool_slots={"b": 1})
     board.pause("a", 100.0)
     board.transfer("10", "b")
     assert starts(board) == ["10"]
     begin(board, "10")
-    assert board.decide(0.0).until is None
+    assert board.decide(0.0).wake_at is None
     board.ended("10", "completed")
     assert starts(board) == ["20"]
     begin(board, "20")
-    with pytest.raises(IllegalMove):
+    with pytest.raises(IllegalStatusChange):
         board.transfer("20", "a")
 
 
 def test_waves_have_barriers():
     """A job of the second wave waits for all of the first, though its own need is completed."""
     jobs = [Job("10"), Job("20"), Job("30", needs=["10"], wave=1)]
-    board = Board(jobs, slots=3, schedule="waves")
+    board = Scheduler(jobs, slots=3, schedule="waves")
     begin(board, "10", "20")
     board.ended("10", "completed")
     assert starts(board) == []
@@ -158,7 +158,7 @@ def test_waves_have_barriers():
 def test_a_wave_ends_with_whatever_its_last_job_becomes(status):
     """Every end of a job counts for the barrier, and a limit does not."""
     jobs = [Job("10"), Job("20", wave=1)]
-    board = Board(jobs, slots=3, schedule="waves")
+    board = Scheduler(jobs, slots=3, schedule="waves")
     begin(board, "10")
     board.ended("10", "waiting")
     assert starts(board) == ["10"]
@@ -170,7 +170,7 @@ def test_a_wave_ends_with_whatever_its_last_job_becomes(status):
 def test_a_wave_that_is_wholly_blocked_holds_up_nobody():
     """A wave with nothing but blocked jobs has ended before it begins."""
     jobs = [*chain("10", "20"), Job("30", wave=2)]
-    board = Board(jobs, slots=1, schedule="waves")
+    board = Scheduler(jobs, slots=1, schedule="waves")
     begin(board, "10")
     board.ended("10", "failed")
     assert starts(board) == ["30"]
@@ -179,7 +179,7 @@ def test_a_wave_that_is_wholly_blocked_holds_up_nobody():
 def test_an_answer_comes_back_into_a_wave_that_is_past():
     """A job that was answered late starts beside the wave that runs, and the next one waits for it."""
     jobs = [Job("10"), Job("20", wave=1), Job("30", wave=2)]
-    board = Board(jobs, slots=3, schedule="waves")
+    board = Scheduler(jobs, slots=3, schedule="waves")
     begin(board, "10")
     board.ended("10", "asking")
     begin(board, "20")
@@ -211,7 +211,7 @@ SHARED = {
 def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, together):
     """Without worktrees two run at once only if both name files and none is common, in whichever order they come."""
     for one, two in ((first, second), (second, first)):
-        board = Board([Job("10", files=one), Job("20", files=two)], slots=2, share="none")
+        board = Scheduler([Job("10", files=one), Job("20", files=two)], slots=2, share="none")
         assert starts(board) == (["10", "20"] if together else ["10"])
         begin(board, "10")
         assert starts(board) == (["20"] if together else [])
@@ -222,40 +222,40 @@ def test_two_share_a_folder_only_if_their_files_are_disjoint(first, second, toge
 def test_a_job_that_must_be_alone_is_passed_over():
     """Behind a job that names its files, the next that fits starts, and one that names none waits."""
     jobs = [Job("10", files=["a"], rest=3), Job("20", rest=2), Job("30", files=["b"], rest=1)]
-    board = Board(jobs, slots=3, share="none")
+    board = Scheduler(jobs, slots=3, share="none")
     assert starts(board) == ["10", "30"]
 
 
 def test_a_spent_budget_stops_new_work():
     """What runs goes on, nothing starts, and when all has ended the run is over, with the reason."""
     budget = Budget(max_cost=1.0)
-    board = Board(fork(2), slots=1, guards=[budget])
+    board = Scheduler(fork(2), slots=1, guards=[budget])
     begin(board, "10")
     budget.spend(cost=1.5, tokens=10)
     board.ended("10", "completed")
     decision = board.decide(0.0)
-    assert (decision.start, decision.until, decision.over) == ([], None, True)
-    assert decision.why == "the budget of $1.00 is spent ($1.50)"
-    assert board.why(0.0) == {"20": decision.why}
+    assert (decision.start, decision.wake_at, decision.finished) == ([], None, True)
+    assert decision.blocked_by == "the budget of $1.00 is spent ($1.50)"
+    assert board.why(0.0) == {"20": decision.blocked_by}
 
 
 def test_an_open_breaker_is_waited_for():
     """The decision names the end of the breaker's pause; together with a spent budget there is none."""
     breaker, budget = Breaker(limit=1, wait=60.0), Budget(max_spawns=1)
-    board = Board(fork(1), slots=1, guards=[breaker, budget])
-    breaker.failed(10.0)
+    board = Scheduler(fork(1), slots=1, guards=[breaker, budget])
+    breaker.count_failure(10.0)
     decision = board.decide(10.0)
-    assert (decision.start, decision.until, decision.over) == ([], 70.0, False)
+    assert (decision.start, decision.wake_at, decision.finished) == ([], 70.0, False)
     assert starts(board, 70.0) == ["10"]
-    budget.spawned()
-    assert (board.decide(10.0).until, board.decide(10.0).over) == (None, True)
+    budget.count_start()
+    assert (board.decide(10.0).wake_at, board.decide(10.0).finished) == (None, True)
 
 
 def test_a_need_outside_of_the_run_blocks():
     """A job that needs what nobody here will do is blocked, and so is what needs it."""
-    board = Board([Job("20", needs=["10"]), Job("30", needs=["20"])], slots=1)
+    board = Scheduler([Job("20", needs=["10"]), Job("30", needs=["20"])], slots=1)
     assert board.blocked() == {"20": "waits for 10 (not in this run)", "30": "waits for 20 (blocked)"}
-    assert board.decide(0.0).over
+    assert board.decide(0.0).finished
 
 
 def test_jobs_come_with_what_they_were():
@@ -268,7 +268,7 @@ def test_jobs_come_with_what_they_were():
         Job("50", needs=["40"]),
         Job("60", status="asking"),
     ]
-    board = Board(jobs, slots=2)
+    board = Scheduler(jobs, slots=2)
     assert starts(board) == ["30"]
     assert board.blocked() == {"50": "waits for 40 (failed)"}
     assert board.statuses()["20"] == "running"
@@ -282,7 +282,7 @@ def test_jobs_come_with_what_they_were():
 def test_why_names_every_reason():
     """A running need, a pause and a full run are each said."""
     jobs = [Job("10", pool="a"), Job("20", needs=["10"], pool="a"), Job("30", pool="b"), Job("40", pool="a")]
-    board = Board(jobs, slots=1)
+    board = Scheduler(jobs, slots=1)
     begin(board, "10")
     board.pause("b", 5.0)
     assert board.why(0.0) == {
@@ -294,36 +294,36 @@ def test_why_names_every_reason():
 
 def test_a_circle_ends_the_run():
     """Jobs that need each other never start, and the run does not wait for them."""
-    board = Board([Job("10", needs=["20"]), Job("20", needs=["10"]), Job("30", needs=["30"])], slots=1)
-    assert board.decide(0.0).over
+    board = Scheduler([Job("10", needs=["20"]), Job("20", needs=["10"]), Job("30", needs=["30"])], slots=1)
+    assert board.decide(0.0).finished
 
 
 def test_an_empty_run_is_over():
     """A run without jobs has nothing to wait for."""
-    assert Board([], slots=1).decide(0.0).over
+    assert Scheduler([], slots=1).decide(0.0).finished
 
 
 @pytest.mark.parametrize("status", JOB.statuses)
 @pytest.mark.parametrize("to", [*JOB.statuses, "done"])
 def test_an_illegal_event_changes_nothing(status, to):
     """From every status every event is taken or refused as the table says, and a refused one leaves the board alone."""
-    board = Board([Job("10", status=status), Job("20", needs=["10"]), Job("30")], slots=2)
+    board = Scheduler([Job("10", status=status), Job("20", needs=["10"]), Job("30")], slots=2)
     before = (board.statuses(), board.blocked(), repr(board.decide(0.0)))
     if to in JOB.targets(status):
         board.started("10") if to == "running" else board.ended("10", to)
         assert board.status("10") == to
         return
-    with pytest.raises(IllegalMove):
+    with pytest.raises(IllegalStatusChange):
         board.ended("10", to)
     assert (board.statuses(), board.blocked(), repr(board.decide(0.0))) == before
 
 
 def test_nothing_starts_before_its_needs():
     """A start of a job that waits for another is refused, and so is an answer to one that asks nothing."""
-    board = Board(chain("10", "20"), slots=2)
-    with pytest.raises(IllegalMove, match=r"job 20 waits for 10 \(waiting\)"):
+    board = Scheduler(chain("10", "20"), slots=2)
+    with pytest.raises(IllegalStatusChange, match=r"job 20 waits for 10 \(waiting\)"):
         board.started("20")
-    with pytest.raises(IllegalMove, match="asks nothing"):
+    with pytest.raises(IllegalStatusChange, match="asks nothing"):
         board.answered("10")
     with pytest.raises(SowError, match="job 99 is not in this run"):
         board.started("99")
@@ -343,17 +343,17 @@ BAD = {
 def test_a_bad_board_is_refused(options):
     """What could never run is refused before it starts."""
     with pytest.raises(SowError) as refused:
-        Board(**{"jobs": [], **options})
+        Scheduler(**{"jobs": [], **options})
     assert refused.value.hint
 
 
 def play(needs: dict[str, list[str]], length: dict[str, float], *, slots: int, schedule: str = "ready") -> float:
     """When a plan whose tasks only take time is over, by a clock that jumps from one end to the next."""
-    rest = graph.lengths(needs, length)
+    rest = graph.chain_lengths(needs, length)
     wave = {task: number for number, level in enumerate(graph.waves(needs), 1) for task in level}
     jobs = [Job(task, needs=needs[task], rest=rest[task], wave=wave[task]) for task in needs]
-    board, now, ends = Board(jobs, slots=slots, schedule=schedule), 0.0, {}
-    while not (decision := board.decide(now)).over:
+    board, now, ends = Scheduler(jobs, slots=slots, schedule=schedule), 0.0, {}
+    while not (decision := board.decide(now)).finished:
         for each in decision.start:
             board.started(each)
             ends[each] = now + length[each]
@@ -368,7 +368,7 @@ def test_a_mixed_plan_ends_at_its_lower_bound():
     """A chain, long tasks and pairs keep all slots busy until the very end: not a moment is lost."""
     length = {str(task): 2.0 if 5 <= task < 12 else 1.0 for task in range(1, 26)}
     needs = {task: [str(int(task) - 1)] if int(task) in (2, 3, 4, *range(13, 26, 2)) else [] for task in length}
-    bound = max(*graph.lengths(needs, length).values(), sum(length.values()) / 8)
+    bound = max(*graph.chain_lengths(needs, length).values(), sum(length.values()) / 8)
     assert play(needs, length, slots=8) == bound == 4.0
 
 

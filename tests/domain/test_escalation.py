@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import escalation, member
-from sow.domain.crew_plan import Member
-from sow.domain.escalation_step import STEPS, next_step
+from sow.domain.workflows import escalation, member
+from sow.domain.workflows.crew_plan import Member
+from sow.domain.workflows.escalation_step import STEPS, next_step
 
 NONCE = "n0nce-1"
 TASK = "api_1727539200"
@@ -28,7 +28,7 @@ def test_one_decision_for_each_note_is_a_ruling():
     """Routes, questions and resolutions are taken as they stand, whatever stands around the block."""
     for text in (said(ANSWER, TO_USER), f"I looked.\n\n```json\n{said(ANSWER, TO_USER)}\n```\nDone."):
         ruling = escalation.parse(text, NONCE, NOTES)
-        assert (ruling.why, ruling.plan_changed) == ("", False)
+        assert (ruling.doubt, ruling.plan_changed) == ("", False)
         assert [(each.note, each.route, each.question, each.resolution) for each in ruling.decisions] == [
             ("note_001", "answer", "", "It is unique"), ("note_002", "user", "Is email unique?", ""),
         ]  # fmt: skip
@@ -66,7 +66,7 @@ DOUBTFUL = {
 def test_what_leaves_a_doubt_decides_nothing(name):
     """An answer that is not exactly right has no decision at all, and says why."""
     ruling = escalation.parse(DOUBTFUL[name], NONCE, NOTES)
-    assert (ruling.decisions, ruling.plan_changed, bool(ruling.why)) == ([], False, True)
+    assert (ruling.decisions, ruling.plan_changed, bool(ruling.doubt)) == ([], False, True)
 
 
 KEYS = st.sampled_from(["note", "route", "question", "resolution", "decisions"])
@@ -81,13 +81,13 @@ def test_any_json_is_a_ruling_or_a_doubt(value):
     """No answer is a crash, and none decides on a note that nobody asked about."""
     ruling = escalation.parse(json.dumps({"nonce": NONCE, "decisions": value}), NONCE, NOTES)
     assert {each.note for each in ruling.decisions} in (set(), set(NOTES))
-    assert bool(ruling.why) != bool(ruling.decisions)
+    assert bool(ruling.doubt) != bool(ruling.decisions)
 
 
 def test_without_notes_there_is_nothing_to_decide():
     """An empty list of decisions fits an empty list of notes, and no other."""
-    assert escalation.parse(said(), NONCE, []).why == ""
-    assert "note_001" in escalation.parse(said(), NONCE, NOTES).why
+    assert escalation.parse(said(), NONCE, []).doubt == ""
+    assert "note_001" in escalation.parse(said(), NONCE, NOTES).doubt
 
 
 def test_an_analysis_of_a_loop_is_a_text():
@@ -96,7 +96,7 @@ def test_an_analysis_of_a_loop_is_a_text():
     assert escalation.parse_analysis(good, NONCE).analysis == "The two agents wait for each other."
     for bad in ("", "They wait.", json.dumps({"nonce": NONCE}), json.dumps({"nonce": NONCE, "analysis": [1]})):
         ruling = escalation.parse_analysis(bad, NONCE)
-        assert (ruling.analysis, bool(ruling.why)) == ("", True)
+        assert (ruling.analysis, bool(ruling.doubt)) == ("", True)
 
 
 def a_member(status="blocked", last_update=AT, **more):
@@ -129,25 +129,25 @@ def test_first_come_is_first_served():
 def test_a_question_is_the_same_under_another_number():
     """What stands as answered is the question itself: neither the numbers of notes nor why it was asked count."""
     asked = f"note_001: Is it unique?\nnote_012: note: which?\n{escalation.UNREADABLE}no JSON)"
-    assert escalation.bare(asked) == "Is it unique?\nnote: which?"
+    assert escalation.without_note_numbers(asked) == "Is it unique?\nnote: which?"
 
 
 def test_the_third_time_is_a_loop():
     """A question that was answered twice on this task and is asked again is a loop; wording and case do not count."""
     again = a_note("is  EMAIL unique", 3)
     history = [answered(number=1)]
-    assert escalation.looping(history, TASK, [again]) == []
+    assert escalation.repeated_notes(history, TASK, [again]) == []
     history.append(answered("Is email unique??", 2))
-    assert escalation.looping(history, TASK, [again]) == ["note_003"]
-    assert escalation.looping(history, TASK, [a_note("Which password hash?", 3)]) == []
-    assert escalation.looping(history, "other_1727539200", [again]) == []
-    assert escalation.looping(history, TASK, [{**again, "status": "resolved"}]) == []
+    assert escalation.repeated_notes(history, TASK, [again]) == ["note_003"]
+    assert escalation.repeated_notes(history, TASK, [a_note("Which password hash?", 3)]) == []
+    assert escalation.repeated_notes(history, "other_1727539200", [again]) == []
+    assert escalation.repeated_notes(history, TASK, [{**again, "status": "resolved"}]) == []
 
 
 def test_notes_of_one_time_are_no_loop():
     """Three like questions that are escalated together were never answered, so they are not a loop."""
     notes = [a_note(number=number) for number in (1, 2, 3)]
-    assert escalation.looping([an_entry(number=number) for number in (1, 2, 3)], TASK, notes) == []
+    assert escalation.repeated_notes([an_entry(number=number) for number in (1, 2, 3)], TASK, notes) == []
 
 
 def test_the_history_is_told_in_its_order():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import graph
+from sow.domain.plans import graph
 
 Needs = dict[str, list[str]]
 
@@ -126,7 +126,7 @@ def test_no_circle_where_there_is_none(needs: Needs):
 def test_all_that_come_before(needs: Needs):
     """The bits of a task are the places of all that it needs, near and far."""
     order = list(needs)
-    for task, bits in graph.all_before(needs).items():
+    for task, bits in graph.ancestor_bits(needs).items():
         assert {each for place, each in enumerate(order) if bits >> place & 1} == reached(needs, task)
 
 
@@ -204,7 +204,7 @@ def test_the_longest_chain_is_started_first(plan: tuple[Needs, dict[str, float]]
     """All can run in the ready order, and of those that are ready the one with the most behind it leads."""
     needs, minutes = plan
     order = graph.ready_order(needs, minutes)
-    rest = graph.lengths(needs, minutes)
+    rest = graph.chain_lengths(needs, minutes)
     assert sorted(order) == sorted(needs)
     for place, task in enumerate(order):
         done = set(order[:place])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sow.domain import ids
 from sow.errors import SowError
-from sow.store.formats import is_note_id, is_session_task, is_task_id
+from sow.store.formats.string_formats import is_note_id, is_session_task, is_task_id
 
 NUMBERS = st.integers(0, 10**9 - 1)
 NEAR = st.integers(0, 1100)
@@ -174,11 +174,11 @@ def test_notes_are_counted(count):
 )
 def test_a_session_is_named_after_its_task(name, slug):
     """The task_id of a note session is {slug}_{unix_epoch_timestamp}."""
-    assert ids.slug(name, 1727539200) == f"{slug}_1727539200"
+    assert ids.note_session_id(name, 1727539200) == f"{slug}_1727539200"
 
 
 @given(st.text(min_size=1), st.integers(100_000, 10**12 - 1))
 def test_any_name_gives_a_valid_session_id(name, epoch):
     """Whatever a task is called, the id of its note session follows the schema."""
-    assert is_session_task(ids.slug(name, epoch))
-    assert len(ids.slug(name, epoch)) <= 120
+    assert is_session_task(ids.note_session_id(name, epoch))
+    assert len(ids.note_session_id(name, epoch)) <= 120

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import BEFORE, LATER, NOW, phase, task
 
-from sow.cli.parse import parse
-from sow.cli.registry import find
-from sow.domain.inbox import blocked_by, items
+from sow.cli.command import find
+from sow.cli.parser import parse
+from sow.domain.inbox import blocked_task_counts, items
 
 QUESTION = {"number": 4, "text": "unique?", "asked_at": LATER}
 PHASES = [phase("design", "completed"), phase("implementation", "active")]
@@ -142,7 +142,7 @@ def test_a_broken_task_holds_up_those_that_depend_on_it():
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
 def test_an_ended_task_waits_for_nobody(status):
     """Only open dependents count."""
-    assert blocked_by([task("010", "paused"), task("020", status, depends_on=["010"])])["010"] == 0
+    assert blocked_task_counts([task("010", "paused"), task("020", status, depends_on=["010"])])["010"] == 0
 
 
 def test_a_task_is_counted_once_by_whatever_ways_it_waits():
@@ -153,14 +153,14 @@ def test_a_task_is_counted_once_by_whatever_ways_it_waits():
         task("030", depends_on=["010"]),
         task("040", depends_on=["020", "030"]),
     ]
-    assert blocked_by(diamond) == {"010": 3, "020": 1, "030": 1, "040": 0}
+    assert blocked_task_counts(diamond) == {"010": 3, "020": 1, "030": 1, "040": 0}
     circle = [task("010", depends_on=["020"]), task("020", depends_on=["010"])]
-    assert blocked_by(circle) == {"010": 1, "020": 1}
+    assert blocked_task_counts(circle) == {"010": 1, "020": 1}
 
 
 def test_a_dependency_that_is_not_there_is_no_item():
     """An unknown id among the dependencies is counted for nobody."""
-    assert blocked_by([task("010", depends_on=["999"])]) == {"010": 0}
+    assert blocked_task_counts([task("010", depends_on=["999"])]) == {"010": 0}
 
 
 STATUSES = st.sampled_from(["pending", "in_progress", "needs_review", "completed", "paused", "failed", "abandoned"])
@@ -179,4 +179,4 @@ def test_the_count_is_the_transitive_closure(rows):
     for _ in ids:
         for ident, found in reached.items():
             reached[ident] = found | {each for each, wanted in waits.items() if wanted & found}
-    assert blocked_by(tasks) == {ident: len(found - {ident}) for ident, found in reached.items()}
+    assert blocked_task_counts(tasks) == {ident: len(found - {ident}) for ident, found in reached.items()}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.layer_settings import fit
+from sow.domain.install.settings_merge import merge_settings
 
 ENTRY = {"hooks": [{"type": "command", "command": "sow hook session-start"}]}
 OURS = json.dumps({"sow-version": "2", "sow-digest": "d", "hooks": {"SessionStart": [ENTRY]}}, indent=2) + "\n"
@@ -22,23 +22,23 @@ ANYTHING = st.recursive(
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"hooks": []}', "[" * 100_000])
 def test_what_is_no_settings_is_left_to_others(text: str) -> None:
     """Broken JSON and other documents have no part of ours."""
-    assert fit(text, OURS) is None
+    assert merge_settings(text, OURS) is None
 
 
 def test_a_file_that_is_all_ours_is_the_new_one() -> None:
     """Where nobody added anything, the new text is taken byte for byte, and without one nothing is left."""
     old = json.dumps({"sow-version": "1", "hooks": {"Stop": [ENTRY]}})
     for wanted in (OURS, ""):
-        fitted = fit(old, wanted)
+        fitted = merge_settings(old, wanted)
         assert fitted is not None and fitted.text == wanted
 
 
 def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
     """Words that are about to be replaced are known to differ, so that they can be kept."""
     other = {"hooks": [{"type": "command", "command": "sow hook session-start", "timeout": 99}]}
-    fitted = fit(json.dumps({"model": "x", "hooks": {"SessionStart": [other]}}), OURS)
+    fitted = merge_settings(json.dumps({"model": "x", "hooks": {"SessionStart": [other]}}), OURS)
     assert fitted is not None and fitted.changed
-    same = fit(json.dumps({"model": "x", "hooks": {"SessionStart": [ENTRY]}}), OURS)
+    same = merge_settings(json.dumps({"model": "x", "hooks": {"SessionStart": [ENTRY]}}), OURS)
     assert same is not None and not same.changed
 
 
@@ -46,11 +46,11 @@ def test_a_hook_of_ours_that_somebody_changed_is_told() -> None:
 def test_what_is_not_ours_comes_back(rest: dict[str, object], hooks: dict[str, object]) -> None:
     """Whatever stands beside our part is there with it, is there without it, and a second time changes nothing."""
     mine = {**rest, "hooks": hooks}
-    put = fit(json.dumps(mine), OURS)
+    put = merge_settings(json.dumps(mine), OURS)
     assert put is not None
-    again = fit(put.text, OURS)
+    again = merge_settings(put.text, OURS)
     assert again is not None and again.text == put.text and not again.changed
-    gone = fit(put.text, "")
+    gone = merge_settings(put.text, "")
     assert gone is not None
     kept = json.loads(gone.text or "{}")
     listed = {event: each if isinstance(each, list) else [each] for event, each in hooks.items() if each != []}

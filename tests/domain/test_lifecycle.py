@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sow.domain.lifecycle import Lifecycle
-from sow.errors import IllegalMove
+from sow.errors import IllegalStatusChange
 
 DOOR = Lifecycle(
     "door",
@@ -41,7 +41,7 @@ def test_a_legal_move_has_its_name():
 )
 def test_an_illegal_move_says_where_one_can_go(source, to, message, hint):
     """A refused move names the noun, both statuses and the ways out."""
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         DOOR.move("the door", source, to)
     assert (refused.value.message, refused.value.hint, refused.value.exit_code) == (message, hint, 2)
 
@@ -51,7 +51,7 @@ def test_the_table_cannot_be_changed_from_outside():
     moves = {("a", "b"): "go"}
     lifecycle = Lifecycle("thing", start="a", moves=moves)
     moves["b", "a"] = "return"
-    with pytest.raises(IllegalMove):
+    with pytest.raises(IllegalStatusChange):
         lifecycle.move("thing", "b", "a")
 
 

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.domain import crew_stage, member, note
+from sow.domain import note
 from sow.domain.actor import ORCHESTRATOR, WORKER, Actor
-from sow.domain.crew_plan import Member
-from sow.domain.workflow_agent import WORKFLOW_AGENT
-from sow.errors import IllegalMove
+from sow.domain.workflows import member
+from sow.domain.workflows import stages as workflows_stages
+from sow.domain.workflows.crew_plan import Member
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
+from sow.errors import IllegalStatusChange
 
 NOW, LATER = "2026-01-31T09:00:00Z", "2026-01-31T09:05:00Z"
 PLANNED = Member("api_agent", task_id="api_1727539200", verifier="api_verifier", dependencies=["database_agent"])
@@ -47,7 +49,7 @@ def test_a_member_starts_when_all_that_it_needs_is_verified(status):
         started = member.start("api_agent", a_member(), needed=["database_agent"], statuses=statuses, now=NOW)
         assert (started["status"], started["last_update"]) == ("working", NOW)
     else:
-        with pytest.raises(IllegalMove, match="database_agent"):
+        with pytest.raises(IllegalStatusChange, match="database_agent"):
             member.start("api_agent", a_member(), needed=["database_agent"], statuses=statuses, now=NOW)
 
 
@@ -66,7 +68,7 @@ def test_a_doer_makes_its_own_moves_only(status, to, notes):
     if (status, to) in own and gated.get(to, True):
         assert member.doer_move("api_agent", before, to, notes=given_notes, now=LATER)["status"] == to
     else:
-        with pytest.raises(IllegalMove):
+        with pytest.raises(IllegalStatusChange):
             member.doer_move("api_agent", before, to, notes=given_notes, now=LATER)
     assert before == a_member(status)
 
@@ -75,34 +77,36 @@ def test_a_doer_makes_its_own_moves_only(status, to, notes):
 def test_only_what_is_handed_in_is_judged(status):
     """A result moves a member that is ready for verification, and raises for every other."""
     if status == "ready_for_verification":
-        assert member.judged("a", a_member(status), a_result(), notes=[], now=NOW)["status"] == "verified"
-        failed = member.judged("a", a_member(status, verifier_tries=2), a_result("failed"), notes=[], now=NOW)
+        assert member.after_verification("a", a_member(status), a_result(), notes=[], now=NOW)["status"] == "verified"
+        failed = member.after_verification(
+            "a", a_member(status, verifier_tries=2), a_result("failed"), notes=[], now=NOW
+        )
         assert (failed["status"], failed["rounds"], failed["iteration"]) == ("working", 1, 2)
         assert "verifier_tries" not in failed
     else:
-        with pytest.raises(IllegalMove, match="cannot be verified"):
-            member.judged("a", a_member(status), a_result(), notes=[], now=NOW)
+        with pytest.raises(IllegalStatusChange, match="cannot be verified"):
+            member.after_verification("a", a_member(status), a_result(), notes=[], now=NOW)
 
 
 def test_nobody_is_verified_with_an_unresolved_note_or_by_itself():
     """The gate holds at the verifier too, and a result of the member's own is none."""
     ready = a_member("ready_for_verification")
-    with pytest.raises(IllegalMove, match="note_001"):
-        member.judged("api_agent", ready, a_result(), notes=[a_note()], now=NOW)
-    with pytest.raises(IllegalMove, match="itself"):
-        member.judged("api_agent", ready, a_result(verifier="api_agent"), notes=[], now=NOW)
+    with pytest.raises(IllegalStatusChange, match="note_001"):
+        member.after_verification("api_agent", ready, a_result(), notes=[a_note()], now=NOW)
+    with pytest.raises(IllegalStatusChange, match="itself"):
+        member.after_verification("api_agent", ready, a_result(verifier="api_agent"), notes=[], now=NOW)
 
 
 def test_the_third_bad_end_is_a_failure():
     """Two crashes are tries, the third makes the member failed; an answer gives it all tries again."""
     state = a_member("working")
     for tries in (1, 2):
-        state = member.fail_try("a", state, now=NOW, limit=crew_stage.TRIES)
+        state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.TRIES)
         assert (state["status"], state["tries"]) == ("working", tries)
-    state = member.fail_try("a", state, now=NOW, limit=crew_stage.TRIES)
+    state = member.record_failed_turn("a", state, now=NOW, limit=workflows_stages.TRIES)
     assert state["status"] == "failed"
     asked = member.ask(state, "What now?", number=4, kind="failed", now=NOW)
-    again = member.answered("a", asked, "Try it with sqlite", now=LATER)
+    again = member.after_answer("a", asked, "Try it with sqlite", now=LATER)
     assert (again["status"], again["tries"], again["feedback"]) == ("working", 0, "Try it with sqlite")
     assert "question" not in again
 
@@ -110,14 +114,14 @@ def test_the_third_bad_end_is_a_failure():
 def test_an_answer_does_what_its_question_was_about():
     """After spent rounds they are counted anew; what was escalated goes to the architect and keeps its place."""
     spent = member.ask(a_member("working", rounds=5), "?", number=1, kind="rounds", now=NOW)
-    assert member.answered("a", spent, "go on", now=LATER)["rounds"] == 0
+    assert member.after_answer("a", spent, "go on", now=LATER)["rounds"] == 0
     mute = member.ask(a_member("ready_for_verification", verifier_tries=3), "?", number=1, kind="verifier", now=NOW)
-    assert "verifier_tries" not in member.answered("a", mute, "go on", now=LATER)
+    assert "verifier_tries" not in member.after_answer("a", mute, "go on", now=LATER)
     blocked = member.ask(a_member("blocked", last_update=NOW), "?", number=1, kind="user", now=NOW)
-    told = member.answered("a", blocked, "yes", now=LATER)
+    told = member.after_answer("a", blocked, "yes", now=LATER)
     assert (told["status"], told["pending_answer"], told["last_update"]) == ("blocked", "yes", NOW)
-    with pytest.raises(IllegalMove, match="asks nothing"):
-        member.answered("a", told, "yes", now=LATER)
+    with pytest.raises(IllegalStatusChange, match="asks nothing"):
+        member.after_answer("a", told, "yes", now=LATER)
 
 
 def test_a_second_question_joins_the_first():
@@ -131,11 +135,11 @@ def test_a_second_question_joins_the_first():
 def test_blocked_ends_with_the_last_answer():
     """A blocked member goes on when no note waits any more, and the person's answer is used up."""
     blocked = a_member("blocked", pending_answer="yes")
-    with pytest.raises(IllegalMove, match="note_001"):
+    with pytest.raises(IllegalStatusChange, match="note_001"):
         member.unblock("a", blocked, notes=[a_note("escalated")], now=LATER)
     free = member.unblock("a", blocked, notes=[a_note("resolved"), a_note("open", 2)], now=LATER)
     assert (free["status"], free["iteration"], "pending_answer" in free) == ("working", 2, False)
-    with pytest.raises(IllegalMove, match="not blocked"):
+    with pytest.raises(IllegalStatusChange, match="not blocked"):
         member.unblock("a", free, notes=[], now=LATER)
 
 
@@ -158,11 +162,11 @@ class History:
         self.state = member.doer_move("a", self.state, to, notes=self.notes, now=NOW)
 
     def judge(self, result, verifier):
-        self.state = member.judged("a", self.state, a_result(result, verifier), notes=self.notes, now=NOW)
+        self.state = member.after_verification("a", self.state, a_result(result, verifier), notes=self.notes, now=NOW)
         self.passed = result == "passed"
 
     def crash(self):
-        self.state = member.fail_try("a", self.state, now=NOW, limit=crew_stage.TRIES)
+        self.state = member.record_failed_turn("a", self.state, now=NOW, limit=workflows_stages.TRIES)
         self.passed = self.passed and self.state["status"] in ("verified", "session_complete")
 
     def retry(self):
@@ -213,7 +217,7 @@ def test_no_history_of_legal_acts_reaches_what_was_not_earned(acts):
         before = history.state["status"]
         try:
             getattr(history, act)(*rest)
-        except IllegalMove:
+        except IllegalStatusChange:
             assert history.state["status"] == before
         status = history.state["status"]
         assert status == before or (before, status) in WORKFLOW_AGENT.moves
@@ -221,9 +225,9 @@ def test_no_history_of_legal_acts_reaches_what_was_not_earned(acts):
         assert status == "pending" or history.upstream["database_agent"] == "verified"
         assert before != "session_complete" or status == before
         assert status != "ready_for_verification" or not note.unresolved(history.notes)
-        assert history.state["tries"] < crew_stage.TRIES or status == "failed"
-        stage, reason = crew_stage.next_stage(history.state, history.notes)
-        assert stage in crew_stage.STAGES and reason
+        assert history.state["tries"] < workflows_stages.TRIES or status == "failed"
+        stage, reason = workflows_stages.next_stage(history.state, history.notes)
+        assert stage in workflows_stages.STAGES and reason
         assert (stage == "done") == (status in ("verified", "session_complete"))
 
 
@@ -239,7 +243,7 @@ def test_the_usual_way_ends_well():
         ("judge", "passed", "api_verifier"), ("complete",),
     ]:  # fmt: skip
         getattr(history, act)(*rest)
-        stages.append(crew_stage.next_stage(history.state, history.notes)[0])
+        stages.append(workflows_stages.next_stage(history.state, history.notes)[0])
     assert stages == [
         "start", "work", "work", "work", "blocked", "work", "work", "review_notes", "verify", "work", "review_notes",
         "verify", "done", "done",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.missing_program import missing_program
+from sow.domain.checks.missing_program import missing_program
 
 CASES = {
     "no such program": ("pytest -q", 127, "there is no program pytest", "pytest"),

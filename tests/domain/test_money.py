@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.money import dollars
+from sow.domain.text.units import dollars
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from samples import ACTORS, ADA, OWN_WORKER, note
 
 from sow.domain import note as rules
-from sow.errors import IllegalMove
+from sow.errors import IllegalStatusChange
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_escalation_says_why():
 )
 def test_a_refused_resolution_says_what_to_do(before, message, hint):
     """A worker that may not close a note is told why, and what it can do."""
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         rules.resolve(before, "yes", actor=OWN_WORKER, epoch=1727541600)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
@@ -87,4 +87,4 @@ BECOMES = {
 def test_what_a_worker_can_have_made_of_a_note(case):
     """A note that was edited by hand is one that the rules could have led to, or it is not taken."""
     before, after, possible = BECOMES[case]
-    assert rules.may_become(before, after, OWN_WORKER) is possible
+    assert rules.is_allowed_change(before, after, OWN_WORKER) is possible

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from samples import NOW, phase
 
 from sow.domain import phase as rules
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalStatusChange, SowError
 
 MOVES = {
     ("proposed", "pending"),
@@ -61,7 +61,7 @@ def test_a_new_project_begins_with_its_first_phase(names, expected):
 )
 def test_where_plans_go(text, expected):
     """A plan's tasks go to implementation; a project without that phase has them in the current one, or the last."""
-    assert rules.usual(made(text)) == expected
+    assert rules.default_phase(made(text)) == expected
 
 
 @pytest.mark.parametrize("names", [["design", "design"], ["implement", "implementation"]])
@@ -96,13 +96,13 @@ PHASES = made("x design, * implementation, o integration-test, o integration-doc
 )
 def test_a_unique_prefix_is_enough(text, name):
     """A phase is found by its name, by its alias, and by a prefix that fits no other."""
-    assert rules.match(text, PHASES) == name
+    assert rules.find_name(text, PHASES) == name
 
 
 def test_a_whole_name_wins_over_a_longer_one():
     """A name that is also the beginning of another is no riddle."""
-    assert rules.match("test", made("* test, o test-more")) == "test"
-    assert rules.match("implement", made("* implement-api, o design")) == "implement-api"
+    assert rules.find_name("test", made("* test, o test-more")) == "test"
+    assert rules.find_name("implement", made("* implement-api, o design")) == "implement-api"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_whole_name_wins_over_a_longer_one():
 def test_an_unclear_name_is_refused_with_the_choices(text, message, hint):
     """Several candidates, or none, are refused, and the hint says what there is."""
     with pytest.raises(SowError) as refused:
-        rules.match(text, PHASES)
+        rules.find_name(text, PHASES)
     assert refused.value.message == message
     assert hint in refused.value.hint
 
@@ -204,7 +204,7 @@ def test_advancing_completes_the_phase_and_begins_the_next(before, after):
 )
 def test_no_phase_is_left_with_open_tasks(open_tasks, message):
     """An open task in this phase or an earlier one keeps the project here."""
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         rules.advance(made("x design, * test, o release"), open_tasks)
     assert refused.value.message == message
 
@@ -216,7 +216,7 @@ def test_open_tasks_of_a_later_phase_do_not_matter():
 
 def test_there_is_no_way_past_the_end():
     """When all phases are completed, advancing is refused with the two ways on."""
-    with pytest.raises(IllegalMove, match="all phases are completed") as refused:
+    with pytest.raises(IllegalStatusChange, match="all phases are completed") as refused:
         rules.advance(made("x design"), {})
     assert "sow phase add" in refused.value.hint
     assert "sow cleanup" in refused.value.hint
@@ -248,7 +248,7 @@ def test_going_back_reopens_an_earlier_phase(before, name, after):
 )
 def test_one_cannot_go_back_to_what_is_not_behind(before, name, message):
     """The first phase has none before it; later, current and proposed ones are no way back."""
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         rules.back(made(before), name)
     assert refused.value.message == message
 
@@ -256,7 +256,7 @@ def test_one_cannot_go_back_to_what_is_not_behind(before, name, message):
 @pytest.mark.parametrize("name", ["design", "test"])
 def test_work_starts_in_a_phase_that_has_begun(name):
     """Tasks start in the active phase and in those before it."""
-    rules.may_start_in(made("x design, * test, o release, ? new"), name)
+    rules.require_begun(made("x design, * test, o release, ? new"), name)
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_work_starts_in_a_phase_that_has_begun(name):
 )
 def test_no_work_starts_before_its_phase(name, message, way):
     """A phase that waits or is only proposed lets nobody start, and says how it begins."""
-    with pytest.raises(IllegalMove) as refused:
-        rules.may_start_in(made("x design, * test, o release, ? new"), name)
+    with pytest.raises(IllegalStatusChange) as refused:
+        rules.require_begun(made("x design, * test, o release, ? new"), name)
     assert refused.value.message == message
     assert way in refused.value.hint
 
@@ -278,9 +278,9 @@ def test_a_task_is_planned_in_any_phase_that_was_approved():
     """Tasks may be created for phases to come, but not for one that may yet be rejected."""
     phases = made("x design, * test, o release, ? new")
     for name in ("design", "test", "release"):
-        rules.may_plan_in(phases, name)
-    with pytest.raises(IllegalMove, match="phase new is only proposed"):
-        rules.may_plan_in(phases, "new")
+        rules.require_approved(phases, name)
+    with pytest.raises(IllegalStatusChange, match="phase new is only proposed"):
+        rules.require_approved(phases, "new")
 
 
 class Project(RuleBasedStateMachine):

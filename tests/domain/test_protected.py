@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sow.domain.path_pattern import matches, problem_with
-from sow.domain.protected import Change, concerns, is_test, violations
+from sow.domain.checks.protected_paths import PathChange, concerns, is_test, violations
+from sow.domain.text.path_pattern import matches, pattern_problem
 
 RUN = "it changes how tests are run"
 CI = "it changes CI files"
@@ -20,7 +20,7 @@ def task(*checks: str, files: tuple[str, ...] = (), criteria: tuple[str, ...] = 
     return {"name": "Add login", "files": list(files), "criteria": list(criteria), "checks": listed, **more}
 
 
-def found(*changes: Change, given: Any = None, text: str = "Add a form.") -> list[str]:
+def found(*changes: PathChange, given: Any = None, text: str = "Add a form.") -> list[str]:
     """The kinds of concerns about some changes."""
     said = concerns(changes, task=given or task("pytest"), description=text)
     return [each.partition(",")[0].partition(":")[0] for each in said]
@@ -51,7 +51,7 @@ def found(*changes: Change, given: Any = None, text: str = "Add a form.") -> lis
 )
 def test_a_pattern_fits_a_path(pattern: str, path: str, fits: bool) -> None:
     """Stars stay in a folder, two stars span folders, a folder has all below it, a bare name is everywhere."""
-    assert problem_with(pattern) == ""
+    assert pattern_problem(pattern) == ""
     assert matches(pattern, path) is fits
 
 
@@ -60,7 +60,7 @@ def test_a_pattern_fits_a_path(pattern: str, path: str, fits: bool) -> None:
 )
 def test_what_is_no_pattern_is_said(pattern: str) -> None:
     """A pattern that cannot be meant is refused and not silently never fits."""
-    assert problem_with(pattern)
+    assert pattern_problem(pattern)
 
 
 def test_many_stars_are_matched_in_bounded_time() -> None:
@@ -70,7 +70,11 @@ def test_many_stars_are_matched_in_bounded_time() -> None:
 
 def test_protected_paths_are_found() -> None:
     """Every change of a protected path counts, also an added and a deleted file."""
-    changes = [Change("tests/a.py", "added"), Change("src/a.py", "modified"), Change("poetry.lock", "deleted")]
+    changes = [
+        PathChange("tests/a.py", "added"),
+        PathChange("src/a.py", "modified"),
+        PathChange("poetry.lock", "deleted"),
+    ]
     assert [each.path for each in violations(changes, ["tests/**", "*.lock"])] == ["tests/a.py", "poetry.lock"]
     assert violations(changes, []) == []
 
@@ -86,13 +90,13 @@ def test_protected_paths_are_found() -> None:
 @pytest.mark.parametrize("status", ["added", "modified", "deleted"])
 def test_runner_configuration_is_a_concern(path: str, status: str) -> None:
     """Any change of a runner's own files, an added one too."""
-    assert found(Change(path, status)) == [RUN]
+    assert found(PathChange(path, status)) == [RUN]
 
 
 @pytest.mark.parametrize("path", ["pytest.py", "src/pytest.py", "unittest/__init__.py", "_pytest/main.py"])
 def test_a_module_with_the_name_of_a_runner_is_a_concern(path: str) -> None:
     """`python -m pytest` runs a pytest.py of the repository."""
-    assert found(Change(path, "added")) == [RUN]
+    assert found(PathChange(path, "added")) == [RUN]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +106,8 @@ def test_a_module_with_the_name_of_a_runner_is_a_concern(path: str) -> None:
 )  # fmt: skip
 def test_ci_files_are_a_concern(path: str) -> None:
     """CI files, wherever the service keeps them."""
-    assert found(Change(path, "modified")) == [CI]
-    assert found(Change(path, "modified"), text=f"Update {path} to the new version.") == []
+    assert found(PathChange(path, "modified")) == [CI]
+    assert found(PathChange(path, "modified"), text=f"Update {path} to the new version.") == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,7 @@ def test_ci_files_are_a_concern(path: str) -> None:
 )
 def test_ordinary_files_are_no_concern(path: str) -> None:
     """Work is work."""
-    assert found(Change(path, "modified"), Change(f"new/{path}", "added")) == []
+    assert found(PathChange(path, "modified"), PathChange(f"new/{path}", "added")) == []
 
 
 @pytest.mark.parametrize(
@@ -122,9 +126,9 @@ def test_ordinary_files_are_no_concern(path: str) -> None:
 def test_tests_that_existed_before_are_a_concern(path: str) -> None:
     """Changed or deleted, but not added, tests."""
     assert is_test(path)
-    assert found(Change(path, "modified")) == [TESTS]
-    assert found(Change(path, "deleted")) == [TESTS]
-    assert found(Change(path, "added")) == []
+    assert found(PathChange(path, "modified")) == [TESTS]
+    assert found(PathChange(path, "deleted")) == [TESTS]
+    assert found(PathChange(path, "added")) == []
 
 
 PYPROJECT = '[project]\nname = "a"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n'
@@ -169,13 +173,13 @@ def test_only_the_parts_that_matter_are_compared(
     path: str, check: str, before: str | None, after: str | None, said: list[str]
 ) -> None:
     """Sections of runners, and the scripts and targets that a check of the task calls."""
-    assert found(Change(path, "modified", before=before, after=after), given=task(check)) == said
+    assert found(PathChange(path, "modified", before=before, after=after), given=task(check)) == said
 
 
 def test_a_file_with_the_name_of_a_target_is_a_concern() -> None:
     """make does nothing for a target that exists as a file."""
-    assert found(Change("test", "added"), given=task("make test")) == [RUN]
-    assert found(Change("test", "added"), given=task("pytest")) == []
+    assert found(PathChange("test", "added"), given=task("make test")) == [RUN]
+    assert found(PathChange("test", "added"), given=task("pytest")) == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +196,7 @@ def test_a_file_with_the_name_of_a_target_is_a_concern() -> None:
 )  # fmt: skip
 def test_a_path_that_the_task_names_was_asked_for(given: Any, text: str) -> None:
     """By its files, its text or its criteria: the path, its name, its folder or a pattern."""
-    assert found(Change("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == []
+    assert found(PathChange("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == []
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_a_path_that_the_task_names_was_asked_for(given: Any, text: str) -> None
 )  # fmt: skip
 def test_what_only_mentions_a_path_does_not_ask_for_a_change(given: Any, text: str) -> None:
     """The command of a check, a ban, and a test that has to pass."""
-    assert found(Change("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == [TESTS]
+    assert found(PathChange("tests/test_a.py", "modified", before="", after=""), given=given, text=text) == [TESTS]
 
 
 TEST = "def test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert add(2, 2) == 4\n"
@@ -226,13 +230,13 @@ TEST = "def test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert 
 )
 def test_a_test_that_may_change_must_not_prove_less(after: str, said: list[str]) -> None:
     """Where the task names a test: new skip marks, fewer tests and fewer assertions are still a concern."""
-    change = Change("tests/test_a.py", "modified", before=TEST, after=after)
+    change = PathChange("tests/test_a.py", "modified", before=TEST, after=after)
     assert found(change, given=task("pytest", files=("tests/test_a.py",))) == said
 
 
 def test_a_concern_names_its_paths() -> None:
     """The paths and what happened to them; of very many the first."""
-    many = [Change(f"tests/test_{number}.py", "deleted") for number in range(20)]
+    many = [PathChange(f"tests/test_{number}.py", "deleted") for number in range(20)]
     (text,) = concerns(many, task=task("pytest"), description="")
     assert "tests/test_0.py (deleted), tests/test_1.py (deleted)" in text
     assert text.endswith(" and 12 more")

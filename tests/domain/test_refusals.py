@@ -6,7 +6,7 @@ from typing import Any
 
 from samples import NOW, task
 
-from sow.domain import refusals
+from sow.domain.checks import refusals
 from sow.domain.inbox import items
 
 
@@ -51,10 +51,10 @@ def test_a_task_keeps_a_bounded_number() -> None:
 
 def test_words() -> None:
     """A shell's command stands alone, another tool is named, and every text fits on one line."""
-    assert refusals.called("Bash", "a\nb\x1b[2J") == "a b [2J"
-    assert refusals.called("Write", "/etc/x") == "Write /etc/x"
-    assert refusals.called("Bash", "") == "Bash"
-    assert len(refusals.called("Bash", "x" * 5000)) == refusals.LONGEST
+    assert refusals.call_text("Bash", "a\nb\x1b[2J") == "a b [2J"
+    assert refusals.call_text("Write", "/etc/x") == "Write /etc/x"
+    assert refusals.call_text("Bash", "") == "Bash"
+    assert len(refusals.call_text("Bash", "x" * 5000)) == refusals.LONGEST
     assert refusals.sentence([refusal()]) == "1 command refused: npm install"
     assert refusals.sentence([refusal(str(number)) for number in range(9)]).endswith("4, 4 more")
     assert "agents.executors.claude-code.settings.yolo_mode: true" in refusals.advice([refusal()])
@@ -74,6 +74,6 @@ def test_a_question_of_the_run_names_what_the_iteration_before_was_refused() -> 
     """A question about work that was handed in begins the next iteration; older refusals are not named."""
     question = {"number": 1, "text": "how?", "asked_at": NOW}
     asked = task(status="paused", iteration=3, question=question, refusals=[refusal(iteration=2)])
-    assert refusals.last(asked) == [refusal(iteration=2)]
-    assert refusals.last({**asked, "iteration": 4}) == []
-    assert refusals.last(task(status="failed", iteration=3, refusals=[refusal(iteration=2)])) == []
+    assert refusals.current_refusals(asked) == [refusal(iteration=2)]
+    assert refusals.current_refusals({**asked, "iteration": 4}) == []
+    assert refusals.current_refusals(task(status="failed", iteration=3, refusals=[refusal(iteration=2)])) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.sections import says_something, sections, titled
+from sow.domain.text.sections import has_text, sections, with_title_words
 
 TEXT = """\
 # Title
@@ -39,15 +39,15 @@ def test_a_section_reaches_to_the_next_of_its_level():
 def test_a_section_of_headings_says_nothing():
     """Only words below a heading count; other headings are no words."""
     first, second, third = sections("# A\n## B\n## C\n- x\n")
-    assert [says_something(each) for each in (first, second, third)] == [True, False, True]
-    assert not says_something(sections("# A\n---\n## B\n")[0])
+    assert [has_text(each) for each in (first, second, third)] == [True, False, True]
+    assert not has_text(sections("# A\n---\n## B\n")[0])
 
 
 def test_a_title_is_found_by_its_words():
     """Words are found by how they begin, in any case, and all words of one set must be there."""
     found = sections("## Completion-drive notes\n## SUCCESS criterion\n## Drive\n")
-    assert [each.title for each in titled(found, (("completion", "drive"),))] == ["Completion-drive notes"]
-    assert [each.title for each in titled(found, (("success",), ("criteri",)))] == ["SUCCESS criterion"]
+    assert [each.title for each in with_title_words(found, (("completion", "drive"),))] == ["Completion-drive notes"]
+    assert [each.title for each in with_title_words(found, (("success",), ("criteri",)))] == ["SUCCESS criterion"]
 
 
 @given(st.lists(st.sampled_from(["# a", "## b", "###### c", "####### d", "```", "> x", "", "text", "#"]), max_size=20))

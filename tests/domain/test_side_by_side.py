@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.side_by_side import groups
+from sow.domain.reviews.similar_notes import groups
 
 
 def a_note(text, number=1, **more):

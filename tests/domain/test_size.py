@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import size
+from sow.domain.text import units
 from sow.errors import SowError
-from sow.store import formats
+from sow.store.formats import string_formats
 
 
 @pytest.mark.parametrize(("value", "tokens"), [("8k", 8000), ("1", 1), ("12000", 12000), ("9999999k", 9_999_999_000)])
 def test_a_budget_is_a_number_of_tokens(value: str, tokens: int) -> None:
     """8k is eight thousand."""
-    assert size.tokens(value, "--budget") == tokens
+    assert units.parse_tokens(value, "--budget") == tokens
 
 
 @pytest.mark.parametrize("value", ["", "k", "0", "0k", "8K", "8kk", "-1", "1.5k", "٣", "12345678", " 8k"])
 def test_anything_else_is_refused(value: str) -> None:
     """What is no such number is named in the error."""
     with pytest.raises(SowError, match="is not a number of tokens"):
-        size.tokens(value, "--budget")
+        units.parse_tokens(value, "--budget")
 
 
 @given(st.text(alphabet="0123456789kK٣ -", max_size=9))
 def test_the_schema_takes_the_same_numbers(value: str) -> None:
     """The user's config accepts exactly what the command line does."""
-    assert size.is_tokens(value) is formats.is_tokens(value)
+    assert units.is_tokens(value) is string_formats.is_tokens(value)
 
 
 @pytest.mark.parametrize(("bytes_", "shown"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2_500_000, "2.5 MB")])
 def test_bytes_are_shown_short(bytes_: int, shown: str) -> None:
     """People see a few letters."""
-    assert size.shown(bytes_) == shown
+    assert units.format_bytes(bytes_) == shown

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import source as sources
 from sow.errors import SowError
+from sow.knowledge import source_rules as sources
 
 GOOD = {
     "https://example.org/team/guides.git": sources.HTTPS,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from samples import LATER, LEAD, NOW, task
 
-from sow.domain import check_list
 from sow.domain import task as rules
-from sow.domain.stage import STAGES, merge_failures, missing_checks, needs_integrator, next_stage
+from sow.domain.checks import check_list
+from sow.domain.runs.stages import STAGES, failed_merge_count, missing_checks, needs_integrator, next_stage
 from sow.domain.task import TASK
 
 CHECKS = [
@@ -289,8 +289,8 @@ def test_a_new_attempt_forgets_the_result_of_the_last():
 def test_failed_merges_are_counted_by_iteration():
     """Several bad checks of one merge are one failure."""
     failed = [proof(command, kind="merge", passed=False, iteration=number) for command in "ab" for number in (1, 2)]
-    assert merge_failures(at(evidence=failed)) == 2
-    assert merge_failures(at(evidence=THERE)) == merge_failures(task()) == 0
+    assert failed_merge_count(at(evidence=failed)) == 2
+    assert failed_merge_count(at(evidence=THERE)) == failed_merge_count(task()) == 0
 
 
 def test_an_integrator_comes_after_the_worker():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import ADA, LATER, LEAD, NOW, OTHER_WORKER, OWN_WORKER, task
 
 from sow.domain import task as rules
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalStatusChange, SowError
 
 QUESTION = {"number": 4, "text": "unique?", "asked_at": NOW}
 VOID = {"by": "ada", "at": NOW, "iteration": 3}
@@ -91,15 +91,15 @@ def test_abandoning_needs_a_reason():
 )
 def test_a_worker_is_told_what_it_may_not_do(source, to, actor, message):
     """A worker judges nobody's work, not even its own, and touches no task but its own."""
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         rules.move(task(status=source), to, actor=actor, now=LATER, reason="because")
     assert refused.value.message == message
 
 
 def test_a_task_starts_when_its_dependencies_are_completed():
     """Completed dependencies are enough; a task without any starts at once."""
-    rules.may_start(task(), {})
-    rules.may_start(task(depends_on=["020", "030"]), {"020": "completed", "030": "completed"})
+    rules.require_dependencies_done(task(), {})
+    rules.require_dependencies_done(task(depends_on=["020", "030"]), {"020": "completed", "030": "completed"})
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_a_task_starts_when_its_dependencies_are_completed():
 def test_a_task_waits_for_its_dependencies(status):
     """Any other status of a dependency holds the task up, and the message names both."""
     known = {"020": "completed"} | ({} if status == "missing" else {"030": status})
-    with pytest.raises(IllegalMove, match=rf"task 010 waits for 030 \({status}\)$"):
-        rules.may_start(task(depends_on=["020", "030"]), known)
+    with pytest.raises(IllegalStatusChange, match=rf"task 010 waits for 030 \({status}\)$"):
+        rules.require_dependencies_done(task(depends_on=["020", "030"]), known)
 
 
 def test_an_unresolved_note_gates_done():
     """A task with open notes cannot be handed in, and the message names them."""
-    rules.gate(task(), [])
-    with pytest.raises(IllegalMove, match="task 010 has unresolved notes: note_001, note_003"):
-        rules.gate(task(), iter(["note_001", "note_003"]))
+    rules.require_resolved_notes(task(), [])
+    with pytest.raises(IllegalStatusChange, match="task 010 has unresolved notes: note_001, note_003"):
+        rules.require_resolved_notes(task(), iter(["note_001", "note_003"]))
 
 
 GRAPH = {"010": [], "020": ["010"], "030": ["020"], "040": []}

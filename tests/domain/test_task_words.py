@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.task_words import MOST, languages, telling, words
+from sow.domain.text.keywords import MOST, keywords, languages, words
 
 
 def test_names_are_taken_apart() -> None:
@@ -24,12 +24,12 @@ def test_names_are_taken_apart() -> None:
 
 def test_words_that_every_task_has_are_left_out() -> None:
     """Verbs of tasks, small words and numbers tell nothing."""
-    assert telling(["Add and implement the new file 42 of x: uses tokens"]) == ["tokens"]
+    assert keywords(["Add and implement the new file 42 of x: uses tokens"]) == ["tokens"]
 
 
 def test_what_is_said_often_leads() -> None:
     """Words are ordered by how often they are said, then by who comes first."""
-    assert telling(["cookies tokens", "tokens sessions"]) == ["tokens", "cookies", "sessions"]
+    assert keywords(["cookies tokens", "tokens sessions"]) == ["tokens", "cookies", "sessions"]
 
 
 def test_languages_are_told_by_endings() -> None:
@@ -40,7 +40,7 @@ def test_languages_are_told_by_endings() -> None:
 @given(st.text())
 def test_any_text_has_few_clean_words(text: str) -> None:
     """Whatever the text is, its words are few, without spaces, and not two alike."""
-    found = telling([text])
+    found = keywords([text])
     assert len(found) <= MOST
     assert len(set(found)) == len(found)
     assert all(word.strip() == word and word for word in found)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sow.domain.test_counts import of_command, parse, shortfall, total
+from sow.domain.checks.test_counts import count_problem, of_command, parse, total
 
 PYTEST = """\
 ============================= test session starts ==============================
@@ -318,7 +318,7 @@ def evidence(*counts: int | None, skipped: int = 0) -> Any:
 )
 def test_a_list_in_which_fewer_tests_ran_is_no_clean_pass(now: Any, base: Any, said: str) -> None:
     """No test, fewer tests than on the base commit, or counts that disappeared: shown with both counts."""
-    assert shortfall(now, base) == said
+    assert count_problem(now, base) == said
 
 
 def test_the_counts_of_a_list_are_summed() -> None:

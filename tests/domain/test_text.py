@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import text
+from sow.domain.text import inputs
 from sow.errors import SowError
-from sow.store.formats import is_agent, is_line, is_word
+from sow.store.formats.string_formats import is_agent, is_line, is_word
 
 CONTROL = ["\x00", "\x01", "\x07", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b", "\u2028", "\u2029"]
 # Every character class that has ever been smuggled through such checks, and plain ones.
@@ -37,7 +37,7 @@ def accepts(check, *arguments) -> bool:
 @pytest.mark.parametrize("value", ["Add login", "  Add login\n", "naïve ✓ 日本語", "-x", "x" * 200])
 def test_a_line_is_taken_without_its_margins(value):
     """One line of any script is accepted, and blanks around it are dropped."""
-    assert text.line(value, "the name") == value.strip()
+    assert inputs.checked_line(value, "the name") == value.strip()
 
 
 @pytest.mark.parametrize(
@@ -53,25 +53,25 @@ def test_a_line_is_taken_without_its_margins(value):
 )
 def test_a_line_is_refused_with_the_reason(value, message):
     """Nothing, too much, several lines and broken text are refused as a line, each with its reason."""
-    assert refusal(text.line, value, "the name") == message
+    assert refusal(inputs.checked_line, value, "the name") == message
 
 
 @pytest.mark.parametrize("letter", CONTROL[1:])
 def test_no_control_character_gets_into_a_line(letter):
     """A control character or a line break of any kind is refused inside a line."""
-    assert "control character" in refusal(text.line, f"a{letter}b", "the name")
+    assert "control character" in refusal(inputs.checked_line, f"a{letter}b", "the name")
 
 
 @given(st.text(max_size=30))
 def test_a_line_that_is_taken_follows_the_schema(value):
     """Whatever passes as a line passes the schemas' rule for lines too."""
-    if accepts(text.line, value, "the name"):
-        assert is_line(text.line(value, "the name"))
+    if accepts(inputs.checked_line, value, "the name"):
+        assert is_line(inputs.checked_line(value, "the name"))
 
 
 def test_a_text_keeps_its_lines():
     """A longer text is kept as it was given, line breaks and escape sequences included."""
-    assert text.text(" a\n\x1b[31mb\n", "the answer") == " a\n\x1b[31mb\n"
+    assert inputs.checked_text(" a\n\x1b[31mb\n", "the answer") == " a\n\x1b[31mb\n"
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_a_text_keeps_its_lines():
 )
 def test_a_text_is_refused_with_the_reason(value, message):
     """Nothing, too much and broken text are refused, each with its reason."""
-    assert refusal(text.text, value, "the answer", 10) == message
+    assert refusal(inputs.checked_text, value, "the answer", 10) == message
 
 
 @pytest.mark.parametrize("value", ["implementer", "design-verifier", "qa_2", "3d", "x" * 64])
 def test_a_role_is_a_lower_case_name(value):
     """Small letters, digits, dash and underscore make a role."""
-    assert text.role(value) == value
+    assert inputs.role_name(value) == value
 
 
 @pytest.mark.parametrize(
@@ -100,26 +100,26 @@ def test_a_role_is_a_lower_case_name(value):
 )
 def test_anything_else_is_no_role(value):
     """Capitals, blanks, paths, flags and other scripts are refused as a role."""
-    assert refusal(text.role, value, "--agent") == f"--agent {value!r} is not a name of a role"
+    assert refusal(inputs.role_name, value, "--agent") == f"--agent {value!r} is not a name of a role"
 
 
 @given(LETTERS)
 def test_roles_and_words_are_what_the_schemas_take(value):
     """The command line accepts exactly the roles and words that the state files may hold."""
-    assert accepts(text.role, value) == is_agent(value)
-    assert accepts(text.word, value, "--action") == is_word(value)
+    assert accepts(inputs.role_name, value) == is_agent(value)
+    assert accepts(inputs.word, value, "--action") == is_word(value)
 
 
 @pytest.mark.parametrize("value", ["modified_file", "tests.run", "CI:build-2", "x" * 64])
 def test_a_word_has_no_blanks(value):
     """Letters, digits and a few marks make a word."""
-    assert text.word(value, "--action") == value
+    assert inputs.word(value, "--action") == value
 
 
 @pytest.mark.parametrize("value", ["", "two words", "-x", ".", "a\nb", "a·b", "é", "x" * 65])
 def test_anything_else_is_no_word(value):
     """Several words, a leading mark, and what could break a log's head are refused as a word."""
-    assert refusal(text.word, value, "--action") == f"--action {value!r} is not one word"
+    assert refusal(inputs.word, value, "--action") == f"--action {value!r} is not one word"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_anything_else_is_no_word(value):
 )
 def test_a_path_is_made_plain(value, path):
     """A path below the root loses its needless parts and nothing else."""
-    assert text.path(value, "--file") == path
+    assert inputs.path(value, "--file") == path
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_path_is_made_plain(value, path):
 )
 def test_a_path_that_leaves_the_root_is_refused(value):
     """Absolute paths, ways up, homes, flags and other systems' paths are refused."""
-    assert refusal(text.path, value, "--file") == f"--file {value!r} leaves the repository"
+    assert refusal(inputs.path, value, "--file") == f"--file {value!r} leaves the repository"
 
 
 PARTS = st.lists(
@@ -172,7 +172,7 @@ PARTS = st.lists(
 @given(st.one_of(LETTERS, PARTS.map("/".join)))
 def test_an_accepted_path_stays_below_the_root(value):
     """Whatever passes as a path stays below the root, and no program can take it for a flag or a home."""
-    if accepts(text.path, value, "--file"):
-        path = text.path(value, "--file")
+    if accepts(inputs.path, value, "--file"):
+        path = inputs.path(value, "--file")
         assert f"{os.path.normpath(os.path.join('/root', path))}/".startswith("/root/")
         assert not path.startswith(("-", "~", "/"))

@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import finding as findings
-from sow.domain.verdict import FLAGS, FORMS, Verdict, capped, identity, may_retry, parse, same_again, similar, strictest
+from sow.domain.reviews import finding as findings
+from sow.domain.reviews.verdict import (
+    FLAGS,
+    FORMS,
+    Verdict,
+    capped,
+    combined,
+    identity,
+    may_retry,
+    parse,
+    repeated_errors,
+    similar,
+)
 
 NONCE = "k3-9f1c7a"
 ERROR = {"severity": "error", "text": "No test", "rule": "tests", "file": "src/a.py", "symbol": "login"}
@@ -112,7 +123,7 @@ def test_findings_are_fit_to_be_kept():
     ]
     found = parse(block("YELLOW", findings=said), NONCE).findings
     assert found[0]["text"] == "No test"
-    assert len(found) == findings.MOST
+    assert len(found) == findings.MAX_FINDINGS
     one = findings.read(said[0])
     assert one is not None
     assert (one["text"][:7], len(one["text"]), one["file"]) == ("a[31m?\n", 1000, "a b c")
@@ -142,7 +153,7 @@ def test_a_broken_block_is_doubtful(flag, more):
     """A block with the nonce whose parts are not what they should be is no verdict, whatever its flag."""
     verdict = parse(block(flag, **more), NONCE)
     assert verdict.flag == ""
-    assert verdict.why
+    assert verdict.doubt
 
 
 def test_a_long_answer_needs_a_whole_block():
@@ -171,9 +182,9 @@ def test_a_long_answer_needs_a_whole_block():
 def test_the_strictest_wins(flags, together):
     """RED before doubt before YELLOW before GREEN; a reviewer that could not be had is no pass."""
     for order in (flags, flags[::-1]):
-        verdict = strictest([None if each is None else Verdict(each, why="" if each else "why") for each in order])
+        verdict = combined([None if each is None else Verdict(each, why="" if each else "why") for each in order])
         assert verdict.flag == together
-        assert bool(verdict.why) == (together == "")
+        assert bool(verdict.doubt) == (together == "")
 
 
 def test_all_reviewers_are_heard():
@@ -183,7 +194,7 @@ def test_all_reviewers_are_heard():
         findings.read(ERROR),
         findings.read({"severity": "warning", "text": "Slow"}),
     )
-    verdict = strictest(
+    verdict = combined(
         [
             Verdict("YELLOW", feedback="Well.", findings=[mild, other]),
             Verdict("RED", feedback="No.", findings=[bad]),
@@ -255,8 +266,8 @@ def test_only_errors_come_again():
     """Errors of this review that the one before had found, at whatever severity, are the same again."""
     before = [findings.read({**ERROR, "severity": "warning"}), findings.read({"text": "gone"})]
     now = [findings.read(ERROR), findings.read({"text": "new"}), findings.read({"severity": "note", "text": "gone"})]
-    assert same_again(before, now) == [now[0]]
-    assert same_again([], now) == []
+    assert repeated_errors(before, now) == [now[0]]
+    assert repeated_errors([], now) == []
 
 
 ALIKE = [
@@ -310,4 +321,4 @@ def test_any_json_is_read_without_a_crash(said):
     """Whatever a reviewer puts into its block, there is a verdict or a doubt with its reason."""
     verdict = parse(json.dumps(said), NONCE)
     assert verdict.flag in (*FLAGS, "")
-    assert bool(verdict.why) == (verdict.flag == "")
+    assert bool(verdict.doubt) == (verdict.flag == "")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.verification import FAILED, FORMS, NO_REASON, PASSED, missing_outputs, parse
+from sow.domain.reviews.verification import FAILED, FORMS, NO_REASON, PASSED, missing_outputs, parse
 
 NONCE = "k3-9f1c7a"
 AT = "2026-01-31T09:00:00Z"
@@ -30,7 +30,7 @@ AROUND = [
 def test_a_block_with_the_nonce_is_a_result(around, word):
     """The JSON block that carries this round's nonce says the result, whatever prose stands around it."""
     found = parse(around.format(block(word)), NONCE)
-    assert (found.result, found.why) == (word.lower(), "")
+    assert (found.result, found.doubt) == (word.lower(), "")
 
 
 @pytest.mark.parametrize("line", sorted(FORMS))
@@ -76,7 +76,7 @@ SPOOFS = {
 def test_what_leaves_a_doubt_is_no_result(name):
     """A spoofed, quoted, hidden, doubled or contradicting answer is neither passed nor failed, and says why."""
     found = parse(SPOOFS[name], NONCE)
-    assert (found.result, found.passes, bool(found.why)) == ("", False, True)
+    assert (found.result, found.passes, bool(found.doubt)) == ("", False, True)
 
 
 def test_a_failed_round_says_what_is_missing():
@@ -119,4 +119,4 @@ def test_a_text_that_says_both_is_never_passed(text):
     lines = [line.strip() for line in text.split("\n")]
     if found.result == PASSED and "```" not in text and ">" not in text:
         assert "Verification: FAILED" not in lines
-    assert found.result in (PASSED, FAILED) or found.why
+    assert found.result in (PASSED, FAILED) or found.doubt

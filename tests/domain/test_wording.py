@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.wording import DETAILS, gist, similar
+from sow.domain.reviews.similar_text import DETAILS, similar, without_details
 
 
 def test_details_are_no_part_of_a_question() -> None:
@@ -10,4 +10,4 @@ def test_details_are_no_part_of_a_question() -> None:
     one, two = f"the review is RED{DETAILS}high: a.py: it divides", f"The review is RED{DETAILS}low: no test at all"
     assert similar(one, two)
     assert not similar(one, f"it could not be merged{DETAILS}high: a.py: it divides")
-    assert gist(one) == "the review is RED"
+    assert without_details(one) == "the review is RED"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sow.domain.workflow_agent import RUNNING, WORKFLOW_AGENT
+from sow.domain.workflows.lifecycle import RUNNING, WORKFLOW_AGENT
 
 PATHS = {
     "the straight way": [

@@ -11,11 +11,11 @@ from shop import home_at
 
 from sow import config as configs
 from sow.agents.registry import AgentRegistry
-from sow.engine.check_list import ListRun, reusable, run_list
-from sow.engine.opening import board_ship
-from sow.engine.ship import Ship
-from sow.engine.steps import drive
-from sow.store import runs
+from sow.engine.checks.check_list import CheckListResult, reusable_evidence, run_list
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.start import open_run
+from sow.store.runs import run_folder
+from sow.system.process.generator_steps import run_to_end
 
 CHECKS: Any = [{"kind": "test", "command": "test -e env/made"}, {"kind": "test", "command": "test -e env/mark"}]
 
@@ -35,20 +35,20 @@ def begun(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
     return harbour
 
 
-def ship_of(harbour: Harbour) -> Ship:
+def ship_of(harbour: Harbour) -> RunContext:
     """The run, as a new process would go on with it."""
     home = home_at(harbour.repo.root)
     environment = harbour.repo.environment
     agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
-    folder = runs.find(home, harbour.runs()[-1]["id"])
-    return board_ship(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
+    folder = run_folder.find(home, harbour.runs()[-1]["id"])
+    return open_run(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
 
 
-def ran(ship: Ship, *, fresh: bool = False) -> ListRun:
+def ran(ship: RunContext, *, fresh: bool = False) -> CheckListResult:
     assert ship.isolation is not None
     head = ship.isolation.integration.head
     tree = ship.isolation.integration.repository.tree_of(head)
-    return drive(run_list(ship, CHECKS, commit=head, tree=tree, iteration=1, name="010", fresh=fresh))
+    return run_to_end(run_list(ship, CHECKS, commit=head, tree=tree, iteration=1, name="010", fresh=fresh))
 
 
 def made(harbour: Harbour) -> int:
@@ -89,18 +89,18 @@ def test_results_are_reused_for_an_equal_world_only(begun: Harbour) -> None:
     failed = ran(ship).evidence
     tree = failed[0]["tree"]
     passed: Any = [{**each, "passed": True} for each in failed]
-    assert reusable(ship, failed, CHECKS, tree) == []
-    assert reusable(ship, passed, CHECKS, tree) == passed
-    assert reusable(ship, passed, CHECKS[:1], tree) == []
-    assert reusable(ship, passed[1:], CHECKS, tree) == []
-    assert reusable(ship, passed, CHECKS, "9" * 40) == []
+    assert reusable_evidence(ship, failed, CHECKS, tree) == []
+    assert reusable_evidence(ship, passed, CHECKS, tree) == passed
+    assert reusable_evidence(ship, passed, CHECKS[:1], tree) == []
+    assert reusable_evidence(ship, passed[1:], CHECKS, tree) == []
+    assert reusable_evidence(ship, passed, CHECKS, "9" * 40) == []
     begun.configure(checks={"env": ["MORE"]})
-    assert reusable(ship_of(begun), passed, CHECKS, tree) == passed
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == passed
     begun.repo.environment["MORE"] = "more"
-    assert reusable(ship_of(begun), passed, CHECKS, tree) == []
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
     del begun.repo.environment["MORE"]
     begun.configure(worktree={"setup": [["true"]]})
-    assert reusable(ship_of(begun), passed, CHECKS, tree) == []
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
 
 
 def test_a_closed_list_gives_its_slot_back(begun: Harbour) -> None:

@@ -371,19 +371,19 @@ def test_a_user_without_a_name(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_home_is_watched(shop: Shop) -> None:
     """What is written outside of the worktree is told: files, branches, the stash, and where HEAD is."""
     where = shop.prepare()
-    before = shop.worktrees.look_home()
-    assert shop.worktrees.look_home().changes_since(before) == []
+    before = shop.worktrees.home_snapshot()
+    assert shop.worktrees.home_snapshot().changes_since(before) == []
     shop.write("src/b.txt", "overwritten\n")
     shop.write("fresh.txt")
     shop.git("branch", "sly", cwd=where)
-    told = "\n".join(shop.worktrees.look_home().changes_since(before))
+    told = "\n".join(shop.worktrees.home_snapshot().changes_since(before))
     assert "fresh.txt, src/b.txt" in told
     assert "refs/heads/sly" in told
     shop.git("stash", "-q", "--include-untracked")
     shop.git("switch", "-q", "-c", "other")
     shop.write("src/b.txt", "committed\n")
     shop.commit()
-    told = "\n".join(shop.worktrees.look_home().changes_since(before))
+    told = "\n".join(shop.worktrees.home_snapshot().changes_since(before))
     assert f"is on other and was on {BRANCH}" in told
     assert "home checkout is at" in told
     assert "refs/stash" in told

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sow.domain.agreed import Agreed
-from sow.engine.checking import run_check
+from sow.domain.checks.consent import Consent
+from sow.engine.checks.checks import run_check
 from sow.engine.consent import NotAgreed
-from sow.engine.steps import drive
-from sow.system.process import Limits
+from sow.system.process.child_process import ProcessLimits
+from sow.system.process.generator_steps import run_to_end
 
 
-def run(command: str, agreed: Agreed, folder: Path) -> int:
-    limits = Limits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
+def run(command: str, agreed: Consent, folder: Path) -> int:
+    limits = ProcessLimits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
     steps = run_check(
         {"kind": "test", "command": command},
         agreed=agreed,
@@ -25,13 +25,13 @@ def run(command: str, agreed: Agreed, folder: Path) -> int:
         environment={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
         limits=limits,
     )
-    return drive(steps).evidence["exit"]
+    return run_to_end(steps).evidence["exit"]
 
 
 def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:
     """Nothing is started and no file is made; the exit code of the refusal is 4."""
     with pytest.raises(NotAgreed) as refused:
-        run("touch made", Agreed(["touch other"], allow=["cat *"]), tmp_path)
+        run("touch made", Consent(["touch other"], allow=["cat *"]), tmp_path)
     assert refused.value.exit_code == 4
     assert "touch made" in refused.value.message
     assert list(tmp_path.iterdir()) == []
@@ -39,5 +39,5 @@ def test_a_command_without_consent_does_not_run(tmp_path: Path) -> None:
 
 def test_a_command_with_consent_runs(tmp_path: Path) -> None:
     """The exact text that was agreed to is run."""
-    assert run("touch made", Agreed(["touch made"]), tmp_path) == 0
+    assert run("touch made", Consent(["touch made"]), tmp_path) == 0
     assert (tmp_path / "made").exists()

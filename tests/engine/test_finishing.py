@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from shop import BRANCH, Shop
 
-from sow.engine.finishing import Finished
-from sow.engine.refusal import Refused
+from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.repository import DeliveryRefused
 
 STATE = ".sow/project/state.yaml"
 
@@ -27,21 +27,21 @@ def merged(shop: Shop) -> Shop:
     return shop
 
 
-def finish(shop: Shop) -> Finished | Refused:
-    return shop.integration.finish(BRANCH)
+def finish(shop: Shop) -> Delivered | DeliveryRefused:
+    return shop.integration.deliver(BRANCH)
 
 
 def test_a_clean_checkout_moves_forward(merged: Shop) -> None:
     """The branch, the index and the files are those of the integration, and a second call finds nothing to do."""
     done = finish(merged)
-    assert isinstance(done, Finished)
+    assert isinstance(done, Delivered)
     assert done.paths == ["kept.log.txt", "new/file.txt", "src/a.txt", "src/b.txt"]
     assert merged.head() == merged.integration.head
     assert merged.git("branch", "--show-current").strip() == BRANCH
     assert merged.git("status", "--porcelain") == ""
     assert (merged.root / "src/a.txt").read_text() == "changed by the run\n"
     again = finish(merged)
-    assert isinstance(again, Finished)
+    assert isinstance(again, Delivered)
     assert again.paths == []
 
 
@@ -59,7 +59,7 @@ def test_other_work_of_the_user_stays(merged: Shop) -> None:
     merged.git("update-index", "--assume-unchanged", "CLAUDE.md")
     merged.write("CLAUDE.md", "hidden change\n")
     before, status = merged.user_side(), merged.git("status", "--porcelain", "--ignored")
-    assert isinstance(finish(merged), Finished)
+    assert isinstance(finish(merged), Delivered)
     after = merged.user_side()
     assert merged.git("status", "--porcelain", "--ignored") == status
     changed = {"src/a.txt", "new/file.txt", "kept.log.txt", "src/b.txt"}
@@ -207,12 +207,12 @@ BUSY = {
 }
 
 
-def refusal(shop: Shop) -> Refused:
+def refusal(shop: Shop) -> DeliveryRefused:
     """The refusal to move forward, which leaves everything as it is."""
     before, index = shop.user_side(), (shop.root / ".git/index").read_bytes()
     state = shop.repo.snapshot()
     refused = finish(shop)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, DeliveryRefused)
     assert "sow integrate" in refused.hint
     assert shop.user_side() == before
     assert (shop.root / ".git/index").read_bytes() == index
@@ -247,7 +247,7 @@ def test_state_never_counts_as_dirty(merged: Shop) -> None:
     merged.write(".sow/project/staged.yaml", "staged\n")
     merged.git("add", ".sow/project/staged.yaml", STATE)
     state = {path: data for path, data in merged.repo.snapshot().items() if "/local/" not in path}
-    assert isinstance(finish(merged), Finished)
+    assert isinstance(finish(merged), Delivered)
     assert {path: data for path, data in merged.repo.snapshot().items() if "/local/" not in path} == state
     assert (merged.root / "orchestration/old.md").read_text() == "old\n"
     status = merged.git("status", "--porcelain", "--untracked-files=all").splitlines()
@@ -279,7 +279,7 @@ def test_settings_for_merging_are_not_obeyed(merged: Shop) -> None:
     }.items():
         merged.git("config", name, value)
     merged.write("README.md", "changed\n")
-    assert isinstance(finish(merged), Finished)
+    assert isinstance(finish(merged), Delivered)
     assert merged.head() == merged.integration.head
     assert merged.git("status", "--porcelain").splitlines() == [" M README.md"]
     assert merged.git("stash", "list") == ""
@@ -300,7 +300,7 @@ def test_folders_and_files_change_places(shop: Shop) -> None:
     shop.write("folder/mine.log", "ignored\n")
     assert "folder" in refusal(shop).reason
     (shop.root / "folder/mine.log").unlink()
-    assert isinstance(finish(shop), Finished)
+    assert isinstance(finish(shop), Delivered)
     assert (shop.root / "folder").read_text() == "a file now\n"
     assert (shop.root / "README.md/deep.txt").exists()
 
@@ -315,17 +315,17 @@ def test_git_gives_up_in_the_middle(merged: Shop) -> None:
     merged.git("config", "filter.big.required", "true")
     before = merged.user_side()
     refused = finish(merged)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, DeliveryRefused)
     assert "filter" in refused.reason
     assert merged.user_side() == before
     assert merged.git("status", "--porcelain") == ""
     merged.git("config", "filter.big.required", "false")
-    assert isinstance(finish(merged), Finished)
+    assert isinstance(finish(merged), Delivered)
 
 
 def test_a_deleted_folder_of_the_index(merged: Shop) -> None:
     """A checkout without an index file, as a new clone can have it, is not moved over files that git does not know."""
     os.unlink(merged.root / ".git/index")
     refused = finish(merged)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, DeliveryRefused)
     assert (merged.root / "src/a.txt").read_text() == "one\ntwo\nthree\n"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from shop import Shop
 
-from sow.engine.place import EnvironmentProblem
+from sow.gitwork.worktree import EnvironmentProblem
 
 
 def furnish(shop: Shop, **settings: Any) -> list[list[str]]:
-    return shop.worktrees.furnish("010", settings)
+    return shop.worktrees.install_setup_files("010", settings)
 
 
 @pytest.fixture
@@ -86,11 +86,11 @@ def test_commands_run_once(shop: Shop, where: Path) -> None:
     settings = {"link": ["node_modules"], "setup": [["npm", "ci"], ["make", "-s"]]}
     for _ in range(2):  # one that failed is tried again the next time
         assert furnish(shop, **settings) == [["npm", "ci"], ["make", "-s"]]
-    shop.worktrees.furnished("010", settings)
+    shop.worktrees.record_setup("010", settings)
     assert furnish(shop, **settings) == []
     other = {**settings, "setup": [["true"]]}
     assert furnish(shop, **other) == [["true"]]
-    shop.worktrees.furnished("010", other)
+    shop.worktrees.record_setup("010", other)
     assert furnish(shop, **other) == []
     os.rename(where, f"{where}-gone")
     shop.prepare()

@@ -13,10 +13,10 @@ import pytest
 from mischief import add_work
 from shop import BRANCH, RUN, Shop, home_at
 
-from sow.engine.finishing import Finished
-from sow.engine.refusal import Refused
-from sow.engine.worktrees import Worktrees
-from sow.errors import Failed
+from sow.errors import SystemFailure
+from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.repository import DeliveryRefused
+from sow.gitwork.worktrees import Worktrees
 
 HERE = str(Path(__file__).parent.parent)
 
@@ -101,11 +101,11 @@ def test_what_a_user_does_during_a_run(shop: Shop, act: Callable[[Shop], None]) 
     assert shop.is_kept(made)
     assert shop.merge("010", collected.commit).commit
     assert (Path(shop.integration.path) / "work.txt").exists()
-    judge = Path(shop.worktrees.judge("010", collected.commit, base))
+    judge = Path(shop.worktrees.make_judge_checkout("010", collected.commit, base))
     assert (judge / "work.txt").exists()
     assert shop.user_side() == before
-    done = shop.integration.finish(BRANCH)
-    if isinstance(done, Refused):
+    done = shop.integration.deliver(BRANCH)
+    if isinstance(done, DeliveryRefused):
         assert shop.user_side() == before
     else:
         assert act in (be_dirty, stash_all, clean_hard, collect_garbage, prune_worktrees)
@@ -141,7 +141,7 @@ FULL_DISK = """
 import resource, sys
 sys.path[:0] = [{here!r}]
 from shop import *
-from sow.errors import Failed
+from sow.errors import SystemFailure
 root = {root!r}
 act = {act!r}
 limit = int(sys.argv[1])
@@ -152,8 +152,8 @@ try:
     elif act == "collect":
         Worktrees(home_at(root), RUN).collect("010", 1, "m", "HEAD")
     else:
-        Integration(home_at(root), RUN, record=record_of(home_at(root), RUN)).finish(BRANCH)
-except Failed as error:
+        Integration(home_at(root), RUN, record=record_of(home_at(root), RUN)).deliver(BRANCH)
+except SystemFailure as error:
     print(error.message)
     sys.exit(1)
 """
@@ -184,7 +184,7 @@ def test_no_room(shop: Shop, act: str) -> None:
     elif act == "collect":
         assert shop.collect().paths == ["larger.bin"]
     else:
-        assert isinstance(shop.integration.finish(BRANCH), Finished)
+        assert isinstance(shop.integration.deliver(BRANCH), Delivered)
 
 
 def test_a_repository_that_cannot_be_written(shop: Shop) -> None:
@@ -207,5 +207,5 @@ def test_a_repository_that_cannot_be_written(shop: Shop) -> None:
 def test_a_broken_repository(shop: Shop) -> None:
     """Where git itself gives up, the error has its words."""
     (shop.root / ".git/HEAD").write_text("nonsense\n")
-    with pytest.raises(Failed, match="not a git repository"):
+    with pytest.raises(SystemFailure, match="not a git repository"):
         Worktrees(home_at(shop.root), RUN).prepare("010", "HEAD")

@@ -11,8 +11,8 @@ from harbour import WORK, Harbour
 from journals import Tale
 from workers import wait_for
 
-from sow.engine import go_on, report
-from sow.engine.standpoint import NOWHERE, Standpoint
+from sow.reports import resume_command, run_report
+from sow.reports.resume_command import ANY_FOLDER, HintContext
 
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 ASKED = ("--executor", "hand", "--agent", "documenter", "--review", "off", "--retries", "0", "--isolation", "none")
@@ -186,7 +186,7 @@ def test_a_checkout_is_named_where_the_user_is_elsewhere(harbour: Harbour) -> No
 )
 def test_a_path_for_a_folder(cwd: str, plan: str, path: str) -> None:
     """A path is relative only below the checkout, and no path looks like an option."""
-    assert Standpoint({}, cwd).path("/r", plan) == path
+    assert HintContext({}, cwd).plan_path("/r", plan) == path
 
 
 def test_a_workflow_s_run_keeps_its_options(repo) -> None:
@@ -197,7 +197,7 @@ def test_a_workflow_s_run_keeps_its_options(repo) -> None:
     tale = Tale(repo, [], plans=plans, settings={**settings, "max_cost": 3.0, "timeout": 0.5})
     tale.begin(asked=asked)
     command = f"sow --root {repo.root} workflow run --max-concurrency 2 --max-cost 3 --timeout 500ms --yes"
-    assert go_on.command(tale.folder, NOWHERE) == command
+    assert resume_command.resume_command(tale.folder, ANY_FOLDER) == command
 
 
 def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
@@ -205,8 +205,8 @@ def test_a_run_whose_project_is_gone_has_a_command(repo) -> None:
     tale = Tale(repo, ["010"], project_id="0f3f7a6f-8a3e-4e53-bb0c-6f1c02d46d21")
     tale.begin()
     command = f"sow --root {repo.root} run {repo.root}/plan.md"
-    assert go_on.command(tale.folder, NOWHERE) == command
-    assert report.facts(tale.home, tale.folder)["next"][-1]["command"] == command
+    assert resume_command.resume_command(tale.folder, ANY_FOLDER) == command
+    assert run_report.report_data(tale.home, tale.folder)["next"][-1]["command"] == command
 
 
 def test_a_failed_task_is_tried_again_by_what_is_next(harbour: Harbour) -> None:

@@ -30,7 +30,7 @@ def work(shop: Shop) -> tuple[str, str]:
 def test_agent_files_come_from_the_base(shop: Shop, work: tuple[str, str]) -> None:
     """The judge has the work, the agent files of the base and no others, no state, and a clean status."""
     base, commit = work
-    where = Path(shop.worktrees.judge("010", commit, base))
+    where = Path(shop.worktrees.make_judge_checkout("010", commit, base))
     assert where == shop.root / ".sow/local/worktrees/010-review"
     assert (where / "work.txt").exists()
     assert (where / "CLAUDE.md").read_text() == "be good\n"
@@ -47,20 +47,20 @@ def test_work_without_agent_files_is_shown_as_it_is(shop: Shop) -> None:
     where = shop.prepare()
     shop.write("work.txt", where=where)
     commit = shop.collect().commit
-    assert shop.head(Path(shop.worktrees.judge("010", commit, "HEAD"))) == commit
+    assert shop.head(Path(shop.worktrees.make_judge_checkout("010", commit, "HEAD"))) == commit
 
 
 def test_every_review_has_a_new_checkout(shop: Shop, work: tuple[str, str]) -> None:
     """Nothing that an earlier judge left, did to the files, or broke is there for the next; its commits are pinned."""
     base, commit = work
-    where = Path(shop.worktrees.judge("010", commit, base))
+    where = Path(shop.worktrees.make_judge_checkout("010", commit, base))
     shop.write("work.txt", "tampered\n", where=where)
     shop.write("note.txt", where=where)
     made = shop.commit("by a judge", where=where)
     shop.write("out.log", where=where)
     (where / ".git").unlink()
     subprocess.run(["chmod", "-R", "a-w", str(where / "src")], check=True)
-    shop.worktrees.judge("010", commit, base)
+    shop.worktrees.make_judge_checkout("010", commit, base)
     assert shop.git("status", "--porcelain", "--ignored", cwd=where) == ""
     assert (where / "work.txt").read_text() == "text\n"
     assert shop.is_kept(made)
@@ -70,14 +70,14 @@ def test_the_checkout_of_a_judge_goes(shop: Shop, work: tuple[str, str]) -> None
     """A judge's checkout is removed with all that lies there, also where it is damaged or gone, and pins nothing."""
     base, commit = work
     before = shop.pins()
-    where = Path(shop.worktrees.judge("010", commit, base))
+    where = Path(shop.worktrees.make_judge_checkout("010", commit, base))
     shop.write("left.txt", where=where)
-    shop.worktrees.remove_judge("010")
+    shop.worktrees.remove_judge_checkout("010")
     assert not where.exists()
-    shop.worktrees.remove_judge("010")
-    shop.worktrees.judge("010", commit, base)
+    shop.worktrees.remove_judge_checkout("010")
+    shop.worktrees.make_judge_checkout("010", commit, base)
     shutil.rmtree(where)
-    shop.worktrees.remove_judge("010")
+    shop.worktrees.remove_judge_checkout("010")
     assert os.listdir(shop.root / ".git/worktrees") == ["010"]
     assert shop.pins() == before
 
@@ -85,7 +85,7 @@ def test_the_checkout_of_a_judge_goes(shop: Shop, work: tuple[str, str]) -> None
 def test_an_unknown_commit_is_not_shown(shop: Shop) -> None:
     """A commit that is not there is refused, and no checkout is made."""
     with pytest.raises(SowError, match="no commit"):
-        shop.worktrees.judge("010", "f" * 40, "HEAD")
+        shop.worktrees.make_judge_checkout("010", "f" * 40, "HEAD")
     assert not (shop.root / ".sow/local/worktrees/010-review").exists()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from shop import RUN, Shop
 
-from sow.engine.place import EnvironmentProblem
-from sow.errors import Failed, SowError
+from sow.errors import SowError, SystemFailure
+from sow.gitwork.worktree import EnvironmentProblem
 
 INT = f"sow/int/{RUN}"
 STATE = ".sow/project/state.yaml"
@@ -32,7 +32,7 @@ def test_the_beginning(shop: Shop) -> None:
     assert (where / "src/a.txt").exists()
     assert not (where / ".sow/project").exists()
     assert shop.git("status", "--porcelain", cwd=where) == ""
-    assert shop.integration.merged() == {}
+    assert shop.integration.merged_work() == {}
     assert shop.user_side() == before
 
 
@@ -56,13 +56,13 @@ def test_a_merge(begun: Shop, history: str) -> None:
     parents = begun.git("log", "-1", "--format=%P", merge.commit).split()
     assert parents == ([head] if history == "squash" else [head, work.commit])
     assert begun.git("log", "-1", "--format=%B", merge.commit).strip() == "Merge task 010\n\nSow-Task: 010/1"
-    where = Path(begun.integration.show(merge.commit))
+    where = Path(begun.integration.checkout(merge.commit))
     assert (where / "new.txt").exists()
     assert begun.head(where) == merge.commit
-    assert begun.integration.merged() == {}
-    begun.integration.take(merge, task="010", iteration=1, work=work.commit)
+    assert begun.integration.merged_work() == {}
+    begun.integration.record_merge(merge, task="010", iteration=1, work=work.commit)
     assert begun.integration.head == merge.commit == begun.git("rev-parse", INT).strip()
-    assert begun.integration.merged() == {("010", 1): work.commit}
+    assert begun.integration.merged_work() == {("010", 1): work.commit}
 
 
 def test_the_record_says_what_is_merged(begun: Shop) -> None:
@@ -76,10 +76,10 @@ def test_the_record_says_what_is_merged(begun: Shop) -> None:
     begun.git("commit", "-q", "-m", "sly\n\nSow-Task: 900/1", cwd=spoof)
     third = begun.worktrees.collect("030", 3, "sly\n\nSow-Task: 901/1", begun.integration.head)
     merge = begun.integration.try_merge("030", 3, third.commit, "Merge\n\nSow-Task: 902/1")
-    begun.integration.take(merge, task="030", iteration=3, work=third.commit)
+    begun.integration.record_merge(merge, task="030", iteration=3, work=third.commit)
     begun.merge("020", second.commit)
     fresh = Shop(begun.repo)
-    assert fresh.integration.merged() == {
+    assert fresh.integration.merged_work() == {
         ("010", 1): first.commit,
         ("020", 1): second.commit,
         ("030", 3): third.commit,
@@ -103,20 +103,20 @@ def test_a_foreign_commit_does_not_count(begun: Shop, again: bool) -> None:
     if again:
         shop.integration.begin("HEAD")
     else:
-        shop.integration.guard()
-    assert shop.integration.merged() == {}
+        shop.integration.restore_branch()
+    assert shop.integration.merged_work() == {}
     assert shop.integration.head == head == shop.git("rev-parse", INT).strip()
-    assert [(each["found"], each["restored"]) for each in shop.integration.moved] == [(commit, head)]
-    assert shop.git("rev-parse", shop.integration.moved[0]["pin"]).strip() == commit
+    assert [(each["found"], each["restored"]) for each in shop.integration.undone_moves] == [(commit, head)]
+    assert shop.git("rev-parse", shop.integration.undone_moves[0]["pin"]).strip() == commit
 
 
 def test_a_branch_that_was_set_back(begun: Shop) -> None:
     """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
     head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
     begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
-    begun.integration.guard()
+    begun.integration.restore_branch()
     assert begun.git("rev-parse", INT).strip() == head
-    assert [each["pin"] for each in begun.integration.moved] == [""]
+    assert [each["pin"] for each in begun.integration.undone_moves] == [""]
 
 
 def test_a_crash_between_the_record_and_the_branch(begun: Shop) -> None:
@@ -126,7 +126,7 @@ def test_a_crash_between_the_record_and_the_branch(begun: Shop) -> None:
     shop = Shop(begun.repo)
     shop.integration.begin("HEAD")
     assert shop.git("rev-parse", INT).strip() == head
-    assert shop.integration.moved == []
+    assert shop.integration.undone_moves == []
 
 
 def test_a_second_iteration_on_merged_work(begun: Shop) -> None:
@@ -167,7 +167,7 @@ def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
     merge = begun.merge("010", collected.commit)
     assert merge.tree == begun.git("rev-parse", "HEAD^{tree}").strip()
     assert merge.commit == begun.integration.base
-    assert begun.integration.merged() == {("010", 1): collected.commit}
+    assert begun.integration.merged_work() == {("010", 1): collected.commit}
 
 
 def test_a_conflict(begun: Shop) -> None:
@@ -209,7 +209,7 @@ def test_the_state_never_conflicts(begun: Shop) -> None:
     begun.write(STATE, "committed by the user\n")
     begun.write("user.txt")
     user = begun.commit("the user's")
-    merge = begun.integration.bring_in(user)
+    merge = begun.integration.merge_user_commits(user)
     assert merge.conflicts == ()
     assert begun.text(merge.commit, STATE) == "committed by the user\n"
     assert begun.text(merge.commit, "user.txt") == "text\n"
@@ -226,7 +226,7 @@ def test_what_is_shown_is_clean(begun: Shop) -> None:
     begun.write("out.log", where=where)
     begun.git("switch", "-q", "-c", "by-a-check", cwd=where)
     (begun.root / ".git/worktrees" / where.name / "index.lock").touch()
-    begun.integration.show(begun.integration.base)
+    begun.integration.checkout(begun.integration.base)
     assert begun.git("status", "--porcelain", cwd=where) == ""
     assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
     assert not (where / "old").exists()
@@ -245,7 +245,7 @@ def test_showing_kinds_that_change(begun: Shop) -> None:
     (begun.root / "README.md").symlink_to("CLAUDE.md")
     other = begun.commit()
     for commit in (other, base, other):
-        where = Path(begun.integration.show(commit))
+        where = Path(begun.integration.checkout(commit))
         assert begun.git("status", "--porcelain", cwd=where) == ""
         assert begun.git("diff", "--name-only", commit, cwd=where) == ""
 
@@ -255,7 +255,7 @@ def test_the_branch_moves_only_from_where_it_was(begun: Shop) -> None:
     work = begun.work("010", "new.txt", "new\n")
     merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
     head = begun.integration.head
-    with pytest.raises(Failed, match="has moved meanwhile"):
+    with pytest.raises(SystemFailure, match="has moved meanwhile"):
         begun.integration.advance(merge.commit, work.commit)
     assert begun.integration.head == head
 
@@ -275,12 +275,12 @@ def test_a_deleted_branch_comes_back(begun: Shop) -> None:
     """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
     work = begun.work("010", "new.txt", "new\n")
     head = begun.merge("010", work.commit).commit
-    for back in (begun.integration.guard, lambda: begun.integration.begin("HEAD")):
+    for back in (begun.integration.restore_branch, lambda: begun.integration.begin("HEAD")):
         begun.git("branch", "-q", "-D", INT)
         back()
         assert begun.integration.head == head == begun.git("rev-parse", INT).strip()
-    assert begun.integration.moved == []
-    assert begun.integration.merged() == {("010", 1): work.commit}
+    assert begun.integration.undone_moves == []
+    assert begun.integration.merged_work() == {("010", 1): work.commit}
 
 
 @pytest.mark.parametrize("damage", ["folder", "pointer", "record"])
@@ -302,17 +302,17 @@ def test_a_damaged_worktree_is_made_again(begun: Shop, damage: str) -> None:
 
 def test_the_users_commits_are_brought_in(begun: Shop) -> None:
     """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
-    assert begun.integration.bring_in("HEAD").commit == begun.integration.head
+    assert begun.integration.merge_user_commits("HEAD").commit == begun.integration.head
     begun.write("user.txt")
     user = begun.commit("the user's")
-    merge = begun.integration.bring_in(user)
+    merge = begun.integration.merge_user_commits(user)
     assert begun.git("log", "-1", "--format=%P", merge.commit).split() == [begun.integration.head, user]
     begun.integration.advance(merge.commit, begun.integration.head)
-    assert begun.integration.merged() == {}
+    assert begun.integration.merged_work() == {}
     work = begun.work("010", "src/a.txt", "ours\n")
     begun.merge("010", work.commit)
     begun.write("src/a.txt", "the user's\n")
-    conflict = begun.integration.bring_in(begun.commit())
+    conflict = begun.integration.merge_user_commits(begun.commit())
     assert conflict.conflicts == ("src/a.txt",)
     assert conflict.commit == ""
 
@@ -352,7 +352,7 @@ def test_a_crash_when_a_state_commit_is_replaced(begun: Shop, monkeypatch: pytes
             begun.integration.save_state("Save")
     assert begun.git("rev-parse", INT).strip() == old != begun.integration.head
     begun.integration.begin("HEAD")
-    assert begun.integration.moved == []
+    assert begun.integration.undone_moves == []
     assert begun.git("rev-parse", INT).strip() == begun.integration.head
 
 
@@ -374,7 +374,7 @@ def test_a_merge_is_taken_out(begun: Shop, history: str) -> None:
     begun.merge("040", late.commit)
     files = begun.git("ls-tree", "--name-only", INT).split()
     assert [each for each in files if each[0].isdigit()] == ["1.txt", "3.txt", "4.txt"]
-    assert begun.integration.moved == []
+    assert begun.integration.undone_moves == []
 
 
 def test_a_delivered_merge_is_not_taken_out(begun: Shop) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.engine.own_layer import is_only_ours
+from sow.engine.turns.own_paths import holds_only_installed_files
 
 
 @pytest.fixture
@@ -19,26 +19,26 @@ def root(bare_repo: Repo) -> Path:
 
 def test_what_this_sow_installed_steers_nobody(root: Path) -> None:
     """A folder with our files alone is ours."""
-    assert is_only_ours(str(root), ".gemini")
-    assert not is_only_ours(str(root), ".qwen") and not is_only_ours(str(root), "GEMINI.md")
+    assert holds_only_installed_files(str(root), ".gemini")
+    assert not holds_only_installed_files(str(root), ".qwen") and not holds_only_installed_files(str(root), "GEMINI.md")
 
 
 @pytest.mark.parametrize("path", ["settings.json", "commands/mine.toml", "commands/run.toml", "commands/project/.env"])
 def test_anything_more_is_not(root: Path, path: str) -> None:
     """One file more, or one of ours with other words, and the folder is the repository's again."""
     (root / ".gemini" / path).write_text("x")
-    assert not is_only_ours(str(root), ".gemini")
+    assert not holds_only_installed_files(str(root), ".gemini")
 
 
 def test_a_link_is_nobodys_proof(root: Path, tmp_path: Path) -> None:
     """A linked folder or file may change under us, so it is not ours."""
     (root / ".gemini/more").symlink_to(tmp_path)
-    assert not is_only_ours(str(root), ".gemini")
+    assert not holds_only_installed_files(str(root), ".gemini")
     (root / ".gemini/more").unlink()
     run = root / ".gemini/commands/run.toml"
     run.rename(tmp_path / "run.toml")
     run.symlink_to(tmp_path / "run.toml")
-    assert not is_only_ours(str(root), ".gemini")
+    assert not holds_only_installed_files(str(root), ".gemini")
 
 
 def test_a_worker_starts_beside_the_layer(task_repo: Repo, tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from journals import START, Tale, stamp
 
-from sow.engine import report, report_words
-from sow.store import project as projects
-from sow.store import sessions
-from sow.store.desk import Desk, find
-from sow.store.schema import VERSION
+from sow.reports import report_text, run_report
+from sow.store.formats.schema import VERSION
+from sow.store.projects import project as projects
+from sow.store.projects.task_folder import TaskFolder, find
+from sow.store.runs import sessions
 
 NAMES = ("Store users", "Login form", "Logout", "Sessions", "Reset")
 IDS = ["010", "020", "030", "040", "050"]
@@ -62,7 +62,7 @@ def record(
 ) -> None:
     """A session's record with one turn, as the machine would have kept it."""
     made = sessions.create(
-        Desk(tale.home, "implementation", ident),
+        TaskFolder(tale.home, "implementation", ident),
         {
             "number": 1,
             "key": "6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21",
@@ -95,7 +95,7 @@ def test_tasks_by_outcome(crew):
     tale.end(9, "waiting", 4)
     put(crew, tale, "010", status="failed")
     put(crew, tale, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
-    rows = by_id(report.facts(tale.home, tale.folder))
+    rows = by_id(run_report.report_data(tale.home, tale.folder))
     assert {ident: row["outcome"] for ident, row in rows.items()} == {
         "010": "failed",
         "020": "blocked",
@@ -106,7 +106,7 @@ def test_tasks_by_outcome(crew):
     assert rows["020"]["waits_for"] == [{"id": "010", "plan_id": "1", "outcome": "failed"}]
     assert rows["050"]["waits_for"] == [{"id": "040", "plan_id": "4", "outcome": "waiting"}]
     assert rows["040"]["question"] == {"number": 3, "text": "Which store?"}
-    assert report.facts(tale.home, tale.folder)["counts"]["blocked"] == 3
+    assert run_report.report_data(tale.home, tale.folder)["counts"]["blocked"] == 3
 
 
 def test_the_facts_of_a_task(crew):
@@ -126,7 +126,7 @@ def test_the_facts_of_a_task(crew):
     tale.tell(61, "task_ended", task="010", status="completed", result="GREEN", seconds=60, retry_count=1)
     tale.end(61)
     done(crew, tale, "010")
-    (row,) = report.facts(tale.home, tale.folder)["tasks"]
+    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
     expected = {
         "id": "010",
         "plan_id": "1",
@@ -163,7 +163,7 @@ def test_the_plan_s_id_comes_from_the_task_first(crew):
     tale = Tale(crew, ["010"])
     tale.begin()
     put(crew, tale, "010", source={"plan": "plan.md", "id": "2.5", "digest": "d" * 64})
-    assert report.facts(tale.home, tale.folder)["tasks"][0]["plan_id"] == "2.5"
+    assert run_report.report_data(tale.home, tale.folder)["tasks"][0]["plan_id"] == "2.5"
 
 
 def test_speed_up_against_one_after_the_other(crew):
@@ -183,7 +183,7 @@ def test_speed_up_against_one_after_the_other(crew):
     tale.tell(30, "waiting", reason="e is limited", until=START + 70)
     tale.tell(40, "waiting", reason="e is limited", until=START + 70)
     tale.tell(70, "run_ended", status="ended", exit=0, seconds=70, completed=0, failed=0, blocked=0, waiting=0)
-    total = report.facts(tale.home, tale.folder)["totals"]
+    total = run_report.report_data(tale.home, tale.folder)["totals"]
     assert (total["wall_seconds"], total["busy_seconds"], total["work_seconds"]) == (70, 10, 30)
     assert (total["waited_for_people_seconds"], total["waited_for_limits_seconds"]) == (20, 40)
     assert total["speed_up"] == 3.0
@@ -196,7 +196,7 @@ def test_a_wait_beside_work_is_no_standstill(crew):
     tale.tell(1, "turn_started", task="010", iteration=1, role="implementer", executor="e", kind="spawn", model="")
     tale.tell(2, "waiting", reason="a question", until=None)
     tale.tell(9, "step", task="010", text="running make test")
-    assert report.facts(tale.home, tale.folder)["totals"]["waited_for_people_seconds"] == 0
+    assert run_report.report_data(tale.home, tale.folder)["totals"]["waited_for_people_seconds"] == 0
 
 
 def test_unknown_cost_is_said_and_never_zero(crew):
@@ -204,13 +204,13 @@ def test_unknown_cost_is_said_and_never_zero(crew):
     tale = Tale(crew, IDS[:2])
     tale.begin()
     tale.work(1, 5, "010", cost_usd=None, input_tokens=None, output_tokens=None)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert (document["totals"]["cost_usd"], document["totals"]["cost_unknown_turns"]) == (None, 1)
-    assert "- cost: unknown" in report.render_markdown(document)
+    assert "- cost: unknown" in run_report.render_markdown(document)
     tale.work(6, 9, "020", role="documenter", executor="codex")
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert (document["totals"]["cost_usd"], document["totals"]["cost_unknown_turns"]) == (0.25, 1)
-    assert "- cost: $0.25 and 1 turn of unknown cost" in report.render_markdown(document)
+    assert "- cost: $0.25 and 1 turn of unknown cost" in run_report.render_markdown(document)
     assert [(each["name"], each["cost_usd"]) for each in document["by_agent"]] == [
         ("implementer", None),
         ("documenter", 0.25),
@@ -237,7 +237,7 @@ def test_a_run_that_was_killed_and_went_on(crew):
         status="needs_review", seconds=4.0, cost_usd=0.5, input_tokens=1, output_tokens=1, tools=1, **later,
     )  # fmt: skip
     tale.tell(6, "task_ended", task="010", status="completed", result="GREEN", seconds=5, retry_count=0, **later)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert (document["run"]["calls"], document["run"]["recovered"]) == (2, 1)
     assert document["totals"]["wall_seconds"] == 11 + 6
     assert document["totals"]["work_seconds"] == 10 + 4
@@ -251,7 +251,7 @@ def test_a_run_whose_start_is_torn_is_told_apart_by_its_clock(crew):
     tale.begin()
     tale.work(1, 100, "010", "failed")
     tale.work(2, 7, "010")
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert document["run"]["calls"] == 2
     assert document["totals"]["wall_seconds"] == 100 + 5
 
@@ -264,7 +264,7 @@ def test_a_clock_that_jumps_changes_no_figure(crew, jump):
     tale.tell(1, "task_started", task="010", iteration=1, slot=0)
     tale.turn(2, 12, "010", at=stamp(jump))
     tale.tell(15, "task_ended", task="010", status="completed", result="GREEN", seconds=14, retry_count=0)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert document["totals"]["wall_seconds"] == 15
     assert by_id(document)["010"]["active_seconds"] == 14
 
@@ -273,8 +273,8 @@ def test_without_the_runs_own_clock_times_are_taken_from_the_stamps(crew):
     """An entry without `t` still has a time; one that jumps back counts as no time."""
     tale = Tale(crew, IDS[:1])
     for t, event in ((0, "run_started"), (5, "task_started"), (2, "step"), (12, "task_ended")):
-        tale.folder.write(event, at=stamp(t), task="010", status="completed")
-    document = report.facts(tale.home, tale.folder)
+        tale.folder.append_event(event, at=stamp(t), task="010", status="completed")
+    document = run_report.report_data(tale.home, tale.folder)
     assert document["totals"]["wall_seconds"] == 15
     assert by_id(document)["010"]["active_seconds"] == 10
 
@@ -291,7 +291,7 @@ def test_what_the_journal_lost_comes_from_the_session_records(crew):
     tale.tell(30, "step", task="010", text="running make test")
     record(tale, "010", 1, ended_at=stamp(21), **TOLD)
     record(tale, "010", 25, role="reviewer", ended_at=stamp(29), **TOLD)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert by_id(document)["010"]["turns"] == 2
     assert by_id(document)["010"]["cost_usd"] == 3.0
     assert by_id(document)["020"]["cost_usd"] == 0.25
@@ -311,7 +311,7 @@ def test_several_turns_that_the_journal_has_as_one(crew):
     record(tale, "010", 1, ended_at=stamp(2), **{**TOLD, "outcome": "limited", "cost_usd": 0.25})
     record(tale, "010", 3, executor="codex", ended_at=stamp(20), **{**TOLD, "cost_usd": 0.5})
     record(tale, "010", 21, executor="codex", ended_at=stamp(30), **TOLD)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert (document["totals"]["turns"], document["totals"]["cost_usd"]) == (3, 2.25)
     assert {each["name"]: each["turns"] for each in document["by_executor"]} == {"codex": 2, "claude-code": 1}
     assert by_id(document)["010"]["executor"] == "codex"
@@ -324,7 +324,7 @@ def test_a_turn_that_another_executor_took_over_is_one_turn(crew):
     begun = {"task": "010", "iteration": 1, "role": "implementer", "kind": "spawn"}
     tale.tell(1, "turn_started", executor="claude-code", **begun)
     tale.tell(30, "turn_ended", executor="codex", **begun, **TOLD)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert [(each["name"], each["turns"]) for each in document["by_executor"]] == [("codex", 1)]
 
 
@@ -335,7 +335,7 @@ def test_broken_records_cost_only_themselves(crew):
     tale.work(1, 5, "010")
     record(tale, "010", 1, ended_at=stamp(5), **TOLD)
     (crew.root / ".sow/local/sessions/010/1/record.yaml").write_text("schema_version: [")
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert "the sessions of task 010 cannot be read" in document["remarks"][0]
     assert document["totals"]["cost_usd"] == 0.25
 
@@ -347,7 +347,7 @@ def test_turns_outside_of_the_run_are_not_its_own(crew):
     tale.tell(200, "run_ended", status="ended", exit=0, seconds=100, completed=0, failed=0, blocked=0, waiting=0)
     for t in (50, 500):
         record(tale, "010", t, ended_at=stamp(t + 5), outcome="done", cost_usd=1.0)
-    assert report.facts(tale.home, tale.folder)["totals"]["turns"] == 0
+    assert run_report.report_data(tale.home, tale.folder)["totals"]["turns"] == 0
 
 
 def test_runs_within_one_second_have_each_their_own_turns(crew):
@@ -365,7 +365,7 @@ def test_runs_within_one_second_have_each_their_own_turns(crew):
     third.end(2)
     for t in (0, 1):
         record(second, "010", t, ended_at=stamp(t + 1), outcome="done", cost_usd=1.0 + t, seconds=1.0)
-    known = [report.facts(tale.home, tale.folder)["totals"] for tale in (first, second, third)]
+    known = [run_report.report_data(tale.home, tale.folder)["totals"] for tale in (first, second, third)]
     assert [each["turns"] for each in known] == [1, 1, 0]
     assert [each["cost_usd"] for each in known[:2]] == [1.0, 2.0]
 
@@ -375,7 +375,7 @@ def test_a_run_without_a_journal(crew):
     tale = Tale(crew, IDS[:2])
     done(crew, tale, "010")
     record(tale, "010", 3, ended_at=stamp(9), outcome="done", cost_usd=1.0, seconds=6.0)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert {ident: row["outcome"] for ident, row in by_id(document).items()} == {"010": "completed", "020": "pending"}
     assert document["totals"]["cost_usd"] == 1.0
     assert "it has no journal" in document["remarks"][0]
@@ -385,7 +385,7 @@ def test_a_journal_that_cannot_be_read_is_a_remark(crew):
     """A folder in the journal's place costs the history and not the report."""
     tale = Tale(crew, IDS[:1])
     os.mkdir(tale.folder.journal_path)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert "its journal cannot be read" in document["remarks"][0]
     assert document["counts"]["total"] == 1
 
@@ -397,7 +397,7 @@ def test_a_project_that_is_gone(crew):
     tale.work(1, 5, "010")
     tale.end(6)
     shutil.rmtree(crew.project)
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert {ident: row["outcome"] for ident, row in by_id(document).items()} == {"010": "completed", "020": "unknown"}
     assert by_id(document)["010"]["name"] == "Task 1"
     assert "the journal alone" in document["remarks"][0]
@@ -408,7 +408,7 @@ def test_another_project_lends_no_state(crew):
     tale = Tale(crew, IDS[:1], project_id="6f1c02d4-8a3e-4e53-bb0c-0f3f7a6f5d21")
     tale.begin()
     tale.work(1, 5, "010")
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert by_id(document)["010"]["name"] == "Task 1"
     assert "is not on branch feat/auth" in document["remarks"][0]
 
@@ -420,7 +420,7 @@ def test_a_run_that_ended_stays_as_it_ended(crew):
     tale.work(1, 5, "010", "failed")
     tale.end(6, code=1)
     done(crew, tale, "010")
-    (row,) = report.facts(tale.home, tale.folder)["tasks"]
+    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
     assert (row["outcome"], row["status"]) == ("failed", "completed")
 
 
@@ -430,11 +430,11 @@ def test_a_run_that_goes_on_has_running_tasks(crew):
     tale.begin()
     tale.tell(1, "task_started", task="010", iteration=1, slot=0)
     with held(crew, "run", tale.folder.id):
-        document = report.facts(tale.home, tale.folder)
+        document = run_report.report_data(tale.home, tale.folder)
         assert (document["run"]["live"], document["run"]["status"]) == (True, "running")
         assert by_id(document)["010"]["outcome"] == "running"
         assert document["next"][-1]["command"] == f"sow runs stop {tale.folder.id}"
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert (document["run"]["live"], document["run"]["status"]) == (False, "stopped")
     assert by_id(document)["010"]["outcome"] == "pending"
 
@@ -449,7 +449,7 @@ def test_what_to_do_next(crew):
     put(crew, tale, "010", status="failed")
     put(crew, tale, "040", status="paused", question={"number": 3, "text": "Which store?", "asked_at": stamp(8)})
     done(crew, tale, "020")
-    assert [step["command"] for step in report.facts(tale.home, tale.folder)["next"]] == [
+    assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
         'sow answer 3 "…"',
         "sow task show 010",
         "sow task set --id 010 status in_progress",
@@ -465,11 +465,11 @@ def test_what_to_do_when_all_is_done(crew):
     tale.work(1, 5, "010")
     done(crew, tale, "010")
     tale.end(6)
-    assert [step["command"] for step in report.facts(tale.home, tale.folder)["next"]] == [
+    assert [step["command"] for step in run_report.report_data(tale.home, tale.folder)["next"]] == [
         "git log --stat aaaaaaaaaaaa..feat/auth"
     ]
     tale.end(7, "waiting", 4)
-    assert report.facts(tale.home, tale.folder)["next"][0]["command"] == "sow integrate"
+    assert run_report.report_data(tale.home, tale.folder)["next"][0]["command"] == "sow integrate"
 
 
 def test_questions_and_how_long_they_waited(crew):
@@ -481,12 +481,12 @@ def test_questions_and_how_long_they_waited(crew):
     tale.tell(10, "question", task="020", number=2, text="Which port?")
     tale.begin(0, at=stamp(100))
     tale.tell(1, "answered", task="020", number=2, origin="a standing answer", at=stamp(110))
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     assert [(each["origin"], each["waited_seconds"]) for each in document["questions"]] == [
         ("ada", 4),
         ("a standing answer", 100),
     ]
-    assert "answered by ada after 4.0s" in report.render_markdown(document)
+    assert "answered by ada after 4.0s" in run_report.render_markdown(document)
 
 
 def test_reviews_and_evidence_of_the_state_stand_in_for_the_journal(crew):
@@ -511,7 +511,7 @@ def test_reviews_and_evidence_of_the_state_stand_in_for_the_journal(crew):
         retry_count=2,
         result="GREEN",
     )
-    (row,) = report.facts(tale.home, tale.folder)["tasks"]
+    (row,) = run_report.report_data(tale.home, tale.folder)["tasks"]
     assert [each["verdict"] for each in row["reviews"]] == ["GREEN"]
     assert row["checks"] == {"passed": 1, "failed": 1}
     assert (row["retries"], row["result"]) == (2, "GREEN")
@@ -528,7 +528,7 @@ def test_no_text_becomes_a_part_of_the_page(crew):
     tale.tell(2, "limit", executor=HOSTILE, until=None, reason=HOSTILE)
     tale.work(3, 4, "010", "failed", role=HOSTILE, executor=HOSTILE)
     shutil.rmtree(crew.project)
-    page = report.render_markdown(report.facts(tale.home, tale.folder))
+    page = run_report.render_markdown(run_report.report_data(tale.home, tale.folder))
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert "<script>" not in page.replace("\\<script\\>", "")
@@ -543,9 +543,9 @@ def test_the_document_is_plain_json(crew):
     tale = Tale(crew, IDS)
     tale.begin()
     tale.work(1, 5, "010")
-    document = report.facts(tale.home, tale.folder)
-    assert json.loads(report.render_json(document)) == document
-    assert list(report.FORMATS) == ["md", "json", "html"]
+    document = run_report.report_data(tale.home, tale.folder)
+    assert json.loads(run_report.render_json(document)) == document
+    assert list(run_report.FORMATS) == ["md", "json", "html"]
 
 
 @pytest.fixture(scope="module")
@@ -580,10 +580,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> 
 def looked_at(tale: Tale, journal: bytes) -> dict[str, Any]:
     """The report of a run with this journal, in every form."""
     Path(tale.folder.journal_path).write_bytes(journal)
-    document = report.facts(tale.home, tale.folder)
-    for render in report.FORMATS.values():
+    document = run_report.report_data(tale.home, tale.folder)
+    for render in run_report.FORMATS.values():
         assert render(document)
-    assert json.loads(report.render_json(document)) == json.loads(json.dumps(document))
+    assert json.loads(run_report.render_json(document)) == json.loads(json.dumps(document))
     return document
 
 
@@ -642,7 +642,7 @@ def test_the_version_is_that_of_the_schema(whole):
 )
 def test_the_pace_in_words(factor, busy, words):
     """Who was slower is told so, and of a few seconds nothing is said."""
-    assert report_words.speed({"speed_up": factor, "busy_seconds": busy}) == words
+    assert report_text.speed({"speed_up": factor, "busy_seconds": busy}) == words
 
 
 def test_where_nothing_was_done_there_is_nothing_to_look_at(crew):
@@ -651,4 +651,4 @@ def test_where_nothing_was_done_there_is_nothing_to_look_at(crew):
     done(crew, tale, "010")
     tale.begin()
     tale.end(1)
-    assert report.facts(tale.home, tale.folder)["next"] == []
+    assert run_report.report_data(tale.home, tale.folder)["next"] == []

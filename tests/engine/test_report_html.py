@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import START, Tale, stamp
 
-from sow.engine import report, report_html, timeline
-from sow.engine.html_text import ATTRIBUTES, TAGS, h
-from sow.engine.report_chart import LEFT, RIGHT, WIDTH, Axis, chart
+from sow.reports import html_page, run_report, timeline
+from sow.reports.html_elements import ATTRIBUTES, TAGS, h
+from sow.reports.svg_timeline import LEFT, RIGHT, WIDTH, Axis, chart
 
 RUN = "20260921-143320-ab12"
 REACHING = {"href", "src", "srcset", "action", "formaction", "data", "poster", "style", "xlink:href", "background"}
@@ -92,8 +92,8 @@ def tale(repo: Repo) -> Tale:
         made.turn(62, 70, "040")
         made.tell(70, "question", task="040", number=3, text="Which store?")
         made.tell(70, "task_ended", task="040", status="paused", seconds=8)
-    made.folder.write("run_started", at=stamp(4000), t=0, recovered=True, tasks=[])
-    made.folder.write("answered", at=stamp(4001), t=1, task="040", number=3, origin="ada")
+    made.folder.append_event("run_started", at=stamp(4000), t=0, recovered=True, tasks=[])
+    made.folder.append_event("answered", at=stamp(4001), t=1, task="040", number=3, origin="ada")
     return made
 
 
@@ -170,8 +170,8 @@ def test_nothing_is_fetched_and_nothing_runs(repo: Repo, tale: Tale) -> None:
     page = repo.ok("runs", "report", "--format", "html").out
     parsed = inert(page)
     assert "script" not in parsed.tags
-    assert ("content", report_html.POLICY) in parsed.attributes
-    assert "default-src 'none'" in report_html.POLICY
+    assert ("content", html_page.POLICY) in parsed.attributes
+    assert "default-src 'none'" in html_page.POLICY
     assert not re.search(r"https?:|//[a-z]", page)
 
 
@@ -227,7 +227,7 @@ def test_hostile_texts_are_letters(repo: Repo, tale: Tale, text: str) -> None:
 
 
 def _page(tale: Tale) -> str:
-    return report.written(tale.home, tale.folder, "html")
+    return run_report.render(tale.home, tale.folder, "html")
 
 
 SEQUENCES = ("\x1b[31m<b>x", "\x1b]52;c;AA==\x07</td>", "\x9b31m&amp;", "a\r\n<i>", "\u2066<u>\u2069", "é<script>")
@@ -237,13 +237,13 @@ SEQUENCES = ("\x1b[31m<b>x", "\x1b]52;c;AA==\x07</td>", "\x9b31m&amp;", "a\r\n<i
 def test_sequences_split_at_every_byte(repo: Repo, tale: Tale, text: str) -> None:
     """A sequence that comes in two pieces, cut anywhere, even within a letter, is as harmless as in one."""
     data = text.encode()
-    document = report.facts(tale.home, tale.folder)
+    document = run_report.report_data(tale.home, tale.folder)
     for place in range(len(data) + 1):
         one, two = data[:place].decode("utf-8", "surrogateescape"), data[place:].decode("utf-8", "surrogateescape")
         row = document["tasks"][0]
         row |= {"name": one, "agent": two, "executor": one + two, "outcome": "failed", "why": two}
         document["run"]["name"], document["remarks"] = one, [one, two]
-        inert(report_html.page(document))
+        inert(html_page.page(document))
 
 
 ANY = st.text(st.characters(), max_size=12) | st.sampled_from(HOSTILE)
@@ -265,7 +265,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
         "refusals": [{"tool": one, "command": two, "reason": three, "count": 2, "executor": four}],
     }  # fmt: skip
     group = {**row, "turns": 2, "work_seconds": 3.0, "tasks": 1}
-    counts = {"total": 1, **dict.fromkeys(report_html.LOOKS, 0), "failed": 1}
+    counts = {"total": 1, **dict.fromkeys(html_page.OUTCOME_BADGES, 0), "failed": 1}
     seconds = ("wall_seconds", "waited_for_people_seconds", "waited_for_limits_seconds", "work_seconds")
     sums = (
         "turns",
@@ -310,7 +310,7 @@ def test_any_text_is_inert(texts: list[str], begin: float, long: float) -> None:
             "gaps": [{"from": begin + long / 3, "to": begin + long / 2}],
         },
     }  # fmt: skip
-    inert(report_html.page(document))
+    inert(html_page.page(document))
 
 
 def test_only_our_own_tags() -> None:

@@ -11,15 +11,15 @@ from harbour import GREEN, WORK, Harbour
 from shop import home_at
 from workers import wait_for
 
-from sow.store import runs
-from sow.store.runs import RunFolder
+from sow.store.runs import run_folder
+from sow.store.runs.run_folder import RunFolder
 
 DONE = [{"write": {"path": "part_{task}.txt", "text": "done\n"}}, {"status": "needs_review"}]
 
 
 def the_run(harbour: Harbour) -> RunFolder:
     """The only run, as the store has it."""
-    (folder,) = runs.listed(home_at(harbour.repo.root))
+    (folder,) = run_folder.listed(home_at(harbour.repo.root))
     return folder
 
 

@@ -14,7 +14,7 @@ from conftest import Repo, Result
 from crashing import BRANCH, Gated, Scene, template
 from workers import wait_for
 
-from sow.engine.spending import MeasuredBudget
+from sow.engine.runs.budget import MeasuredBudget
 
 Stage = Callable[..., Gated]
 
@@ -331,5 +331,5 @@ def test_check_of_a_killed_run(stage: Stage) -> None:
 def test_clock_jumps(jump: int) -> None:
     """How long a run may take is measured: a clock that jumps far ahead or back neither spends nor gives time."""
     now = time.time() + jump
-    assert MeasuredBudget(max_seconds=3600, begun=time.monotonic()).stop_new(now) == ""
-    assert "3600 seconds" in MeasuredBudget(max_seconds=3600, begun=time.monotonic() - 3601).stop_new(now)
+    assert MeasuredBudget(max_seconds=3600, begun=time.monotonic()).stop_reason(now) == ""
+    assert "3600 seconds" in MeasuredBudget(max_seconds=3600, begun=time.monotonic() - 3601).stop_reason(now)

@@ -8,7 +8,7 @@ import pytest
 from harbour import Harbour
 from shop import home_at
 
-from sow.engine.worktrees import Worktrees
+from sow.gitwork.worktrees import Worktrees
 
 
 @pytest.fixture

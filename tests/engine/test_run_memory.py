@@ -13,7 +13,7 @@ from workers import wait_for
 FORGE = """
 import glob, sys
 import yaml
-from sow.store import yaml_text
+from sow.store.formats import yaml_text
 
 root, task, kind = sys.argv[1:]
 path = f"{root}/.sow/project/phases/implementation/tasks/{task}/state.yaml"
@@ -96,7 +96,7 @@ def test_a_worker_cannot_vouch(harbour: Harbour) -> None:
     """A worker that vouches for its forged state, with a lock as sow does, is known by the process that it is."""
     (harbour.folder / "vouch.py").write_text(
         "import sys\n"
-        "from sow.store import home, vouching\n"
+        "from sow.store.files import checkout_home as home, vouching\n"
         "here = home.find(option=sys.argv[1], environment={}, cwd='/')\n"
         f"exec({FORGE!r})\n"
         "voucher = vouching.vouch(here, task, text)\n"

@@ -12,7 +12,7 @@ from harbour import Harbour
 from samples import task
 from workers import wait_for
 
-from sow.engine.job import TaskJob
+from sow.engine.runs.task_job import TaskJob
 
 BOTH = """git merge -q sow/int/$(ls {root}/.sow/local/runs) || true
 printf 'one\\ntwo\\n' > shared.txt
@@ -219,7 +219,7 @@ def test_the_users_git_settings_do_not_hide_a_merge(harbour: Harbour, setting: t
 def test_a_stage_that_changes_nothing_is_a_loop() -> None:
     """The same stage of an unchanged task is noticed after a few times, and any change counts as progress (F48)."""
     job = TaskJob.__new__(TaskJob)
-    job.ship, job.seen, job.times = SimpleNamespace(isolation=None), None, 0  # type: ignore[assignment]
+    job.context, job.last_stage, job.repeats = SimpleNamespace(isolation=None), None, 0  # type: ignore[assignment]
     given = task(status="needs_review")
-    assert [job._stands_still(given, "merge", "it passed") for _ in range(6)] == [False] * 5 + [True]
-    assert not job._stands_still({**given, "iteration": 2}, "merge", "it passed")
+    assert [job._makes_no_progress(given, "merge", "it passed") for _ in range(6)] == [False] * 5 + [True]
+    assert not job._makes_no_progress({**given, "iteration": 2}, "merge", "it passed")

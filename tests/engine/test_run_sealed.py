@@ -11,7 +11,7 @@ import pytest
 from harbour import WORK, Harbour
 
 from sow.system import plain_file
-from sow.system.process import Child, Limits, Lines
+from sow.system.process.child_process import Child, Lines, ProcessLimits
 
 # The worker of task 020 stops sow while the reviewer of 010 speaks, and rewrites every file of that session.
 STOPPER = """
@@ -74,11 +74,11 @@ def test_a_worker_still_has_a_transcript_while_it_works(harbour: Harbour) -> Non
 
 
 @pytest.fixture
-def limits() -> Limits:
-    return Limits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
+def limits() -> ProcessLimits:
+    return ProcessLimits(wall=60, silence=0, linger=0, size=1 << 20, grace=1)
 
 
-def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: Limits) -> None:
+def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: ProcessLimits) -> None:
     """While it runs there is no file with its words; afterwards there is, and it was heard in full."""
     program = "import os, sys; print(sys.stdin.read(), os.listdir(sys.argv[1])); sys.stderr.write('oops')"
     child = Child(
@@ -105,7 +105,7 @@ def test_a_sealed_child_leaves_a_copy(tmp_path: Path, limits: Limits) -> None:
 def test_a_nameless_file_where_the_system_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without O_TMPFILE the file loses its name at once."""
     monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    descriptor = plain_file.nameless(str(tmp_path))
+    descriptor = plain_file.create_unnamed(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
     subprocess.run(["echo", "one"], stdout=descriptor, check=True)
     lines = Lines(descriptor)

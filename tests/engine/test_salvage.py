@@ -7,10 +7,11 @@ import shutil
 import pytest
 from shop import BRANCH, RUN, Shop
 
-from sow.engine import pruning, salvage
-from sow.engine.salvage import BRANCH as OF_BRANCH
-from sow.engine.salvage import PIN, WORKTREE
 from sow.errors import SowError
+from sow.gitwork import prune as gitwork_prune
+from sow.gitwork import salvage
+from sow.gitwork.salvage import BRANCH as OF_BRANCH
+from sow.gitwork.salvage import PIN, WORKTREE
 
 DAY = 86400.0
 NOW = -10.0  # older than ten seconds from now: everything
@@ -27,12 +28,12 @@ def done(shop: Shop) -> Shop:
     return shop
 
 
-def kinds(shop: Shop, kind: str) -> dict[str, salvage.Kept]:
-    return {each.short: each for each in salvage.listed(shop.home) if each.kind == kind}
+def kinds(shop: Shop, kind: str) -> dict[str, salvage.KeptItem]:
+    return {each.short: each for each in salvage.list_items(shop.home) if each.kind == kind}
 
 
-def prune(shop: Shop, *ended: str, older_than: float = NOW, unmerged: bool = False) -> pruning.Pruned:
-    return pruning.prune(shop.home, older_than, ended=ended, unmerged=unmerged)
+def prune(shop: Shop, *ended: str, older_than: float = NOW, unmerged: bool = False) -> gitwork_prune.PruneResult:
+    return gitwork_prune.prune(shop.home, older_than, ended=ended, unmerged=unmerged)
 
 
 def test_everything_is_listed(done: Shop) -> None:
@@ -45,16 +46,16 @@ def test_everything_is_listed(done: Shop) -> None:
     assert pin.merged == [f"sow/int/{RUN}"]
     assert pins[f"{RUN}/020/1"].merged == []
     assert set(kinds(done, OF_BRANCH)) == {f"sow/int/{RUN}", f"sow/task/{RUN}/010", f"sow/task/{RUN}/020"}
-    worktrees = [each for each in salvage.listed(done.home) if each.kind == WORKTREE]
+    worktrees = [each for each in salvage.list_items(done.home) if each.kind == WORKTREE]
     assert {each.task for each in worktrees} == {"", "010", "020"}
     assert all(each.path for each in worktrees)
-    done.integration.finish(BRANCH)
+    done.integration.deliver(BRANCH)
     assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
 
 
 def test_nothing_to_list(shop: Shop) -> None:
     """A repository in which nothing ran has nothing to salvage, and listing makes nothing."""
-    assert salvage.listed(shop.home) == []
+    assert salvage.list_items(shop.home) == []
 
 
 def test_damaged_worktrees_do_not_stop_the_list(done: Shop) -> None:
@@ -93,17 +94,17 @@ def test_what_is_not_kept(done: Shop, what: str) -> None:
 def test_pruning_keeps_what_is_contained_nowhere_else(done: Shop) -> None:
     """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
     lost = done.pins()["020/1"]
-    done.integration.finish(BRANCH)
+    done.integration.deliver(BRANCH)
     pruned = prune(done, "010", "020")
-    assert {"010", "020", f"{RUN}/010/1", f"sow/int/{RUN}", f"sow/task/{RUN}/010"} <= set(pruned.dropped)
+    assert {"010", "020", f"{RUN}/010/1", f"sow/int/{RUN}", f"sow/task/{RUN}/010"} <= set(pruned.removed)
     assert pruned.kept[f"{RUN}/020/1"] == "contained nowhere else"
     assert done.is_kept(lost)
-    assert f"sow/task/{RUN}/020" in pruned.dropped  # its commit is pinned
+    assert f"sow/task/{RUN}/020" in pruned.removed  # its commit is pinned
     assert set(done.pins()) == {"020/1"}
     assert not (done.root / ".sow/local/worktrees/010").exists()
     assert not (done.root / f".sow/local/worktrees/integration-{RUN}").exists()
     asked = prune(done, unmerged=True)
-    assert asked.dropped == [f"{RUN}/020/1"]
+    assert asked.removed == [f"{RUN}/020/1"]
 
 
 def test_pruning_before_anything_is_finished(done: Shop) -> None:
@@ -116,9 +117,9 @@ def test_pruning_before_anything_is_finished(done: Shop) -> None:
 
 def test_pruning_keeps_what_is_young(done: Shop) -> None:
     """What is younger than asked for stays, merged or not."""
-    done.integration.finish(BRANCH)
+    done.integration.deliver(BRANCH)
     pruned = prune(done, older_than=DAY, unmerged=True)
-    assert pruned.dropped == []
+    assert pruned.removed == []
     assert set(pruned.kept.values()) == {"not old enough"}
 
 
@@ -126,10 +127,10 @@ def test_pruning_keeps_work(done: Shop) -> None:
     """A worktree of an ended task with loose work stays, and the reason is told; a judge's checkout goes."""
     where = done.prepare("020")
     done.write("loose.txt", where=where)
-    done.worktrees.judge("020", done.pins()["020/1"], "HEAD")
+    done.worktrees.make_judge_checkout("020", done.pins()["020/1"], "HEAD")
     pruned = prune(done, "020")
     assert "loose.txt" in pruned.kept["020"]
-    assert "020-review" in pruned.dropped
+    assert "020-review" in pruned.removed
     assert (where / "loose.txt").exists()
     assert pruned.kept[f"sow/task/{RUN}/020"].startswith("checked out in")
 
@@ -141,4 +142,4 @@ def test_pruning_with_odd_tags(done: Shop) -> None:
     done.git("tag", "-a", "-m", "x", "annotated", done.pins()["020/1"])
     done.git("tag", "-a", "-m", "x", "twice", "annotated")
     pruned = prune(done, "020")
-    assert f"{RUN}/020/1" in pruned.dropped
+    assert f"{RUN}/020/1" in pruned.removed

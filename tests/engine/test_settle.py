@@ -16,11 +16,11 @@ from conftest import Repo
 from harbour import WORK, Harbour
 from workers import Yard, end, script, wait_for
 
-from sow.engine import settle
-from sow.store import home as homes
-from sow.store import project as projects
-from sow.store.seen import Seen
+from sow.engine.turns import settle
+from sow.store.files import checkout_home as homes
+from sow.store.projects import project as projects
 from sow.store.snapshot import Snapshot
+from sow.store.state_watcher import StateWatcher
 
 HAND_IN = {"status": "needs_review"}
 WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
@@ -299,17 +299,17 @@ def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
     """A look beyond its own desk that a turn left for later finds what it wrote there, once."""
     task_repo.ok("task", "create", "--name", "Another")
     home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
-    seen = Seen(home, is_shared=True)
+    seen = StateWatcher(home, is_shared=True)
     turn = Snapshot(home, projects.load(home), seen)
     path = state(task_repo, "020")
     before = path.read_text()
     path.write_text(before.replace("pending", "completed"))
     seen.cost, seen.scanned = 3600.0, time.monotonic() + 3600  # just now, however slow this machine is
-    assert turn.edits("010") == []
-    (named, remark), *more = settle.owed(seen)
+    assert turn.hand_edits("010") == []
+    (named, remark), *more = settle.undo_deferred_edits(seen)
     assert (named, path.read_text(), more) == ("020", before, [])
     assert remark.startswith("task 020: its state file was edited by hand; the last good state is back, the edit is in")
-    assert settle.owed(seen) == []
+    assert settle.undo_deferred_edits(seen) == []
 
 
 def test_what_is_owed_is_looked_at_while_others_go_on(harbour: Harbour) -> None:

@@ -10,8 +10,8 @@ import pytest
 from shop import Shop
 
 from sow import config as configs
-from sow.engine.place import EnvironmentProblem
-from sow.engine.setup_plan import Setup, Setups, copy_text, reader_at, reader_of
+from sow.engine.checks.setup_plan import Setup, Setups, commit_reader, copy_consent_text, folder_reader
+from sow.gitwork.worktree import EnvironmentProblem
 
 UV = ["uv", "sync", "--frozen"]
 LOCK = {"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version": "2.1.3"}}}
@@ -44,7 +44,7 @@ class Bench:
         return Setups(self.shop.home, configs.load(self.environment), self.environment)
 
     def proposed(self) -> Setup:
-        return self.setups().proposed(reader_at(str(self.shop.root), "HEAD"))
+        return self.setups().proposed(commit_reader(str(self.shop.root), "HEAD"))
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_pip_makes_an_environment_like_the_users(bench: Bench) -> None:
         [*pip, "-r", "requirements-dev.txt", "-e", ".[test]"],
     ]
     assert setup.outputs == ["venv"]
-    assert setup.traces == ["mylib.egg-info", "src/mylib.egg-info"]
+    assert setup.side_outputs == ["mylib.egg-info", "src/mylib.egg-info"]
 
 
 def test_a_package_that_a_task_adds_is_installed(bench: Bench) -> None:
@@ -177,8 +177,8 @@ def test_dependency_groups_need_a_new_pip(bench: Bench) -> None:
 def test_a_missing_tool_is_named(bench: Bench) -> None:
     """A tool that is not on PATH is not proposed, but named with the file that asks for it."""
     bench.files(poetry__lock="", package__json="{}", yarn__lock="")
-    proposal = bench.setups().proposal(reader_of(str(bench.shop.root)))
-    assert (proposal.commands, proposal.missing) == ([], {"poetry": "poetry.lock", "yarn": "yarn.lock"})
+    proposal = bench.setups().proposal(folder_reader(str(bench.shop.root)))
+    assert (proposal.commands, proposal.missing_tools) == ([], {"poetry": "poetry.lock", "yarn": "yarn.lock"})
 
 
 def test_a_committed_node_modules_needs_no_setup(bench: Bench) -> None:
@@ -213,30 +213,30 @@ def test_the_users_config_replaces_detection(bench: Bench) -> None:
     """What the config says about worktrees is the whole setup and needs no consent; an empty list is no setup."""
     bench.install("uv")
     bench.files(uv__lock="")
-    read = reader_of(str(bench.shop.root))
+    read = folder_reader(str(bench.shop.root))
     setups = bench.setups(setup=[["make", "deps"]], copy=[".env"])
-    setup = setups.of(read)
+    setup = setups.setup_for(read)
     assert (setup.commands, setup.copies, setup.links) == ([["make", "deps"]], [".env"], [])
     assert setups.missing(setup) == []
-    assert bench.setups(setup=[]).of(read).commands == []
+    assert bench.setups(setup=[]).setup_for(read).commands == []
 
 
 def test_consent_and_refusal_are_remembered(bench: Bench) -> None:
     """Commands without consent are a question; a consent and a refusal hold for this repository and exact text."""
     bench.install("uv")
     bench.files(uv__lock="")
-    read = reader_of(str(bench.shop.root))
+    read = folder_reader(str(bench.shop.root))
     with pytest.raises(EnvironmentProblem, match="uv sync --frozen"):
-        bench.setups().of(read)
+        bench.setups().setup_for(read)
     bench.setups().agree(["uv sync --frozen"])
-    assert bench.setups().of(read).commands == [UV]
+    assert bench.setups().setup_for(read).commands == [UV]
     bench.setups().refuse(["uv sync --frozen"])
-    assert bench.setups().of(read).commands == []
+    assert bench.setups().setup_for(read).commands == []
     bench.setups().agree(["uv sync --frozen"])
-    assert bench.setups().of(read).commands == [UV]
+    assert bench.setups().setup_for(read).commands == [UV]
     bench.files(pyproject__toml="[dependency-groups]\ntest=[]\n")
     with pytest.raises(EnvironmentProblem, match="--group test"):
-        bench.setups().of(read)
+        bench.setups().setup_for(read)
     assert not list(bench.shop.root.rglob("consents"))
 
 
@@ -244,15 +244,15 @@ def test_local_files_are_copied_with_consent_only(bench: Bench) -> None:
     """A well-known file that git ignores is proposed, and is part of the setup after the user agreed to it."""
     bench.shop.write(".env", "KEY=1")
     bench.shop.write("local_settings.py", "not ignored")
-    read = reader_of(str(bench.shop.root))
-    assert (bench.setups().copies(agreed=False), bench.setups().of(read).copies) == ([".env"], [])
-    bench.setups().refuse([copy_text(".env")])
-    assert (bench.setups().copies(agreed=False), bench.setups().of(read).copies) == ([], [])
-    bench.setups().agree([copy_text(".env")])
-    assert (bench.setups().copies(agreed=False), bench.setups().of(read).copies) == ([], [".env"])
+    read = folder_reader(str(bench.shop.root))
+    assert (bench.setups().copies(agreed=False), bench.setups().setup_for(read).copies) == ([".env"], [])
+    bench.setups().refuse([copy_consent_text(".env")])
+    assert (bench.setups().copies(agreed=False), bench.setups().setup_for(read).copies) == ([], [])
+    bench.setups().agree([copy_consent_text(".env")])
+    assert (bench.setups().copies(agreed=False), bench.setups().setup_for(read).copies) == ([], [".env"])
 
 
-@pytest.mark.parametrize("reader", [reader_of, lambda root: reader_at(root, "HEAD")])
+@pytest.mark.parametrize("reader", [folder_reader, lambda root: commit_reader(root, "HEAD")])
 def test_readers(bench: Bench, reader: Callable[[str], Callable[[str], bytes | None]]) -> None:
     """A reader returns the bytes of a file, and None for what is missing, a folder or a link out of the tree."""
     bench.shop.write("odd.txt", "a\r\nb")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from shop import Shop, home_at
 
-from sow.engine.repository import Repository
-from sow.engine.slot import Slot
-from sow.engine.slots import Slots, remove_free
-from sow.engine.steps import drive
+from sow.gitwork.repository import Repository
+from sow.gitwork.slot import Slot
+from sow.gitwork.slots import Slots, remove_free
+from sow.system.process.generator_steps import run_to_end
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def slot(shop: Shop) -> Slot:
     (shop.root / "link").symlink_to("src/a.txt")
     shop.commit("more kinds of files")
     made = taken(shop)
-    made.show(shop.head())
+    made.checkout(shop.head())
     return made
 
 
 def taken(shop: Shop) -> Slot:
     """The first slot, as a new process would take it."""
-    found = drive(Slots(Repository(home_at(shop.root)), 1).take())
+    found = run_to_end(Slots(Repository(home_at(shop.root)), 1).acquire())
     assert found is not None
     return found
 
@@ -96,7 +96,7 @@ def test_a_slot_is_clean_after_anything(shop: Shop, slot: Slot, script: str, ane
     if anew:
         slot.release()
         slot = taken(shop)
-    slot.show(shop.head())
+    slot.checkout(shop.head())
     assert picture(Path(slot.path)) == plain(shop, shop.head())
     assert shop.git("status", "--porcelain", "--ignored", cwd=Path(slot.path)) == ""
     assert shop.head(Path(slot.path)) == shop.head()
@@ -110,7 +110,7 @@ def test_size_and_time_are_not_believed(shop: Shop, slot: Slot, anew: bool) -> N
     if anew:
         slot.release()
         slot = taken(shop)
-    slot.show(shop.head())
+    slot.checkout(shop.head())
     assert Path(slot.path, "src/b.txt").read_text() == "b\n"
 
 
@@ -118,12 +118,12 @@ def test_unchanged_files_are_not_written_again(shop: Shop, slot: Slot) -> None:
     """A reuse, by the same process or another one, leaves files alone that are right."""
     before = Path(slot.path, "src/a.txt").stat()
     shop.write("src/b.txt", "new\n")
-    slot.show(shop.commit())
+    slot.checkout(shop.commit())
     assert Path(slot.path, "src/b.txt").read_text() == "new\n"
     assert Path(slot.path, "src/a.txt").stat().st_ino == before.st_ino
     slot.release()
     slot = taken(shop)
-    slot.show(shop.head())
+    slot.checkout(shop.head())
     assert Path(slot.path, "src/a.txt").stat().st_ctime_ns == before.st_ctime_ns
 
 
@@ -137,7 +137,7 @@ def test_another_commit_is_shown_whole(shop: Shop, slot: Slot) -> None:
     shop.write("src/a.txt/now a folder", "3\n")
     second = shop.commit()
     for commit in (second, first, second):
-        slot.show(commit)
+        slot.checkout(commit)
         assert picture(Path(slot.path)) == plain(shop, commit)
 
 
@@ -156,7 +156,7 @@ def test_spared_paths_stay(shop: Shop, slot: Slot) -> None:
     """Of what is not committed only the spared paths stay, also below a folder that is not committed."""
     for path in ("node_modules/a/b.js", "web/node_modules/c.js", "web/other.js", "src/a.egg-info/x"):
         shop.write(path, where=Path(slot.path))
-    slot.show(shop.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
+    slot.checkout(shop.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
     extra = set(picture(Path(slot.path))) - set(plain(shop, shop.head()))
     assert extra == {"node_modules/a/b.js", "web/node_modules/c.js", "src/a.egg-info/x"}
 
@@ -164,7 +164,7 @@ def test_spared_paths_stay(shop: Shop, slot: Slot) -> None:
 def test_changed_attributes_count(shop: Shop, slot: Slot) -> None:
     """A file whose object stays and whose line endings become others by an attribute file is written again."""
     shop.write(".gitattributes", "*.txt text eol=crlf\n")
-    slot.show(shop.commit())
+    slot.checkout(shop.commit())
     assert Path(slot.path, "src/b.txt").read_bytes() == b"b\r\n"
 
 
@@ -172,7 +172,7 @@ def test_the_state_of_the_run_is_not_shown(shop: Shop, slot: Slot) -> None:
     """Committed state files are no work: a slot does not have them, and looks clean to git."""
     for number in range(2):
         shop.write(".sow/project/note.txt", f"{number}\n")
-        slot.show(shop.commit())
+        slot.checkout(shop.commit())
         assert not Path(slot.path, ".sow/project").exists()
         assert shop.git("status", "--porcelain", cwd=Path(slot.path)) == ""
 
@@ -182,7 +182,7 @@ def test_a_submodule_is_an_empty_folder(shop: Shop, slot: Slot) -> None:
     shop.git("update-index", "--add", "--cacheinfo", f"160000,{shop.head()},inner")
     shop.git("commit", "-qm", "a submodule")
     for _ in range(2):
-        slot.show(shop.head())
+        slot.checkout(shop.head())
         assert os.listdir(f"{slot.path}/inner") == []
         shop.write("inner/file", where=Path(slot.path))
 
@@ -202,18 +202,18 @@ def test_a_slot_is_removed_unless_it_is_held(shop: Shop, slot: Slot) -> None:
 def test_those_who_wait_are_served_in_order(shop: Shop) -> None:
     """With one slot, lists get it in the order in which they asked; one that gives up is passed over."""
     slots = Slots(Repository(shop.home), 1)
-    first = drive(slots.take())
+    first = run_to_end(slots.acquire())
     assert first is not None
-    waiting = [slots.take() for _ in range(3)]
+    waiting = [slots.acquire() for _ in range(3)]
     for each in waiting:
         next(each)
     with pytest.raises(StopIteration) as gave_up:
         waiting[0].send("interrupt")
     assert gave_up.value.value is None
-    slots.give(first)
+    slots.release(first)
     assert next(waiting[2]) is None
     with pytest.raises(StopIteration) as served:
         next(waiting[1])
-    slots.give(served.value.value)
+    slots.release(served.value.value)
     waiting[2].close()
     assert slots.waiting == []

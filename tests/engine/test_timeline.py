@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.entry import Entry
-from sow.engine.timeline import Timeline, document
+from sow.domain.runs.journal_entry import JournalEntry
+from sow.reports.timeline import Timeline, document
 
 START = 1_790_000_000
 WORKER = {"role": "implementer", "executor": "hand", "kind": "spawn"}
@@ -174,7 +174,7 @@ def test_told_in_parts_is_told_as_a_whole(told: list[dict[str, Any]], data: st.D
     line, found, marks, gaps = Timeline(), {}, [], []
     for part in (told[:cut], told[cut:]):
         for each in part:
-            gain = line.take(Entry(each))
+            gain = line.add(JournalEntry(each))
             found |= {span["id"]: span for span in gain.spans}
             marks += gain.marks
             gaps += gain.gaps

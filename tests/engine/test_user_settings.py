@@ -9,8 +9,8 @@ from conftest import Repo
 from harbour import WORK, Harbour
 from shop import home_at
 
-from sow.engine import differences
-from sow.engine.repository import Repository
+from sow.gitwork import diffs
+from sow.gitwork.repository import Repository
 from sow.system import git
 
 SETTINGS = {
@@ -93,12 +93,12 @@ def looks(root: Path) -> list[object]:
     return [
         git.run(log, cwd=str(root)),
         git.run(status, cwd=str(root)),
-        differences.diff(repository, "HEAD~2", "HEAD", 10_000),
-        differences.counts(repository, "HEAD~2", "HEAD", 10),
-        differences.changed_paths(repository, "HEAD~2", "HEAD"),
+        diffs.diff(repository, "HEAD~2", "HEAD", 10_000),
+        diffs.changed_files(repository, "HEAD~2", "HEAD", 10),
+        diffs.changed_paths(repository, "HEAD~2", "HEAD"),
         repository.parents("HEAD"),
         repository.refs("refs/heads/"),
-        repository.entries("HEAD"),
-        repository.only_commits([repository.find("HEAD")]),
+        repository.tree_entries("HEAD"),
+        repository.only_commits([repository.find_commit("HEAD")]),
         git.run(["merge-tree", "--write-tree", "-z", "--messages", "HEAD~1", "HEAD"], cwd=str(root)),
     ]

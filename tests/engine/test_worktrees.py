@@ -14,11 +14,11 @@ from conftest import Repo
 from shop import BRANCH, LATER, RUN, Shop, home_at, record_of
 from workers import wait_for
 
-from sow.engine.merging import Integration
-from sow.engine.place import EnvironmentProblem
-from sow.engine.worktrees import Worktrees
-from sow.errors import Failed, SowError
-from sow.system import tree
+from sow.errors import SowError, SystemFailure
+from sow.gitwork.integration_branch import Integration
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.gitwork.worktrees import Worktrees
+from sow.system.process import process_tree
 
 OURS = f"sow/task/{RUN}/010"
 
@@ -513,7 +513,7 @@ def test_a_git_that_outlives_its_sow_is_waited_for(shop: Shop, tmp_path: Path) -
     finally:
         second.kill()
         second.wait()
-        for pid in tree.working_in(str(where)):
+        for pid in process_tree.processes_in_folder(str(where)):
             os.kill(pid, signal.SIGKILL)
     assert (where / "x.slow").read_text() == "slow\n"
 
@@ -528,5 +528,5 @@ def test_our_refs_only(shop: Shop) -> None:
 
 def test_a_ref_that_cannot_be_moved(shop: Shop) -> None:
     """A ref whose old value is another than expected is not moved, and the error says which."""
-    with pytest.raises(Failed, match="cannot move refs/sow/keep/x"):
+    with pytest.raises(SystemFailure, match="cannot move refs/sow/keep/x"):
         shop.worktrees.repository.set_ref("refs/sow/keep/x", shop.head(), shop.head(), why="no")

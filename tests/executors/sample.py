@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sow.executors.adapter import Adapter, Ending, Outcome, Request, Role
-from sow.executors.story import Story
+from sow.executors.adapter import Adapter, Outcome, ProcessEnd, Request, Role
+from sow.executors.events import TurnSummary
 
 SESSION = "4a1c0ffe-0000-4000-8000-00000000beef"
 FOLDER = "/repo/.sow/local/sessions/010/1"
@@ -40,9 +40,9 @@ def words(adapter: Adapter, *, resume: bool = False, **changes: Any) -> list[str
     return call.arguments
 
 
-def told(adapter: Adapter, *lines: str | dict[str, Any]) -> Story:
+def told(adapter: Adapter, *lines: str | dict[str, Any]) -> TurnSummary:
     """What a stream amounts to."""
-    story = Story()
+    story = TurnSummary()
     for line in lines:
         for event in adapter.read(line if isinstance(line, str) else json.dumps(line)):
             story.add(event)
@@ -53,4 +53,4 @@ def outcome(
     adapter: Adapter, *lines: str | dict[str, Any], code: int = 0, stderr: str = "", stopped: str = ""
 ) -> Outcome:
     """What a stream and the end of its process come to."""
-    return adapter.outcome(Ending(code=code, stderr=stderr, stopped=stopped), told(adapter, *lines))
+    return adapter.outcome(ProcessEnd(code=code, stderr=stderr, stopped=stopped), told(adapter, *lines))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from executors.sample import FOLDER, JUDGE, NARROW, READER, SESSION, outcome, request, told, words
-from sow.executors.aider import Aider, usage
+from sow.executors.clis.aider import Aider, usage
 
 COMMON = ["--message-file", "/dev/stdin", "--chat-history-file", f"{FOLDER}/{SESSION}.md", "--restore-chat-history"]
 COMMON += ["--input-history-file", f"{FOLDER}/input", "--yes-always", "--no-pretty", "--no-stream"]
@@ -58,7 +58,7 @@ def test_messages_of_a_turn_add_up_and_its_banner_is_left_out() -> None:
     """Two answers cost what both cost; an applied edit is a tool call; the rest is the text."""
     banner = ["Aider v0.86.2", "Model: m with whole edit format", "Git repo: .git with 7 files", "Repo-map: auto", ""]
     story = told(Aider(), *banner, "Here it is.", TOKENS, "Applied edit to made.txt", "Better.", TOKENS)
-    assert (story.cost, story.input_tokens, story.output_tokens, story.tools) == (0.0012, 200, 40, 1)
+    assert (story.cost, story.input_tokens, story.output_tokens, story.tool_count) == (0.0012, 200, 40, 1)
     assert story.raw == "Here it is.\nBetter.\n"
 
 
@@ -84,6 +84,6 @@ def test_ends_of_a_turn(lines: list[str], code: int, stopped: str, kind: str) ->
 def test_a_session_is_its_history_file(tmp_path: Path) -> None:
     """A session without its file is lost, and that is seen before aider starts."""
     asked = request(folder=str(tmp_path))
-    assert Aider().lost(asked) == "its chat history file is gone"
+    assert Aider().lost_session_reason(asked) == "its chat history file is gone"
     (tmp_path / f"{SESSION}.md").write_text("")
-    assert Aider().lost(asked) == ""
+    assert Aider().lost_session_reason(asked) == ""

@@ -12,7 +12,7 @@ import yaml
 from conftest import SOW, Repo
 
 from executors.sample import DESK, FOLDER, JUDGE, READER, TASKS, outcome, request, told, words
-from sow.executors.amp import Amp
+from sow.executors.clis.amp import Amp
 
 THREAD = "T-5928a90d-d53b-488f-a829-4e36442142ee"
 COMMON = ["--execute", "--stream-json", "--no-ide", "--no-notifications"]
@@ -94,7 +94,7 @@ def test_a_stream_is_read() -> None:
         {"type": "assistant", "message": {"content": content}, "session_id": THREAD},
         {**RESULT, "usage": {"input_tokens": 100, "output_tokens": 20}},
     )
-    assert (story.session, story.tools, story.final_text) == (THREAD, 1, "done")
+    assert (story.session, story.tool_count, story.final_text) == (THREAD, 1, "done")
     assert (story.input_tokens, story.output_tokens, story.cost) == (100, 20, None)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from executors.sample import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import Role
-from sow.executors.claude import Claude
-from sow.executors.story import Story
+from sow.executors.clis.claude import Claude
+from sow.executors.events import TurnSummary
 
 NEW, OLD = ["-p", "--session-id", SESSION], ["-p", "--resume", SESSION]
 PLAIN = ["--output-format", "stream-json", "--verbose", "--settings", '{"disableAllHooks":true}']
@@ -108,7 +108,7 @@ def ended(subtype: str, *errors: str) -> dict[str, Any]:
 def test_a_stream_is_read() -> None:
     """Texts, tool calls, the final text, tokens with those of the cache, and what this turn alone cost."""
     story = told(Claude(), INIT, TEXT, TOOL, ANSWER, RESULT)
-    assert (story.session, story.tools, story.turns, story.last_text) == (SESSION, 1, 2, "hello")
+    assert (story.session, story.tool_count, story.turns, story.last_text) == (SESSION, 1, 2, "hello")
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
     assert (story.input_tokens, story.output_tokens, story.cost) == (212, 40, pytest.approx(0.0008))
 
@@ -123,7 +123,7 @@ def test_denied_tools_are_counted() -> None:
     """Claude calls a turn with denied tools a success; the denials are told apart."""
     denials = [{"tool_name": "Bash", "tool_use_id": "1", "tool_input": {}}, {"tool_name": "Write"}]
     story = told(Claude(), TOOL, {**RESULT, "permission_denials": denials})
-    assert (story.denied, story.failed, story.finished) == (2, False, True)
+    assert (story.refusal_count, story.failed, story.finished) == (2, False, True)
 
 
 SESSION_LIMIT = "You've hit your session limit · resets 5:30am (Asia/Calcutta)"
@@ -190,5 +190,5 @@ GARBAGE += ['{"type":"rate_limit_event","rate_limit_info":[]}', '{"type":"result
 @pytest.mark.parametrize("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
-    assert isinstance(told(Claude(), line), Story)
+    assert isinstance(told(Claude(), line), TurnSummary)
     assert outcome(Claude(), line, code=1).kind == "failed"

@@ -10,8 +10,8 @@ import pytest
 
 from executors.sample import DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
 from sow.executors.adapter import ASSIGNED, Role
-from sow.executors.codex import Codex
-from sow.executors.story import Story
+from sow.executors.clis.codex import Codex
+from sow.executors.events import TurnSummary
 
 COMMON = ["exec", "--json", "--skip-git-repo-check", "--config", "features.unbounded_connection_retries=false"]
 COMMON += ["--config", "features.hooks=false", "--config", 'approval_policy="never"']
@@ -94,7 +94,7 @@ UNKNOWN = f"Error: thread/resume: thread/resume failed: no rollout found for thr
 def test_a_stream_is_read() -> None:
     """Each tool is told once, the last message is the final text, and a warning is no error."""
     story = told(Codex(), STARTED, WARNING, {"type": "turn.started"}, RUNS, RAN, CHANGED, TEXT, DONE)
-    assert (story.session, story.tools, story.error) == (SESSION, 2, "")
+    assert (story.session, story.tool_count, story.error) == (SESSION, 2, "")
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
     assert (story.input_tokens, story.output_tokens, story.cost) == (300, 60, None)
 
@@ -102,7 +102,7 @@ def test_a_stream_is_read() -> None:
 def test_a_declined_command_is_a_denial() -> None:
     """What the CLI declined on its own is told apart."""
     declined = item("completed", type="command_execution", command="rm", status="declined")
-    assert told(Codex(), RUNS, declined, TEXT, DONE).denied == 1
+    assert told(Codex(), RUNS, declined, TEXT, DONE).refusal_count == 1
 
 
 @pytest.mark.parametrize(
@@ -155,5 +155,5 @@ GARBAGE += ['{"type":"item.completed","item":{"type":"file_change","changes":[1]
 @pytest.mark.parametrize("line", GARBAGE)
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
-    assert isinstance(told(Codex(), line), Story)
+    assert isinstance(told(Codex(), line), TurnSummary)
     assert outcome(Codex(), line, code=1).kind == "failed"

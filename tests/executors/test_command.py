@@ -11,7 +11,7 @@ import yaml
 from conftest import SOW, Repo, Result
 
 from executors.sample import SESSION, outcome, request, told, words
-from sow.executors.command import CommandLine
+from sow.executors.clis.command import CommandLine
 
 LINES: list[tuple[dict[str, Any], list[str]]] = [
     ({"extra": {"command": ["agent"]}}, []),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from executors.sample import CLOSED, DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
-from sow.executors.copilot import Copilot
-from sow.executors.story import Story
+from sow.executors.clis.copilot import Copilot
+from sow.executors.events import TurnSummary
 
 COMMON = ["-C", "/repo", "--output-format", "json", "--usage-output-file", f"{FOLDER}/usage.json"]
 COMMON += ["--no-auto-update", "--no-ask-user"]
@@ -54,7 +54,7 @@ def test_a_stream_is_read() -> None:
         event("assistant.message", content="hello", toolRequests=[]),
         RESULT,
     )
-    assert (story.session, story.tools, story.denied) == (SESSION, 1, 1)
+    assert (story.session, story.tool_count, story.refusal_count) == (SESSION, 1, 1)
     assert (story.finished, story.failed, story.final_text) == (True, False, "hello")
 
 
@@ -109,4 +109,4 @@ def test_a_retry_is_told_in_the_servers_words() -> None:
 @pytest.mark.parametrize("line", ["", "x", "[]", "{}", '{"type":"result"}', '{"type":"session.error","data":[]}'])
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error."""
-    assert isinstance(told(Copilot(), line), Story)
+    assert isinstance(told(Copilot(), line), TurnSummary)

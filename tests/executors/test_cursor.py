@@ -11,7 +11,7 @@ import yaml
 from conftest import SOW, Repo
 
 from executors.sample import JUDGE, READER, SESSION, outcome, told, words
-from sow.executors.cursor import Cursor
+from sow.executors.clis.cursor import Cursor
 
 COMMON = ["--output-format", "stream-json", "--trust", "--workspace", "/repo"]
 LINES: list[tuple[dict[str, Any], list[str]]] = [
@@ -50,7 +50,7 @@ def test_a_stream_is_read() -> None:
         {"type": "assistant", "message": {"content": [{"type": "text", "text": "all"}]}, "session_id": SESSION},
         RESULT,
     )
-    assert (story.session, story.tools, story.denied, story.final_text) == (SESSION, 2, 1, "all done")
+    assert (story.session, story.tool_count, story.refusal_count, story.final_text) == (SESSION, 2, 1, "all done")
     assert (story.finished, story.failed, story.cost, story.input_tokens) == (True, False, None, None)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from executors.sample import DESK, FOLDER, JUDGE, NARROW, SESSION, outcome, request, told, words
-from sow.executors.adapter import Ending, Role
-from sow.executors.gemini import Gemini
-from sow.executors.story import Story
+from sow.executors.adapter import ProcessEnd, Role
+from sow.executors.clis.gemini import Gemini
+from sow.executors.events import TurnSummary
 
 NEW, OLD = ["--session-id", SESSION], ["--resume", SESSION]
 STREAM = ["--output-format", "stream-json"]
@@ -151,7 +151,7 @@ def refused(status: int) -> dict[str, Any]:
 def test_a_stream_is_read() -> None:
     """The parts of a message are one text, and the final text is what came after the last tool."""
     story = told(Gemini(), INIT, PROMPT, delta("I look"), TOOL, RAN, delta("all "), delta("done"), RESULT)
-    assert (story.session, story.tools, story.denied) == (SESSION, 1, 0)
+    assert (story.session, story.tool_count, story.refusal_count) == (SESSION, 1, 0)
     assert (story.finished, story.failed, story.final_text) == (True, False, "all done")
     assert (story.input_tokens, story.output_tokens, story.cost) == (200, 40, None)
 
@@ -165,7 +165,7 @@ def test_a_message_is_told_when_it_is_whole() -> None:
 
 def test_a_denied_tool_is_counted() -> None:
     """A call that the rules refuse is a denial."""
-    assert told(Gemini(), INIT, TOOL, DENIED, delta("no"), RESULT).denied == 1
+    assert told(Gemini(), INIT, TOOL, DENIED, delta("no"), RESULT).refusal_count == 1
 
 
 UNKNOWN = 'Error resuming session: Invalid session identifier "x".'
@@ -213,10 +213,10 @@ def test_a_retry_is_read_from_stderr(line: str, status: int | None) -> None:
     """Only there does it say that it tries again, and the kind of trouble follows from it."""
     found = Gemini().read_error(line)
     assert [each.status for each in found] == ([] if status is None else [status])
-    story = Story()
+    story = TurnSummary()
     for each in found:
         story.add(each)
-    kind = Gemini().outcome(Ending(code=0, stopped="retries"), story).kind
+    kind = Gemini().outcome(ProcessEnd(code=0, stopped="retries"), story).kind
     assert kind == {None: "failed", 429: "limited", 503: "overloaded"}[status]
 
 
@@ -226,5 +226,5 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","sta
 @pytest.mark.parametrize("line", [*GARBAGE, '{"type":"tool_result","error":"x"}', '{"type":"tool_use"}'])
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
-    assert isinstance(told(Gemini(), line), Story)
+    assert isinstance(told(Gemini(), line), TurnSummary)
     assert outcome(Gemini(), line, code=1).kind == "failed"

@@ -14,18 +14,18 @@ from executors.sample import SESSION, request
 from sow.engine import DefaultCommandRunner
 from sow.errors import SowError
 from sow.executors import CommandRunner, Executor, MockCommandRunner, MockExecutor
-from sow.executors.adapter import Call, Ending, Outcome, Request
-from sow.executors.claude import Claude
-from sow.executors.story import Event, Story
-from sow.executors.windsurf import Windsurf
+from sow.executors.adapter import AgentCommand, Outcome, ProcessEnd, Request
+from sow.executors.clis.claude import Claude
+from sow.executors.clis.windsurf import Windsurf
+from sow.executors.events import Event, TurnSummary
 
 METHODS = ("spawn", "resume", "supports_resumption", "validate_availability")
 
 
-def ended(call: Call, request: Request, prompt: str, story: Story) -> Ending:
+def ended(call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
     """A turn that went well."""
     story.add(Event("result", "all done", session=request.session))
-    return Ending(code=0)
+    return ProcessEnd(code=0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -68,9 +68,9 @@ def test_resume_goes_on_with_the_session() -> None:
 def test_a_failing_program_and_a_cancelled_turn_are_told() -> None:
     """What went wrong is an outcome and no exception: the state file still decides."""
     for ending, kind in (
-        (Ending(code=1, stderr="no"), "failed"),
-        (Ending(code=-2, stopped="interrupt"), "interrupted"),
-        (Ending(code=-15, stopped="timeout"), "timeout"),
+        (ProcessEnd(code=1, stderr="no"), "failed"),
+        (ProcessEnd(code=-2, stopped="interrupt"), "interrupted"),
+        (ProcessEnd(code=-15, stopped="timeout"), "timeout"),
     ):
         runner = MockCommandRunner(lambda *_, ending=ending: ending)
         assert Executor("claude-code", Claude(), runner).spawn(request(), "x")[0].kind == kind
@@ -101,9 +101,9 @@ def test_the_functions_of_a_double_are_called() -> None:
     """Each behaviour can be set, and gets what the caller gave."""
     heard: list[Any] = []
 
-    def take(asked: Request, prompt: str) -> tuple[Outcome, Story]:
+    def take(asked: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
         heard.append((asked.role.name, prompt))
-        return Outcome("limited"), Story()
+        return Outcome("limited"), TurnSummary()
 
     double = MockExecutor(spawn=take, resume=take, supports_resumption=lambda: False)
     assert double.spawn(request(), "first")[0].kind == double.resume(request(), "second")[0].kind == "limited"
@@ -116,19 +116,19 @@ def test_a_double_without_functions_succeeds() -> None:
     double = MockExecutor()
     assert double.spawn(request(), "x")[0].kind == double.resume(request(), "x")[0].kind == "done"
     assert double.supports_resumption() and Path(double.validate_availability({})).exists()
-    assert MockCommandRunner().run(Call(["program", "a"]), request(), "p", Story()).code == 0
+    assert MockCommandRunner().run(AgentCommand(["program", "a"]), request(), "p", TurnSummary()).code == 0
 
 
 def test_a_runner_double_remembers_its_last_call() -> None:
     """Name, arguments and stdin of the last call can be looked at."""
     runner = MockCommandRunner()
-    runner.run(Call(["program", "a", "b"]), request(), "the prompt", Story())
+    runner.run(AgentCommand(["program", "a", "b"]), request(), "the prompt", TurnSummary())
     assert (runner.last_name, runner.last_arguments, runner.last_stdin) == ("program", ["a", "b"], "the prompt")
 
 
 def test_the_exports_cost_a_start_nothing() -> None:
     """Neither the doubles nor `typing` are loaded by what a spawn imports of this package."""
-    names = ["typing", "sow.executors.mock", "sow.executors.command_runner", "sow.engine.runner"]
+    names = ["typing", "sow.executors.mock", "sow.executors.command_runner", "sow.engine.turns.runner"]
     code = f"import sys, sow.executors.executor, sow.engine; print([each for each in {names} if each in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.executors.json_lines import listed, number, parse, quoted, status_in, whole
+from sow.executors.json_lines import as_integer, as_number, http_status, json_list, json_string, parse
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -17,15 +17,15 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 @given(TEXTS)
 def test_a_text_is_written_for_both(text: str) -> None:
     """JSON and TOML read back the text that was written."""
-    assert json.loads(quoted(text)) == text
-    assert tomllib.loads(f"x = {quoted(text)}")["x"] == text
+    assert json.loads(json_string(text)) == text
+    assert tomllib.loads(f"x = {json_string(text)}")["x"] == text
 
 
 @given(st.lists(TEXTS))
 def test_a_list_is_written_for_both(words: list[str]) -> None:
     """The same holds for a list of texts."""
-    assert json.loads(listed(words)) == words
-    assert tomllib.loads(f"x = {listed(words)}")["x"] == words
+    assert json.loads(json_list(words)) == words
+    assert tomllib.loads(f"x = {json_list(words)}")["x"] == words
 
 
 @pytest.mark.parametrize("line", ["", "x", "[1]", '"x"', "{", "null", '{"a":' * 100_000, "{" * 100_000])
@@ -36,9 +36,9 @@ def test_a_line_that_is_no_object_is_nothing(line: str) -> None:
 
 def test_numbers_are_taken_only_as_numbers() -> None:
     """Truth values, texts, infinities and what is no number at all do not count."""
-    assert (whole(3), whole(True), whole("3"), whole(3.0)) == (3, None, None, None)
-    assert (number(3), number(0.5), number(True), number("3")) == (3.0, 0.5, None, None)
-    assert (number(float("nan")), number(float("inf"))) == (None, None)
+    assert (as_integer(3), as_integer(True), as_integer("3"), as_integer(3.0)) == (3, None, None, None)
+    assert (as_number(3), as_number(0.5), as_number(True), as_number("3")) == (3.0, 0.5, None, None)
+    assert (as_number(float("nan")), as_number(float("inf"))) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_numbers_are_taken_only_as_numbers() -> None:
 )
 def test_a_status_is_found_in_words(text: str, status: int) -> None:
     """The ways in which CLIs name an HTTP status are known, and other numbers are not taken for one."""
-    assert status_in(text) == status
+    assert http_status(text) == status

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from executors.sample import DESK, FOLDER, JUDGE, NARROW, outcome, request, told, words
-from sow.executors.opencode import OpenCode
+from sow.executors.clis.opencode import OpenCode
 
 ID = "ses_e21fc5e00ffe6gXxQcZAtWI2n3"
 COMMON = ["run", "--format", "json"]
@@ -112,7 +112,7 @@ def test_a_turn_is_the_sum_of_its_steps() -> None:
     story = told(
         OpenCode(), {"type": "step_start", "sessionID": ID}, used, step("tool-calls"), text("all"), step("stop")
     )
-    assert (story.session, story.tools, story.denied, story.final_text) == (ID, 1, 0, "all")
+    assert (story.session, story.tool_count, story.refusal_count, story.final_text) == (ID, 1, 0, "all")
     assert (story.cost, story.input_tokens, story.output_tokens) == (0.0012, 220, 50)
     assert outcome(OpenCode(), used, step("tool-calls"), text("all"), step("stop")).kind == "done"
 
@@ -126,7 +126,7 @@ def test_a_refused_tool_is_told_apart() -> None:
     """Both ways in which OpenCode refuses a call count as denied, and a tool's own failure does not."""
     refused = tool(status="error", error="The user has specified a rule which prevents you from using this tool call.")
     asked = tool(status="error", error="The user rejected permission to use this specific tool call.")
-    assert told(OpenCode(), refused, asked, tool(status="error", error="exit 1")).denied == 2
+    assert told(OpenCode(), refused, asked, tool(status="error", error="exit 1")).refusal_count == 2
 
 
 ERROR = {"name": "APIError", "data": {"message": "stub", "statusCode": 429}}

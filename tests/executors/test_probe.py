@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sow.errors import Failed
+from sow.errors import SystemFailure
 from sow.executors.adapter import GIVEN, Capabilities
 from sow.executors.probe import cache_path, probe, probe_all
-from sow.system.program import MOST, ask
+from sow.system.process.program import MOST, capture
 
 FLAGS = ("--resume", "-p", "exec")
 LONG = 300.0
@@ -136,7 +136,7 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, surroundings: dict[str, s
 def test_a_program_that_never_stops_talking_is_ended(tmp_path: Path, surroundings: dict[str, str]):
     """Endless output ends at the limit, long before the time is up."""
     before = time.monotonic()
-    answer = ask([program(tmp_path, "exec yes 1.0")], environment=surroundings, timeout=LONG)
+    answer = capture([program(tmp_path, "exec yes 1.0")], environment=surroundings, timeout=LONG)
     assert (answer.code, len(answer.text)) == (None, MOST)
     assert time.monotonic() - before < LONG / 2
 
@@ -166,8 +166,8 @@ def _is_gone(pid: int) -> bool:
 
 def test_a_missing_program_is_our_error(surroundings: dict[str, str]):
     """Asking what is not there fails with its name."""
-    with pytest.raises(Failed, match="cannot start /nonexistent/fake"):
-        ask(["/nonexistent/fake"], environment=surroundings, timeout=1.0)
+    with pytest.raises(SystemFailure, match="cannot start /nonexistent/fake"):
+        capture(["/nonexistent/fake"], environment=surroundings, timeout=1.0)
 
 
 def test_it_is_asked_once(tmp_path: Path, surroundings: dict[str, str]):

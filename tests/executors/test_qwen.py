@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from executors.sample import CLOSED, DESK, JUDGE, NARROW, SESSION, outcome, request, told, words
-from sow.executors.adapter import Ending, Role
-from sow.executors.qwen import Qwen
-from sow.executors.story import Story
+from sow.executors.adapter import ProcessEnd, Role
+from sow.executors.clis.qwen import Qwen
+from sow.executors.events import TurnSummary
 
 NEW, OLD = ["--session-id", SESSION], ["--resume", SESSION]
 STREAM = ["--output-format", "stream-json"]
@@ -61,7 +61,7 @@ def test_patterns_fit_a_folder_of_any_name() -> None:
 def test_it_stays_one_process_and_is_stopped_as_a_group() -> None:
     """It would relaunch itself, and a signal to the launcher alone leaves its worker alive."""
     assert Qwen().spawn_command(request()).environment["QWEN_CODE_NO_RELAUNCH"] == "true"
-    assert Qwen.capabilities.stop_group and Qwen.capabilities.cumulative_tokens
+    assert Qwen.capabilities.stops_group and Qwen.capabilities.cumulative_tokens
 
 
 def event(kind: str, **more: Any) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def failed(message: str) -> dict[str, Any]:
 def test_a_stream_is_read() -> None:
     """The stream has Claude's shape; its tokens are those of the whole session, and it tells no cost."""
     story = told(Qwen(), INIT, GOAL, TOOL, TEXT, RESULT)
-    assert (story.session, story.tools, story.turns) == (SESSION, 1, 2)
+    assert (story.session, story.tool_count, story.turns) == (SESSION, 1, 2)
     assert (story.finished, story.failed, story.final_text) == (True, False, "STUB-DONE")
     assert (story.input_tokens, story.output_tokens, story.cost) == (400, 80, None)
-    assert told(Qwen(), TOOL, {**RESULT, "permission_denials": DENIALS}).denied == 1
+    assert told(Qwen(), TOOL, {**RESULT, "permission_denials": DENIALS}).refusal_count == 1
 
 
 UNKNOWN = f"No saved session found with ID {SESSION}. Run `qwen --resume` without an ID to choose."
@@ -127,12 +127,12 @@ def test_a_failed_request_is_read_from_its_own_record() -> None:
     path = f"/home/ada/.qwen/projects/-home-ada-my-repo/chats/{SESSION}.jsonl"
     assert Qwen().log_path(request(cwd="/home/ada/my.repo"), environment) == path
     assert Qwen().log_path(request(), {**environment, "QWEN_HOME": "/q"}).startswith("/q/projects/-repo/")
-    story = Story()
+    story = TurnSummary()
     for line in (api_error(529), '{"type":"user"}', "x", api_error(529)):
         for each in Qwen().read_log(line):
             story.add(each)
     assert (story.retries, story.error_status) == (2, 529)
-    assert Qwen().outcome(Ending(code=-15, stopped="retries"), story).kind == "overloaded"
+    assert Qwen().outcome(ProcessEnd(code=-15, stopped="retries"), story).kind == "overloaded"
 
 
 GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","error":3}', "half a char �"]
@@ -141,6 +141,6 @@ GARBAGE = ["", "x", "[]", "{}", "{", '{"type":"result"}', '{"type":"result","err
 @pytest.mark.parametrize("line", [*GARBAGE, '{"systemPayload":[]}', '{"systemPayload":{"uiEvent":"x"}}'])
 def test_any_line_can_be_read(line: str) -> None:
     """A line of another shape is no error, and no success."""
-    assert isinstance(told(Qwen(), line), Story)
+    assert isinstance(told(Qwen(), line), TurnSummary)
     assert Qwen().read_log(line) == []
     assert outcome(Qwen(), line, code=1).kind == "failed"

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from executors.sample import CLOSED, DESK, JUDGE, TASKS, request
-from sow.executors.adapter import Call
-from sow.executors.reach import places
+from sow.executors.adapter import AgentCommand
 from sow.executors.registry import ADAPTERS
 from sow.executors.registry import adapter as find_adapter
+from sow.executors.write_rules import writable_paths
 
 
 def test_the_narrowest_place_decides() -> None:
     """The desk is open in a closed folder of desks, which lies in the open working folder."""
-    assert places(request()) == [
+    assert writable_paths(request()) == [
         ("/repo/", True),
         ("/repo/.git/", True),
         ("/repo/.git/sow/", False),
@@ -28,11 +28,11 @@ def test_the_narrowest_place_decides() -> None:
 
 def test_a_folder_with_signs_of_patterns_in_its_name() -> None:
     """What was told to be no pattern is a plain name again."""
-    found = dict(places(request(cwd="/a[b]", folders=(), closed=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z"))))
+    found = dict(writable_paths(request(cwd="/a[b]", folders=(), closed=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z"))))
     assert found == {"/a[b]/": True, "/a[b]/x*/": False, "/a[b]/y\\z": False}
 
 
-def said(call: Call) -> tuple[Any, ...]:
+def said(call: AgentCommand) -> tuple[Any, ...]:
     return call.arguments, call.environment, call.files
 
 

@@ -9,10 +9,10 @@ from conftest import Repo
 from knowledge.labelled import write
 
 from executors.sample import request, words
-from sow.executors.reach import places
 from sow.executors.registry import adapter
-from sow.store import bounds
-from sow.store import home as homes
+from sow.executors.write_rules import writable_paths
+from sow.store.files import checkout_home as homes
+from sow.store.projects import write_rules
 
 CWD = "/repo/.sow/local/worktrees/010"
 SINK, LINKED = "/repo/.sow/sinks/auth", "/src/pay(1)"
@@ -57,7 +57,7 @@ def test_where_reach_is_leave_to_write_only_closed_folders_are_added(kind: str) 
 def test_nothing_else_changes(kind: str) -> None:
     """Without such references the command line is the one that it was, and no place becomes writable by them."""
     asked = request(cwd=CWD, readable=(SINK,), linked=(LINKED,))
-    assert places(asked) == places(request(cwd=CWD))
+    assert writable_paths(asked) == writable_paths(request(cwd=CWD))
     assert SINK not in line(kind, readable=(), linked=())
 
 
@@ -77,5 +77,8 @@ def test_the_folders_of_references(repo: Repo, tmp_path: Path) -> None:
         ".sow/config.yaml",
     ]
     inside = [f"{repo.root}/.sow/sinks/auth", f"{repo.root}/.sow/project/phases/implementation/tasks/010/task_output"]
-    assert bounds.shelves(home, references, ()) == (inside, [])
-    assert bounds.shelves(home, references, (str(target),)) == (inside, [f"{repo.root}/.sow/repos/pay", str(target)])
+    assert write_rules.reference_folders(home, references, ()) == (inside, [])
+    assert write_rules.reference_folders(home, references, (str(target),)) == (
+        inside,
+        [f"{repo.root}/.sow/repos/pay", str(target)],
+    )

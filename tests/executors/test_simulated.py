@@ -60,7 +60,7 @@ def test_a_step_may_depend_on_the_prompt(tmp_path: Path, prompt: str, word: str)
 
 def test_who_can_be_opened_for_a_person() -> None:
     """Adapters say by which words a person's conversation begins; a scripted or commanded agent has none."""
-    openings = {name: adapter(name).opening for name in ADAPTERS}
+    openings = {name: adapter(name).interactive_args for name in ADAPTERS}
     assert openings["claude"] == openings["codex"] == ()
     assert openings["gemini"] == openings["qwen"] == ("--prompt-interactive",)
     assert openings["simulated"] is None and openings["command"] is None

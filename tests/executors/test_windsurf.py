@@ -11,7 +11,7 @@ import yaml
 from conftest import SOW, Repo
 
 from executors.sample import JUDGE, READER, outcome, told, words
-from sow.executors.windsurf import Windsurf
+from sow.executors.clis.windsurf import Windsurf
 
 COMMON = ["-p", "--prompt-file", "/dev/stdin"]
 LINES: list[tuple[dict[str, Any], list[str]]] = [

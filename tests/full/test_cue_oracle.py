@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from sow.store import schema
-from sow.store.complaint import Complaint
-from sow.store.cue import export
+from sow.store.formats import schema
+from sow.store.formats.cue import export
+from sow.store.formats.validation_error import SchemaError
 
 pytestmark = pytest.mark.full
 
@@ -185,7 +185,7 @@ def ours(name: str, document: Any) -> Any:
     try:
         validate(filled, "")
         validate(filled, "")  # a default that is a mapping has defaults of its own
-    except Complaint as complaint:
+    except SchemaError as complaint:
         return str(complaint)
     return filled
 

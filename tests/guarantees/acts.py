@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from sow.cli.context import Context
-from sow.cli.project import plan_project
+from sow.cli.project.project import prepare_project
 from sow.domain.actor import PERSON, Actor
-from sow.store import desk as desks
-from sow.store import feedback, log, memory, migration, note_acts, notes, phase_acts, task_acts
-from sow.store import project as projects
-from sow.store.desk import Desk
-from sow.store.disk import Disk
-from sow.store.home import Home
-from sow.store.removal import remove
+from sow.store import migration, note_updates
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import Disk
+from sow.store.projects import feedback, log, memory, notes, tasks
+from sow.store.projects import phases as projects_phases
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects.removal import remove
+from sow.store.projects.task_folder import TaskFolder
 from sow.system import checkout
 
 ADA = Actor(kind=PERSON, name="ada")
@@ -32,7 +34,7 @@ def home_at(root: str, disk: Disk | None = None) -> Home:
 
 
 def create(home: Home, name: str = "Add login") -> None:
-    task_acts.create(
+    tasks.create(
         home,
         name=name,
         agent="implementer",
@@ -49,11 +51,11 @@ def create(home: Home, name: str = "Add login") -> None:
 
 def move(home: Home, *statuses: str) -> None:
     for status in statuses:
-        task_acts.set_status(home, "010", status, actor=ADA, reason="because")
+        tasks.set_status(home, "010", status, actor=ADA, reason="because")
 
 
 def set_field(home: Home, priority: str) -> None:
-    task_acts.set_field(home, "010", "priority", priority, actor=ADA)
+    tasks.set_field(home, "010", "priority", priority, actor=ADA)
 
 
 def write_log(home: Home, path: str, text: str) -> None:
@@ -65,20 +67,20 @@ def write_log(home: Home, path: str, text: str) -> None:
 
 
 def add_note(home: Home, text: str = "which hash?") -> None:
-    note_acts.add(home, "010", description=text, context=LONG, category="", actor=ADA)
+    note_updates.add(home, "010", description=text, context=LONG, category="", actor=ADA)
 
 
 def escalate(home: Home) -> None:
-    note_acts.escalate(home, "010", "1", reason="not mine to decide", actor=ADA)
+    note_updates.escalate(home, "010", "1", reason="not mine to decide", actor=ADA)
 
 
 def new_project(home: Home) -> None:
     context = Context(root=home.root, environment={"USER": "ada"})
-    plan_project(context, home, name="Second", description=LONG, phases=["design", "build"])()
+    prepare_project(context, home, name="Second", description=LONG, phases=["design", "build"])()
 
 
 def add_phase(home: Home, name: str, *, approved: bool) -> None:
-    phase_acts.add(home, name, reason="we need it", before="", after="", approved=approved, actor=ADA)
+    projects_phases.add(home, name, reason="we need it", before="", after="", approved=approved, actor=ADA)
 
 
 def make_older(home: Home) -> None:
@@ -90,8 +92,8 @@ def make_older(home: Home) -> None:
     project.write_text(project.read_text().replace("1.1.0", "0.9.0"))
 
 
-def desk(home: Home) -> Desk:
-    return Desk(home, "implementation", "010")
+def desk(home: Home) -> TaskFolder:
+    return TaskFolder(home, "implementation", "010")
 
 
 def project_log(home: Home) -> str:
@@ -109,11 +111,11 @@ def phases(home: Home) -> dict[str, str]:
 def read_all(home: Home) -> None:
     """Read everything that is there; what cannot be read is an error."""
     project = projects.load(home)
-    readable, broken = desks.load_all(home, project)
+    readable, broken = desks.load_readable(home, project)
     assert not broken, broken
     for each, _ in readable:
         assert home.read(each.description_path).startswith("# ")
-        notes.listed(each)
+        notes.load_notes(each)
         feedback.read(each)
         log.read(home, each.log_path)
     log.read(home, project_log(home))
@@ -199,7 +201,7 @@ def _status(wanted: str) -> Callable[[Home], bool]:
 
 
 def _note(wanted: str) -> Callable[[Home], bool]:
-    return lambda home: [each["status"] for each in notes.listed(desk(home))][-1:] == [wanted]
+    return lambda home: [each["status"] for each in notes.load_notes(desk(home))][-1:] == [wanted]
 
 
 def _answered(home: Home) -> bool:
@@ -208,7 +210,7 @@ def _answered(home: Home) -> bool:
 
 
 def _answer(home: Home) -> None:
-    task_acts.answer(home, "010", "use argon2", actor=ADA)
+    tasks.answer(home, "010", "use argon2", actor=ADA)
 
 
 AT_WORK = _at("in_progress")
@@ -217,7 +219,7 @@ IN_REVIEW = _at("in_progress", "needs_review")
 ACTS = {
     act.name: act
     for act in (
-        Act("create", _nothing, create, lambda home: len(desks.desks(home, projects.load(home))) == 1),
+        Act("create", _nothing, create, lambda home: len(desks.all_folders(home, projects.load(home))) == 1),
         Act("start", create, lambda home: move(home, "in_progress"), _status("in_progress")),
         Act("pause", AT_WORK, lambda home: move(home, "paused"), _status("paused")),
         Act("submit", AT_WORK, lambda home: move(home, "needs_review"), _status("needs_review")),
@@ -235,12 +237,12 @@ ACTS = {
             "add second note",
             _then(AT_WORK, add_note),
             lambda home: add_note(home, "which salt?"),
-            lambda home: len(notes.listed(desk(home))) == 2,
+            lambda home: len(notes.load_notes(desk(home))) == 2,
         ),
         Act(
             "resolve note",
             _then(AT_WORK, add_note),
-            lambda home: note_acts.resolve(home, "010", "1", resolution="argon2", actor=ADA),
+            lambda home: note_updates.resolve(home, "010", "1", resolution="argon2", actor=ADA),
             _note("resolved"),
         ),
         Act(
@@ -254,7 +256,7 @@ ACTS = {
         Act(
             "give feedback",
             AT_WORK,
-            lambda home: task_acts.give_feedback(home, "010", LONG, actor=ADA),
+            lambda home: tasks.give_feedback(home, "010", LONG, actor=ADA),
             lambda home: [each["text"] for each in feedback.read(desk(home))] == [LONG.strip()],
         ),
         Act(
@@ -291,7 +293,7 @@ ACTS = {
         Act(
             "advance the phase",
             lambda home: add_phase(home, "release", approved=True),
-            lambda home: phase_acts.advance(home, actor=ADA),
+            lambda home: projects_phases.advance(home, actor=ADA),
             lambda home: phases(home)["release"] == "active",
         ),
         Act(

@@ -99,7 +99,7 @@ def serve() -> None:
 def _load_all() -> None:
     from importlib import import_module
 
-    from sow.cli.registry import GROUPS
+    from sow.cli.command import GROUPS
 
     for module in (*GROUPS.values(), "main", "task_view", "help"):
         import_module(f"sow.cli.{module}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sow.store.disk import MAX_READ, Disk
+from sow.store.files.disk import MAX_READ, Disk
 
 Fault = Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]
 

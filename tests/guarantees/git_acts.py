@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from shop import BRANCH, Shop
 
-from sow.engine import pruning
-from sow.engine.finishing import Finished
-from sow.engine.refusal import Refused
+from sow.gitwork import prune as gitwork_prune
+from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.repository import DeliveryRefused
 
 STATE = ".sow/project/state.yaml"
 
@@ -114,12 +114,12 @@ def collect(shop: Shop) -> Any:
 def merge(shop: Shop) -> Any:
     """As a run does it: what the record says is merged already is not merged again."""
     begin(shop)
-    if ("010", 1) not in shop.integration.merged():
+    if ("010", 1) not in shop.integration.merged_work():
         found = shop.integration.try_merge("010", 1, shop.pins()["010/1"], "Merge task 010")
         assert found.commit
-        shop.integration.show(found.commit)
-        shop.integration.take(found, task="010", iteration=1, work=shop.pins()["010/1"])
-    return sorted(shop.integration.merged())
+        shop.integration.checkout(found.commit)
+        shop.integration.record_merge(found, task="010", iteration=1, work=shop.pins()["010/1"])
+    return sorted(shop.integration.merged_work())
 
 
 def save(shop: Shop) -> str:
@@ -130,29 +130,29 @@ def save(shop: Shop) -> str:
 def finish(shop: Shop) -> Any:
     begin(shop)
     shop.integration.save_state("Save the state")
-    done = shop.integration.finish(BRANCH)
-    assert isinstance(done, Finished), done.reason
+    done = shop.integration.deliver(BRANCH)
+    assert isinstance(done, Delivered), done.reason
     return shop.git("status", "--porcelain")
 
 
 def refuse(shop: Shop) -> Any:
     shop.write("src/b.txt", "the user's\n")
-    done = shop.integration.finish(BRANCH)
-    assert isinstance(done, Refused)
+    done = shop.integration.deliver(BRANCH)
+    assert isinstance(done, DeliveryRefused)
     return done.reason
 
 
 def furnish(shop: Shop) -> Any:
     settings = {"link": ["node_modules"], "copy": ["conf"], "setup": [["true"]]}
-    shop.worktrees.furnish("010", settings)
-    shop.worktrees.furnished("010", settings)
+    shop.worktrees.install_setup_files("010", settings)
+    shop.worktrees.record_setup("010", settings)
     return sorted(os.listdir(Path(shop.worktrees.path("010")) / "conf"))
 
 
 def judge(shop: Shop) -> Any:
-    where = Path(shop.worktrees.judge("010", shop.pins()["010/1"], "HEAD"))
+    where = Path(shop.worktrees.make_judge_checkout("010", shop.pins()["010/1"], "HEAD"))
     found = shop.git("status", "--porcelain", cwd=where), sorted(os.listdir(where))
-    shop.worktrees.remove_judge("010")
+    shop.worktrees.remove_judge_checkout("010")
     return found
 
 
@@ -163,7 +163,7 @@ def remove(shop: Shop) -> Any:
 
 
 def prune(shop: Shop) -> Any:
-    pruning.prune(shop.home, -10.0, ended=["010"])
+    gitwork_prune.prune(shop.home, -10.0, ended=["010"])
     return sorted(os.listdir(shop.root / ".sow/local/worktrees"))
 
 

@@ -14,7 +14,7 @@ from conftest import Repo
 from forking import ended, fork
 from shop import Shop
 
-from sow.system.boundary import COUNTER, VARIABLE
+from sow.system.crash_points import COUNTER, VARIABLE
 
 
 class Ended:

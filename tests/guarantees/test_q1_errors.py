@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo, Result, fresh_environment
 
-from sow.store.home import find
+from sow.store.files.checkout_home import find
 
 WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 

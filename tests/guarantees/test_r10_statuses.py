@@ -14,10 +14,11 @@ from sow.domain import task as tasks
 from sow.domain.note import NOTE
 from sow.domain.phase import PHASE
 from sow.domain.task import TASK
-from sow.domain.workflow_agent import WORKFLOW_AGENT
-from sow.errors import IllegalMove
-from sow.store import task_acts, yaml_text
-from sow.store.home import find
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
+from sow.errors import IllegalStatusChange
+from sow.store.files.checkout_home import find
+from sow.store.formats import yaml_text
+from sow.store.projects import tasks as projects_tasks
 
 TASK_STATUSES = ("pending", "in_progress", "needs_review", "completed", "paused", "failed", "abandoned")
 TASK_MOVES = {
@@ -110,7 +111,7 @@ def test_a_pair_is_legal_exactly_when_the_design_has_it(noun, source, to):
     if (source, to) in legal:
         assert lifecycle.move(noun, source, to)
         return
-    with pytest.raises(IllegalMove) as refused:
+    with pytest.raises(IllegalStatusChange) as refused:
         lifecycle.move(noun, source, to)
     assert noun in refused.value.message
     assert refused.value.hint
@@ -122,7 +123,7 @@ def test_a_lifecycle_has_no_other_statuses(noun):
     lifecycle, statuses, _ = LIFECYCLES[noun]
     assert sorted(lifecycle.statuses) == sorted(statuses)
     for source in statuses:
-        with pytest.raises(IllegalMove, match="unknown status 'done'"):
+        with pytest.raises(IllegalStatusChange, match="unknown status 'done'"):
             lifecycle.move(noun, source, "done")
 
 
@@ -137,7 +138,7 @@ def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
         changed, _ = tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
         assert changed["status"] == to
     else:
-        with pytest.raises(IllegalMove):
+        with pytest.raises(IllegalStatusChange):
             tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
     assert before == kept
 
@@ -147,13 +148,13 @@ def test_only_a_run_reopens_a_completed_task(actor):
     """What a run may do after a final check, no person, orchestrator or worker does with a command."""
     done = task(status="completed", iteration=3, completed_at=LATER, result="GREEN")
     if "worker" in actor:
-        with pytest.raises(IllegalMove):
+        with pytest.raises(IllegalStatusChange):
             tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
         return
     changed, event = tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
     assert (event, changed["status"], changed["iteration"]) == ("reopen", "in_progress", 4)
     assert not {"completed_at", "result", "approval"} & changed.keys()
-    with pytest.raises(IllegalMove, match="is completed"):
+    with pytest.raises(IllegalStatusChange, match="is completed"):
         tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER)
 
 
@@ -170,7 +171,7 @@ def test_a_note_is_resolved_only_by_those_who_may_decide(source, category, actor
         changed = notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
         assert changed["status"] == "resolved"
     else:
-        with pytest.raises(IllegalMove):
+        with pytest.raises(IllegalStatusChange):
             notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
     assert before == kept
 
@@ -183,7 +184,7 @@ def test_only_an_open_note_is_escalated(source):
     if source == "open":
         assert notes.escalate(before, "a requirement")["status"] == "escalated"
     else:
-        with pytest.raises(IllegalMove):
+        with pytest.raises(IllegalStatusChange):
             notes.escalate(before, "a requirement")
     assert before == kept
 
@@ -206,8 +207,8 @@ def test_an_illegal_move_changes_no_file(task_repo, to):
         path.write_text(yaml_text.dump({"schema_version": "1.1.0", "revision": 7, "task": task(status=source)}))
         before = task_repo.snapshot()
         if (source, to) in TASK_MOVES - ONLY_A_RUN:
-            assert task_acts.set_status(home, "010", to, actor=ADA, reason="because").task["status"] == to
+            assert projects_tasks.set_status(home, "010", to, actor=ADA, reason="because").task["status"] == to
             continue
-        with pytest.raises(IllegalMove):
-            task_acts.set_status(home, "010", to, actor=ADA, reason="because")
+        with pytest.raises(IllegalStatusChange):
+            projects_tasks.set_status(home, "010", to, actor=ADA, reason="because")
         assert task_repo.snapshot() == before

@@ -15,8 +15,8 @@ from conftest import FULL, Repo, fresh_environment
 from flows import Flow
 from test_r11_broken_files import Damage, content, cut, full_folder, instead, listening, swap, text, void
 
-from sow.domain.crew_plan import Member, WorkflowPlan
-from sow.store import workflow_design
+from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+from sow.store.workflows import design_state
 
 CREW = ("data", "page")
 FOLDER = "orchestration"
@@ -126,11 +126,11 @@ def template(_project_template: Path, tmp_path_factory: pytest.TempPathFactory) 
     root = tmp_path_factory.mktemp("crew") / "repo"
     shutil.copytree(_project_template, root, symlinks=True)
     flow = Flow(root)
-    workflow_design.new(flow.home, "user_management", "# Summary\n")
+    design_state.create(flow.home, "user_management", "# Summary\n")
     plan = WorkflowPlan()
     plan.task_id, plan.digest = "make_it", "0" * 64
     plan.members = [Member(name, task_id=f"do_{name}_1727539200", verifier="checker") for name in CREW]
-    workflow_design.replan(flow.home, plan, [])
+    design_state.apply_plan(flow.home, plan, [])
     for name in CREW:
         flow.start(name)
         flow.note("Which colour?", name, "requirements")

@@ -14,8 +14,8 @@ from forking import in_fresh_process
 from shop import BRANCH, Shop
 from test_r12_no_space import MEANS, MOUNTED, prefix_for
 
-from sow.engine.finishing import Finished
-from sow.errors import Failed
+from sow.errors import SystemFailure
+from sow.gitwork.fast_forward import Delivered
 
 
 def prepare(shop: Shop) -> Any:
@@ -27,8 +27,8 @@ def collect(shop: Shop) -> Any:
 
 
 def finish(shop: Shop) -> Any:
-    done = shop.integration.finish(BRANCH)
-    return "moved" if isinstance(done, Finished) else done.reason
+    done = shop.integration.deliver(BRANCH)
+    return "moved" if isinstance(done, Delivered) else done.reason
 
 
 ACTS = {"prepare": prepare, "collect": collect, "finish": finish}
@@ -55,7 +55,7 @@ def starve(root: str, name: str, means: str) -> dict[str, Any]:
     with MEANS[means][0](place):
         try:
             told = ACTS[name](Shop(shop.repo))
-        except Failed as error:
+        except SystemFailure as error:
             told = error.message
         same = shop.user_side() == before
     for lock in (shop.root / ".git").rglob("*.lock"):

@@ -9,11 +9,11 @@ import pytest
 from doubles import Counting, refusing
 
 from sow.agents.layer import layer
-from sow.domain import layer_mark
-from sow.domain.layer_piece import Layer
-from sow.errors import Failed
-from sow.store import installed
-from sow.store.installed import Place
+from sow.domain.install import file_mark
+from sow.domain.install.layer import Layer
+from sow.errors import SystemFailure
+from sow.store.user import installed_layer
+from sow.store.user.installed_layer import InstallTarget
 
 MINE = "---\ndescription: mine\n---\nMine.\n"
 
@@ -28,7 +28,7 @@ def few() -> Layer:
 
 def lay(root: Path) -> dict[str, str]:
     """What is there before: an old file of ours, one that the user changed, one that is gone now, and two of theirs."""
-    old = layer_mark.stamp("---\ndescription: old\n---\nOld.\n", "0.1.0", layer_mark.FRONTMATTER)
+    old = file_mark.add_mark("---\ndescription: old\n---\nOld.\n", "0.1.0", file_mark.FRONTMATTER)
     files = {
         ".claude/commands/run.md": old,
         ".claude/commands/project/new.md": f"{old}Changed.\n",
@@ -43,8 +43,8 @@ def lay(root: Path) -> dict[str, str]:
 
 
 def act(root: Path, disk: Counting, wanted: Layer, *, remove: bool = False) -> None:
-    place = Place(str(root), user=False, disk=disk)
-    installed.apply(place, installed.survey(place, wanted, remove=remove))
+    place = InstallTarget(str(root), user=False, disk=disk)
+    installed_layer.apply(place, installed_layer.plan_steps(place, wanted, remove=remove))
 
 
 def texts(root: Path) -> dict[str, str]:
@@ -60,7 +60,7 @@ def test_no_space_at_any_call(tmp_path: Path, remove: bool) -> None:
     for at in range(1, len(whole.calls) + 1):
         root = tmp_path / str(at)
         before = lay(root)
-        with pytest.raises(Failed):
+        with pytest.raises(SystemFailure):
             act(root, Counting(at, refusing(errno.ENOSPC)), wanted, remove=remove)
         left = texts(root)
         assert left[".claude/commands/mine.md"] == MINE and left["AGENTS.md"].startswith("# Mine\n")

@@ -13,11 +13,11 @@ from doubles import Counting, refusing
 from knowledge.remotes import Remote, guides
 
 from sow.errors import SowError
-from sow.knowledge.fetching import Limits
+from sow.knowledge.fetcher import FetchLimits
 from sow.knowledge.sinks import Sinks
-from sow.store import shelf
-from sow.store.disk import REASONS, Disk
-from sow.store.home import Home
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import REASONS, Disk
+from sow.store.knowledge import install_folder
 from sow.system import checkout
 
 ERRORS = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
@@ -37,13 +37,13 @@ def remote(bare_repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def sinks(repo: Repo, disk: Disk | None = None) -> Sinks:
     where = checkout.at(str(repo.root))
     assert where
-    return Sinks(Home(where, disk), repo.environment, Limits(megabytes=10, files=100, seconds=60))
+    return Sinks(Home(where, disk), repo.environment, FetchLimits(megabytes=10, files=100, seconds=60))
 
 
 def state(repo: Repo, name: str) -> tuple[str, str]:
     """The digest in the index and that of the files."""
     found = [each for each in sinks(repo).entries() if each["name"] == name]
-    facts = shelf.facts(f"{repo.root}/.sow/sinks/{name}")
+    facts = install_folder.folder_facts(f"{repo.root}/.sow/sinks/{name}")
     return (found[0]["digest"] if found else "", facts.digest if facts else "")
 
 

@@ -20,8 +20,8 @@ from forking import ended, fork, in_fresh_process
 from trees import Tree, appended, compare, versions_of
 
 from sow.errors import SowError
-from sow.store import log
-from sow.store.disk import REASONS
+from sow.store.files.disk import REASONS
+from sow.store.projects import log
 
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
 COMMANDS = (

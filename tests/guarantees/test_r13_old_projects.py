@@ -13,10 +13,11 @@ from forking import ended, fork, in_fresh_process
 from jsonschema import Draft7Validator
 from kept import KEPT, digest, put, released
 
-from sow.cli.registry import GROUPS, commands
-from sow.store import migration, schema, yaml_text
-from sow.store.disk import Disk
-from sow.store.home import Home
+from sow.cli.command import GROUPS, commands
+from sow.store import migration
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import Disk
+from sow.store.formats import schema, yaml_text
 from sow.system import checkout
 from sow.system.checkout import Checkout
 

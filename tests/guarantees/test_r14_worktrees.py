@@ -9,7 +9,7 @@ from conftest import FULL
 from forking import ended, fork, in_fresh_process, shard
 from shop import Shop, home_at
 
-from sow.engine.worktrees import Worktrees
+from sow.gitwork.worktrees import Worktrees
 
 WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 10, 1)
 

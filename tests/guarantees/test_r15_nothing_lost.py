@@ -15,7 +15,7 @@ from killing import again, in_child
 from mischief import MISCHIEF
 from shop import BRANCH, Shop
 
-from sow.engine.finishing import Finished
+from sow.gitwork.fast_forward import Delivered
 
 SEEDS = range(200) if FULL else range(20)
 GROUPS = [list(SEEDS)[number :: len(SEEDS) // 5] for number in range(len(SEEDS) // 5)]
@@ -189,21 +189,21 @@ def but_for(side: dict[str, Any], changed: set[str]) -> dict[str, Any]:
 
 
 def bring_in(shop: Shop) -> bool:
-    found = shop.integration.bring_in("HEAD")
+    found = shop.integration.merge_user_commits("HEAD")
     if found.commit:
-        shop.integration.show(found.commit)
+        shop.integration.checkout(found.commit)
         shop.integration.advance(found.commit, shop.integration.head)
     return bool(found.commit)
 
 
 def merge(shop: Shop, task: str) -> bool:
-    if (task, 1) in shop.integration.merged():
+    if (task, 1) in shop.integration.merged_work():
         return True
     return bool(shop.merge(task, shop.pins()[f"{task}/1"]).commit)
 
 
 def finish(shop: Shop) -> bool:
-    return isinstance(shop.integration.finish(BRANCH), Finished)
+    return isinstance(shop.integration.deliver(BRANCH), Delivered)
 
 
 def tell(root: str, *seeds: str) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from conftest import FULL
 from histories import MOST_ANSWERS, History
 from samples import NOW, task
 
-from sow.domain.finding import read
-from sow.domain.stage import LOOP, next_stage, times_asked
-from sow.domain.verdict import Verdict, capped, may_retry, parse, strictest
+from sow.domain.reviews.finding import read
+from sow.domain.reviews.verdict import Verdict, capped, combined, may_retry, parse
+from sow.domain.runs.stages import LOOP, next_stage, times_asked
 
 SEEDS = 20_000 if FULL else 1500
 CRASHED = 1000 if FULL else 50
@@ -145,7 +145,7 @@ FLAGS = ("GREEN", "YELLOW", "", None, "RED")
 @pytest.mark.parametrize("flags", list(product(FLAGS, repeat=3)), ids=str)
 def test_together_reviewers_are_as_strict_as_the_strictest(flags):
     """Of all that three reviewers can say, only GREEN and YELLOW of all of them pass, and one RED is RED."""
-    together = strictest([None if each is None else Verdict(each) for each in flags])
+    together = combined([None if each is None else Verdict(each) for each in flags])
     assert together.passes == (set(flags) <= {"GREEN", "YELLOW"})
     assert (together.flag == "RED") == ("RED" in flags)
     assert (together.flag == "GREEN") == (set(flags) == {"GREEN"})
@@ -157,7 +157,7 @@ def test_a_doubt_is_tried_no_differently_from_red(text):
     """An answer without a verdict does not pass, and neither is it a reason of its own to try the work again."""
     verdict = parse(text, NONCE)
     assert not verdict.passes
-    assert verdict.why
+    assert verdict.doubt
     assert not may_retry(verdict.flag, 0, 9)
 
 

@@ -16,11 +16,11 @@ from forking import ended, fork, in_fresh_process, kill, shard
 from trees import Tree, compare, use, versions_of
 
 from sow.errors import SowError
-from sow.store import desk as desks
-from sow.store import log, notes
-from sow.store import project as projects
-from sow.store.home import Home
-from sow.store.log import render
+from sow.store.files.checkout_home import Home
+from sow.store.projects import log, notes
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects.log import render
 
 PARTS = 4
 
@@ -115,8 +115,8 @@ def missing(home: Home, said: list[list[str]]) -> list[str]:
         read_all(home)
         there = {
             "log": {entry["text"].split()[0] for entry in log.read(home, desk(home).log_path)},
-            "note": {note["description"] for note in notes.listed(desk(home))},
-            "task": {task["name"] for _, task in desks.load_all(home, projects.load(home))[0]},
+            "note": {note["description"] for note in notes.load_notes(desk(home))},
+            "task": {task["name"] for _, task in desks.load_readable(home, projects.load(home))[0]},
         }
         revision = desk(home).load()["revision"]
     except SowError as error:

@@ -15,7 +15,8 @@ from conftest import FULL, Repo
 from forking import ended, fork, in_fresh_process, kill
 
 from sow.errors import Waiting
-from sow.store import log, migration
+from sow.store import migration
+from sow.store.projects import log
 
 PROCESSES, CHANGES = (32, 1_000) if FULL else (16, 50)
 KILLED = 200 if FULL else 20

@@ -17,9 +17,9 @@ from doubles import Counting
 from forking import ended, fork, in_fresh_process, kill, shard
 
 from sow.errors import Waiting
-from sow.store import task_acts
-from sow.store.home import Home
-from sow.store.lock import Lock
+from sow.store.files.checkout_home import Home
+from sow.store.files.lock import Lock
+from sow.store.projects import tasks
 
 ROUNDS = 500 // shard()[1] if FULL else 20
 HELD: dict[str, Callable[[Home], AbstractContextManager[Any]]] = {
@@ -139,7 +139,7 @@ def delete_under_a_writer(root: str) -> list[int]:
             super().replace(source, target)
 
     slow = home_at(root, Slow())
-    first = fork(lambda: task_acts.set_field(slow, "010", "name", "Log in", actor=ADA))
+    first = fork(lambda: tasks.set_field(slow, "010", "name", "Log in", actor=ADA))
     os.read(ready[0], 1)
     delete_local(root)
     second = fork(lambda: set_field(home_at(root), "high"))

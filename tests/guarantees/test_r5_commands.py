@@ -15,7 +15,7 @@ import pytest
 from conftest import FULL, Result
 from crashing import Gated, Scene, template, was_killed
 
-from sow.system.boundary import CROSSINGS, VARIABLE
+from sow.system.crash_points import CROSSINGS, VARIABLE
 
 POINTS = 1000 if FULL else 3  # for each command, spread over all of its boundaries
 STOPS = 20 if FULL else 2

@@ -15,8 +15,8 @@ from crew_scene import plain
 from flows import Flow, result
 from workflow_repo import Flow as Designed
 
-from sow.store import workflow_acts, workflow_questions
-from sow.system.boundary import CROSSINGS, VARIABLE
+from sow.store.workflows import members, question_updates
+from sow.system.crash_points import CROSSINGS, VARIABLE
 
 POINTS = 1000 if FULL else 4  # for each command, spread over all of its boundaries
 DATA, API = "database_agent", "api_agent"
@@ -31,13 +31,13 @@ def at_work(flow: Flow) -> None:
 def asking(flow: Flow) -> None:
     flow.start()
     flow.block()
-    workflow_questions.ask_person(flow.home, DATA, "Unique?", kind="user")
+    question_updates.ask_person(flow.home, DATA, "Unique?", kind="user")
 
 
 def failed(flow: Flow) -> None:
     flow.start()
     for _ in range(3):
-        workflow_acts.fail_try(flow.home, DATA, "it broke")
+        members.fail_try(flow.home, DATA, "it broke")
 
 
 def ended(flow: Flow) -> None:
@@ -45,10 +45,10 @@ def ended(flow: Flow) -> None:
     for name in (DATA, API):
         flow.start(name)
         flow.hand_in(name)
-        workflow_acts.verified(flow.home, name, result("passed", verifier=name.replace("agent", "verifier")))
+        members.record_verified(flow.home, name, result("passed", verifier=name.replace("agent", "verifier")))
     for name in (DATA, API):
-        workflow_acts.complete_member(flow.home, name)
-    workflow_acts.set_progress(flow.home, "completed")
+        members.complete_member(flow.home, name)
+    members.set_workflow_status(flow.home, "completed")
 
 
 def designed(repo: Repo, folder: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from conftest import FULL
 
-from sow.domain import graph
-from sow.domain.budget import Breaker, Budget
-from sow.domain.decide import Board, Job
+from sow.domain.plans import graph
+from sow.domain.runs.budget import Breaker, Budget
+from sow.domain.runs.scheduler import Job, Scheduler
 
 SEEDS, STEPS = (5000, 100) if FULL else (300, 50)
 BLOCKS = 10
@@ -35,7 +35,7 @@ def some_needs(dice: random.Random, count: int) -> dict[str, list[str]]:
 
 def some_jobs(dice: random.Random, count: int) -> list[Job]:
     needs = some_needs(dice, count)
-    rest = graph.lengths(needs, {each: float(dice.randint(0, 9)) for each in needs})
+    rest = graph.chain_lengths(needs, {each: float(dice.randint(0, 9)) for each in needs})
     wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
     return [
         Job(
@@ -88,7 +88,7 @@ class Model:
             and all(self.status[each] == "completed" for each in job.needs)
             and (self.options["schedule"] == "ready" or job.wave <= self.begun)
         ]
-        return sorted(found, key=lambda each: (-self.jobs[each].rest, order.index(each)))
+        return sorted(found, key=lambda each: (-self.jobs[each].remaining_minutes, order.index(each)))
 
     def running(self, pool: str = "") -> list[str]:
         return [each for each in self.jobs if self.status[each] == "running" and pool in ("", self.pool[each])]
@@ -142,7 +142,7 @@ class Run:
         self.model = Model(jobs, **options)
         self.budget = Budget(max_spawns=self.dice.choice((None, None, None, len(jobs))), max_seconds=500.0)
         self.breaker = Breaker(limit=2, wait=7.0, pauses=2)
-        self.board = Board(jobs, guards=[self.budget, self.breaker], **options)
+        self.board = Scheduler(jobs, guards=[self.budget, self.breaker], **options)
         self.now = 0.0
         self.ends: list[tuple[float, str]] = []
         self.started: list[str] = []
@@ -154,20 +154,20 @@ class Run:
         self.check(decision)
         for each in decision.start:
             self.start(each)
-        if decision.over:
+        if decision.finished:
             return False
         if not calm and self.dice.random() < 0.4:
             self.surprise()
-        elif self.ends and (decision.until is None or self.ends[0][0] <= decision.until):
+        elif self.ends and (decision.wake_at is None or self.ends[0][0] <= decision.wake_at):
             self.end()
         else:
-            assert decision.until is not None, "nothing runs, nothing starts, and nobody says when to go on"
-            assert decision.until > self.now
-            self.now = decision.until
+            assert decision.wake_at is not None, "nothing runs, nothing starts, and nobody says when to go on"
+            assert decision.wake_at > self.now
+            self.now = decision.wake_at
         return True
 
     def check(self, decision: Any) -> None:
-        stops = [guard for guard in (self.budget, self.breaker) if guard.stop_new(self.now)]
+        stops = [guard for guard in (self.budget, self.breaker) if guard.stop_reason(self.now)]
         expected = [] if stops else self.model.starts(self.now)
         assert decision.start == expected
         assert bool(decision.why) == bool(stops and self.model.ready())
@@ -182,7 +182,7 @@ class Run:
         self.board.started(ident)
         self.model.status[ident] = "running"
         self.started.append(ident)
-        self.budget.spawned()
+        self.budget.count_start()
         heapq.heappush(self.ends, (self.now + self.dice.randint(0, 9), ident))
 
     def end(self) -> None:
@@ -191,9 +191,9 @@ class Run:
         if status == "limit":
             self.pause(self.model.pool[ident])
         if status == "broken":
-            self.breaker.failed(self.now)
+            self.breaker.count_failure(self.now)
         elif status == "completed":
-            self.breaker.worked()
+            self.breaker.reset()
         self.become(ident, status if status in ENDED else "waiting")
 
     def become(self, ident: str, status: str) -> None:
@@ -210,7 +210,7 @@ class Run:
         """Somebody acts: answers, gives up, pauses or resumes a pool, moves a job to another."""
         self.now += self.dice.choice((0.0, 0.0, 0.5))
         if self.breaker.is_final:
-            self.breaker.worked()
+            self.breaker.reset()
         ident = self.dice.choice(list(self.model.jobs))
         pool = self.dice.choice(POOLS)
         status = self.model.status[ident]
@@ -248,10 +248,10 @@ def test_every_run_is_as_the_model_says_and_ends(block):
 
 def play(jobs: list[Job], minutes: dict[str, float], **options: Any) -> list[tuple[float, str, float]]:
     """A run in which nothing goes wrong and deciding takes no time: (start, task, end) of each."""
-    board = Board(jobs, **options)
+    board = Scheduler(jobs, **options)
     order = {job.id: at for at, job in enumerate(jobs)}
     now, found, running = 0.0, [], []
-    while not (decision := board.decide(now)).over:
+    while not (decision := board.decide(now)).finished:
         for each in decision.start:
             board.started(each)
             found.append((now, each, now + minutes[each]))
@@ -265,7 +265,7 @@ def play(jobs: list[Job], minutes: dict[str, float], **options: Any) -> list[tup
 def some_plan(dice: random.Random) -> tuple[dict[str, list[str]], dict[str, float], list[Job]]:
     needs = some_needs(dice, dice.randint(1, STEPS))
     minutes = {each: float(dice.randint(1, 9)) for each in needs}
-    rest = graph.lengths(needs, minutes)
+    rest = graph.chain_lengths(needs, minutes)
     wave = {each: at for at, level in enumerate(graph.waves(needs)) for each in level}
     return needs, minutes, [Job(each, needs=needs[each], rest=rest[each], wave=wave[each]) for each in needs]
 
@@ -331,7 +331,7 @@ def test_the_model_would_notice():
             if run.model.options[option] == value:
                 continue
             jobs = list(run.model.jobs.values())
-            run.board = Board(jobs, **{**run.model.options, option: value}, guards=[run.budget, run.breaker])
+            run.board = Scheduler(jobs, **{**run.model.options, option: value}, guards=[run.budget, run.breaker])
             try:
                 while run.step(calm=True):
                     pass

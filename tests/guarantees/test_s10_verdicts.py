@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_s5_linear import check_linear
 
-from sow.domain.verdict import FORMS, MAX_READ, parse
+from sow.domain.reviews.verdict import FORMS, MAX_READ, parse
 
 NONCE = "7d1f0c52a9e84b63"
 OLD = "0f3c9a1be2d74c55"  # of another review
@@ -275,7 +275,7 @@ def test_a_spoof_is_never_green(text):
     ):
         verdict = parse(whole, NONCE)
         assert verdict.flag in ("", "RED"), verdict
-        assert verdict.flag or verdict.why
+        assert verdict.flag or verdict.doubt
 
 
 @pytest.mark.parametrize("text", SPOOFS.values(), ids=SPOOFS)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from conftest import SOW, Repo, Result, fresh_environment
 
-from sow.domain.note import ESCALATED_CATEGORIES, SELF_CATEGORIES
+from sow.domain.note import AUTHORITY_CATEGORIES, SELF_CATEGORIES
 
 WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 Call = Callable[..., Result]
@@ -151,7 +151,7 @@ def with_note(repo: Repo, category: str) -> None:
 
 
 @ways
-@pytest.mark.parametrize("category", ESCALATED_CATEGORIES)
+@pytest.mark.parametrize("category", AUTHORITY_CATEGORIES)
 def test_a_worker_cannot_settle_what_is_not_its_own(task_repo: Repo, call: Call, category: str):
     """Matters of technology, architecture, security, requirements and conflict are resolved by others only."""
     with_note(task_repo, category)

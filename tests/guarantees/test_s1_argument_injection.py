@@ -17,8 +17,8 @@ from conftest import FULL, Repo, fresh_environment
 from hostile import HOSTILE
 from pictures import Picture
 
-from sow.cli.registry import GROUPS, commands
-from sow.system.terminal import harmless, harmless_line
+from sow.cli.command import GROUPS, commands
+from sow.system.terminal.terminal import escape_control, escape_line
 
 NO_TEXT_FOR_GIT = ("\ufffe", "\U0010ffff")  # it takes a message with one of these for Latin-1
 EXAMPLE = str(Path(__file__).parent.parent.parent / "examples" / "user-accounts.md")
@@ -215,8 +215,8 @@ def stored(kind: str, value: str) -> str:
         return "/".join(part for part in value.strip().split("/") if part not in ("", ".")) or "."
     return {
         LINE: value.strip(),
-        MARKDOWN: harmless(value).strip(),
-        LOG: harmless(value).strip("\n"),
+        MARKDOWN: escape_control(value).strip(),
+        LOG: escape_control(value).strip("\n"),
     }.get(kind, value)
 
 
@@ -388,7 +388,7 @@ def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
         entries = read(caller, busy_repo, view)["entries"]
         assert len(entries) == at_first + 1, value
         signed = entries[-1]["agent"]
-        assert signed == harmless_line(signed)
+        assert signed == escape_line(signed)
         assert 0 < len(signed) <= 70
         before.bring_back()
 
@@ -426,4 +426,4 @@ def test_the_real_command_takes_it_the_same_way(repo, value):
     assert done.code in (0, 2), done
     if done.code == 0:
         entry = repo.ok("log", "--list", "--json").json["entries"][-1]
-        assert entry["text"] == harmless(value).strip("\n")
+        assert entry["text"] == escape_control(value).strip("\n")

@@ -66,7 +66,7 @@ def scene(bare_repo: Repo, tmp_path: Path) -> Repo:
 
 def test_the_table_has_every_field():
     """A new field of a command that fetches has a row here."""
-    from sow.cli.registry import commands
+    from sow.cli.command import commands
 
     known = {
         (command.name, entry)

@@ -6,7 +6,7 @@ from calling import Caller
 from harbour import Harbour
 from hostile import HOSTILE
 
-from sow.domain.branch_name import is_branch_name
+from sow.domain.text.branch_name import is_branch_name
 
 
 def test_no_hostile_word_reaches_git(harbour: Harbour):

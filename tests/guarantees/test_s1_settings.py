@@ -15,7 +15,7 @@ from conftest import Repo
 from hostile import HOSTILE
 from pictures import Picture
 
-from sow.system.terminal import harmless
+from sow.system.terminal.terminal import escape_control
 
 Config = dict[str, Any]
 SHORT = [each for each in dict.fromkeys(HOSTILE) if len(each) < 100_000]
@@ -132,7 +132,7 @@ def test_a_hostile_setting_is_refused_or_stays_one_word(user: User, field: str) 
         if checked.code == 0 and spawned.code == 0 and field in WORDS:
             # The user's own file may be named from the user's home, as in a shell.
             meant = value.replace("~", str(user.home), 1) if field == "scenario" and value[:2] in ("~", "~/") else value
-            assert harmless(meant) == WORDS[field](shlex.split(spawned.out.partition("\nin ")[0])), value
+            assert escape_control(meant) == WORDS[field](shlex.split(spawned.out.partition("\nin ")[0])), value
             accepted += 1
     assert before.changes() in ([], [str(user.file)])
     assert accepted > (0 if field == "scenario" else 50) or field not in WORDS  # a scenario is named by a full path

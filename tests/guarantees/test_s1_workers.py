@@ -14,7 +14,7 @@ from conftest import Repo
 from hostile import HOSTILE
 from pictures import Picture
 
-from sow.system.terminal import harmless
+from sow.system.terminal.terminal import escape_control
 
 SPAWN = ("agent", "spawn", "implementer", "010", "--executor", "simulated", "--dry-run")
 FIELDS = {
@@ -106,7 +106,7 @@ def test_what_a_resume_says_goes_to_stdin_and_nowhere_else(caller: Caller, worke
         assert (home / "stdin").read_bytes().startswith(f"{said}\n\n(Task 010, iteration ".encode()), value
         view = caller.call("task", "show", "010", "--json", cwd=worked.root, environment=worked.environment)
         shown = json.loads(view.out)
-        assert shown["feedback"][-1]["text"] == harmless(said).strip(), value
+        assert shown["feedback"][-1]["text"] == escape_control(said).strip(), value
         assert not paused or shown["notes"][0]["resolution"] == shown["questions"][0]["answer"] == said
         accepted += 1
         before.bring_back()

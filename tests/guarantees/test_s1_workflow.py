@@ -12,7 +12,7 @@ from hostile import HOSTILE
 from pictures import Picture
 from workflow_repo import Flow
 
-from sow.cli.registry import commands
+from sow.cli.command import commands
 
 STDIN = "typed on standard input"
 # What stands around the value, with {} for it; `+` marks fields whose value may be taken.

@@ -11,9 +11,9 @@ from conftest import Repo
 from harbour import GREEN, WORK, Harbour
 from shop import home_at
 
-from sow.engine.check_mark import sweep_left
-from sow.store import run_acts
-from sow.system import linked, plain_file, redaction
+from sow.gitwork.check_processes import end_left_checks
+from sow.store.projects import task_updates
+from sow.system import git_worktree_files, plain_file, redaction
 
 MINE = "mine, with sk-dummy-0123456789\n"
 Plant = Callable[[Path, Path], None]
@@ -98,14 +98,14 @@ def test_the_output_of_a_check(tmp_path: Path, mine: Path, plant: Plant) -> None
     """The end of a failed check's output is neither written through a planted file nor read through one."""
     folder = tmp_path / "checks"
     folder.mkdir()
-    run_acts.keep_output(str(folder), "pytest", "1 failed")
+    task_updates.save_output(str(folder), "pytest", "1 failed")
     (path,) = folder.iterdir()
     path.unlink()
     plant(path, mine)
     if plant is not hard:
-        assert run_acts.output_of(str(folder), "pytest") == ""
-    run_acts.keep_output(str(folder), "pytest", "2 failed")
-    assert run_acts.output_of(str(folder), "pytest") == "2 failed"
+        assert task_updates.output_of(str(folder), "pytest") == ""
+    task_updates.save_output(str(folder), "pytest", "2 failed")
+    assert task_updates.output_of(str(folder), "pytest") == "2 failed"
     assert mine.read_text() == MINE
 
 
@@ -114,15 +114,15 @@ def test_the_files_of_a_worktree(tmp_path: Path, mine: Path, plant: Plant) -> No
     """The files that sow replaces in a git folder are prepared in a new file, whatever lies in its place."""
     target = tmp_path / "sow-asked"
     plant(tmp_path / "sow-asked.sow", mine)
-    linked.write(str(target), "text\n")
+    git_worktree_files.write(str(target), "text\n")
     plant(tmp_path / "sow-asked.sow", mine)
-    linked.copy(str(target), str(target))
+    git_worktree_files.copy(str(target), str(target))
     assert target.read_text() == "text\n"
     assert mine.read_text() == MINE
     target.unlink()
     plant(target, mine)
     if plant is not hard:
-        assert linked.line(str(target)) == ""
+        assert git_worktree_files.first_line(str(target)) == ""
 
 
 def test_striking_leaves_other_names_alone(tmp_path: Path, mine: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_claim(task_repo: Repo, mine: Path, plant: Plant) -> None:
 def test_a_mark(tmp_path: Path, mine: Path, plant: Plant) -> None:
     """A planted mark of a check keeps no run from its start."""
     plant(tmp_path / "test-1.mark", mine)
-    sweep_left(str(tmp_path))
+    end_left_checks(str(tmp_path))
     assert mine.read_text() == MINE
 
 

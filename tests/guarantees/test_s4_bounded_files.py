@@ -17,7 +17,7 @@ from conftest import FULL, Repo
 from forking import in_fresh_process, shard
 from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
 
-from sow.domain.plan import Source
+from sow.domain.plans.plan import PlanSource
 from sow.plans.reader import read
 
 GENEROUS = 5.0  # seconds of processor time; half a second is the aim, and a busy machine is no failure
@@ -166,7 +166,7 @@ def read_plans(part: str) -> list[str]:
             print(f"{kind}: {name}", file=sys.stderr)
             text = make()
             start = time.process_time()
-            plan = read([Source(kind, text)])
+            plan = read([PlanSource(kind, text)])
             seconds = time.process_time() - start
             short = all(len(each.message) + len(each.hint) < 2500 for each in plan.findings)
             if seconds > GENEROUS or not (plan.tasks or plan.errors) or not short:

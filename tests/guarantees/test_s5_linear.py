@@ -11,14 +11,17 @@ import pytest
 from bombs import JSON, YAML, Make, numbered, pattern
 from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
 
-from sow.domain.plan import Source
+from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans.reader import read as read_plan
-from sow.store import feedback, json_text, kinds, log, memory, state, yaml_text
-from sow.store.home import Home
+from sow.store import file_kinds
+from sow.store.files.checkout_home import Home
+from sow.store.formats import json_text, yaml_text
+from sow.store.projects import feedback, log, memory
+from sow.store.state import state_file
 from sow.store.validators.task import validate
 from sow.system.checkout import Checkout
-from sow.system.terminal import harmless, harmless_line
+from sow.system.terminal.terminal import escape_control, escape_line
 
 KIB = 1 << 10
 FLOOR = 0.003  # seconds; below this a clock measures the machine, not the reader
@@ -121,19 +124,19 @@ def test_yaml_is_read_in_linear_time(name):
 @pytest.mark.parametrize("name", OUR_LAYOUT)
 def test_a_state_is_checked_in_linear_time(name):
     """Twice the state takes about twice the time to read and to validate."""
-    check_linear(lambda text: state.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
+    check_linear(lambda text: state_file.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
 
 
 @pytest.mark.parametrize("name", PLAN_MARKDOWN)
 def test_a_plan_in_markdown_is_read_in_linear_time(name):
     """Twice the Markdown takes about twice the time to read, to resolve and to check."""
-    check_linear(lambda text: read_plan([Source("plan.md", text)]), PLAN_MARKDOWN[name])
+    check_linear(lambda text: read_plan([PlanSource("plan.md", text)]), PLAN_MARKDOWN[name])
 
 
 @pytest.mark.parametrize("name", [*FLAT, *PLAN_YAML])
 def test_a_plan_in_yaml_is_read_in_linear_time(name):
     """Twice the YAML takes about twice the time to read, to resolve and to check."""
-    check_linear(lambda text: read_plan([Source("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
+    check_linear(lambda text: read_plan([PlanSource("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
 
 
 @pytest.mark.parametrize("name", JSON)
@@ -178,8 +181,8 @@ def test_feedback_is_read_in_linear_time(name):
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_is_made_harmless_in_linear_time(name):
     """Twice the text takes about twice the time to show."""
-    check_linear(harmless, TEXTS[name])
-    check_linear(harmless_line, TEXTS[name])
+    check_linear(escape_control, TEXTS[name])
+    check_linear(escape_line, TEXTS[name])
 
 
 def test_a_description_is_read_in_linear_time(tmp_path):
@@ -188,7 +191,7 @@ def test_a_description_is_read_in_linear_time(tmp_path):
 
     def read(text: str) -> None:
         path.write_text(text)
-        kinds.validate_file(str(path), "description.md", "")
+        file_kinds.validate_file(str(path), "description.md", "")
 
     check_linear(read, pattern("\n# x", before="# Title\n"))
 

@@ -16,8 +16,8 @@ from test_s6_terminal import SEQUENCES
 from visiting import Dashboard
 from workers import Yard
 
-from sow.dashboard import feed, reply
-from sow.system.terminal import HARMLESS
+from sow.dashboard.server import feed, reply
+from sow.system.terminal.terminal import HARMLESS
 
 LOG = "\n### 2026-01-31T09:00:00Z · {} · x · y\n\n{}\n"
 

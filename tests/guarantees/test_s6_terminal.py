@@ -17,7 +17,7 @@ from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
 from forking import shard
 
-from sow.store import yaml_text
+from sow.store.formats import yaml_text
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SEQUENCES: dict[str, bytes] = {

@@ -20,9 +20,9 @@ from conftest import Repo, fresh_environment
 from visiting import Answer, Dashboard
 from workers import Yard, script
 
-from sow.dashboard import reply
-from sow.dashboard.access import Access
-from sow.dashboard.routes import ACTOR, OPEN, ROUTES, TOKEN, VIEWER, Route
+from sow.dashboard.server import reply
+from sow.dashboard.server.access import Access
+from sow.dashboard.server.routes import ACTOR, OPEN, ROUTES, TOKEN, VIEWER, Route
 
 # What a person may ask without a cookie: none of it has a fact of the project in it.
 WITHOUT_COOKIE = {"GET /", "GET /assets/{name}", "POST /api/session"}
@@ -560,14 +560,14 @@ def test_a_dashboard_of_a_worker_is_for_looking(repo: Repo):
 
 def test_every_user_of_the_table_is_this_user(dashboard: Dashboard):
     """The process at the other end is found by the tables of the system, for both ways to write an address."""
-    from sow.system import socket_owner
+    from sow.system.process import socket_owner
 
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")):
         with socket.socket(family) as line:
             line.connect((address, dashboard.port))
             port = line.getsockname()[1]
-            row = socket_owner._row(("127.0.0.1", port), ("127.0.0.1", dashboard.port))
+            row = socket_owner._find_connection(("127.0.0.1", port), ("127.0.0.1", dashboard.port))
             assert row
             assert row[0] == os.getuid()
             assert os.getpid() in socket_owner._holders(row[1], row[0])
-        assert socket_owner._row(("127.0.0.1", port), ("127.0.0.1", dashboard.port)) is None
+        assert socket_owner._find_connection(("127.0.0.1", port), ("127.0.0.1", dashboard.port)) is None

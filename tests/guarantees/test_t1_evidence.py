@@ -438,12 +438,12 @@ def test_a_killed_list_is_run_again(harbour: Harbour) -> None:
 
 HOLD = """
 import sys
-from sow.engine.repository import Repository
-from sow.engine.slots import Slots
-from sow.engine.steps import drive
-from sow.store.home import find
-slot = drive(Slots(Repository(find(option=sys.argv[1], environment={}, cwd="/")), 1).take())
-slot.show(sys.argv[2])
+from sow.gitwork.repository import Repository
+from sow.gitwork.slots import Slots
+from sow.system.process.generator_steps import run_to_end
+from sow.store.files.checkout_home import find
+slot = run_to_end(Slots(Repository(find(option=sys.argv[1], environment={}, cwd="/")), 1).acquire())
+slot.checkout(sys.argv[2])
 print(slot.name, flush=True)
 sys.stdin.read()
 """

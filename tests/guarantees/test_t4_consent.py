@@ -12,7 +12,7 @@ import yaml
 from conftest import Repo, Result
 from harbour import Harbour
 
-from sow.store import consents
+from sow.store.user import consents
 
 # Ways to write a command that makes the file MARK; each of them is one text that needs consent.
 FORMS = (

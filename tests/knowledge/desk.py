@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge.labelled import home_at, shelve, task_of, write
-from sow.domain.shapes import Chosen
+from sow.domain.documents.state import Chosen
 from sow.knowledge.compiler import choose
 from sow.knowledge.document import Choice
 from sow.knowledge.library import Library
@@ -22,7 +22,7 @@ FILLER = {
 
 def library_of(root: Path, *, linked: tuple[str, ...] = ()) -> Library:
     library = Library(home_at(root), str(root), linked)
-    library.fill({"phases": []}, task_of(1, {"name": "n"}))  # type: ignore[typeddict-item]
+    library.find_documents({"phases": []}, task_of(1, {"name": "n"}))  # type: ignore[typeddict-item]
     return library
 
 

@@ -11,8 +11,8 @@ import yaml
 from sow.knowledge.compiler import choose
 from sow.knowledge.library import Library
 from sow.knowledge.text_index import TextIndex
-from sow.store.home import Home
-from sow.store.schema import VERSION
+from sow.store.files.checkout_home import Home
+from sow.store.formats.schema import VERSION
 from sow.system.checkout import Checkout
 
 HERE = Path(__file__).parent
@@ -66,7 +66,7 @@ def outcomes(root: Path, budget: int = 8000) -> list[Outcome]:
     for number, given in enumerate(yaml.safe_load((HERE / "shop_tasks.yaml").read_text()), 1):
         task = task_of(number, given)
         library = Library(home_at(root), str(root))
-        library.fill({}, task)  # type: ignore[typeddict-item]
+        library.find_documents({}, task)  # type: ignore[typeddict-item]
         assert library.remarks == []
         index = TextIndex(home_at(root), library.documents)
         choice = choose(task, given["description"], library.documents, index, budget)

@@ -8,7 +8,7 @@ import pytest
 
 from knowledge.desk import chosen, library_of, only, paths, put
 from knowledge.labelled import shelve, write
-from sow.domain.size import BYTES_PER_TOKEN
+from sow.domain.text.units import BYTES_PER_TOKEN
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
 

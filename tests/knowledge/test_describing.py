@@ -11,8 +11,8 @@ import pytest
 from conftest import Repo
 
 from knowledge.remotes import Remote
-from sow.domain import description_answer
-from sow.knowledge import describing
+from sow.domain.reviews import description
+from sow.knowledge import descriptions
 
 FOLDERS = {
     "front matter of the README": (
@@ -52,7 +52,7 @@ def test_what_files_say(tmp_path: Path, case: str) -> None:
     files, expected = FOLDERS[case]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    found = describing.describe(str(tmp_path), "some-name")
+    found = descriptions.describe(str(tmp_path), "some-name")
     assert (found.summary, found.when_to_use, found.tags) == expected
 
 
@@ -61,14 +61,14 @@ def test_a_link_in_a_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("# Secret\n\nwords\n")
     (tmp_path / "sink").mkdir()
     (tmp_path / "sink/README.md").symlink_to(tmp_path / "secret")
-    assert describing.describe(str(tmp_path / "sink"), "x").summary == ""
-    assert describing.excerpts(str(tmp_path / "sink"), 1000) == ""
+    assert descriptions.describe(str(tmp_path / "sink"), "x").summary == ""
+    assert descriptions.excerpts(str(tmp_path / "sink"), 1000) == ""
 
 
 def test_long_words_are_cut(tmp_path: Path) -> None:
     """A summary has a bounded length, whatever its file has."""
     (tmp_path / "README.md").write_text(f"# T\n\n{'word ' * 100_000}\n")
-    assert len(describing.describe(str(tmp_path), "x").summary) <= describing.MOST_WORDS + 2
+    assert len(descriptions.describe(str(tmp_path), "x").summary) <= descriptions.MOST_WORDS + 2
 
 
 def test_a_person_s_words_stay(here: Repo, remote: Remote) -> None:
@@ -215,7 +215,7 @@ def _read(path: Path) -> str:
 def test_an_answer_is_one_line_of_plain_words() -> None:
     """Line breaks, control characters and odd tags of an answer do not get into the index."""
     text = json.dumps({"nonce": "n", "summary": "a\n\x1b[2Jb", "when_to_use": "c\td", "tags": ["X Y", 3, "", "z" * 61]})
-    found = description_answer.parse(f"{'{' * 30} {text}", "n")
+    found = description.parse(f"{'{' * 30} {text}", "n")
     assert (found.summary, found.when_to_use, found.tags) == ("a [2Jb", "c d", ("x y",))
 
 

@@ -11,8 +11,8 @@ import pytest
 from agents.test_prompts import commands
 from conftest import SOW
 
-from sow.cli.parse import parse
-from sow.cli.registry import find
+from sow.cli.command import find
+from sow.cli.parser import parse
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "knowledge.md").read_text()
 SECTION = PAGE.partition("## In a new repository\n")[2].partition("\n## Sinks\n")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.knowledge import passage
+from sow.knowledge import excerpts
 
 LINES = st.lists(st.sampled_from(["# Head", "tokens rotate", "bees", "", "## Ünder", "x" * 50, "tokens"]), max_size=60)
 
@@ -14,7 +14,7 @@ LINES = st.lists(st.sampled_from(["# Head", "tokens rotate", "bees", "", "## Ün
 def test_a_passage_is_what_it_says(lines: list[str], most: int) -> None:
     """Its lines are in the text, come to its size, fit the room, and have one of the words."""
     text = "\n".join(lines)
-    found = passage.best(text, {"tokens", "rotate"}, most)
+    found = excerpts.best_passage(text, {"tokens", "rotate"}, most)
     if found is None:
         return
     taken = text.split("\n")[found.first - 1 : found.last]
@@ -25,13 +25,13 @@ def test_a_passage_is_what_it_says(lines: list[str], most: int) -> None:
 
 def test_a_text_without_the_words_has_none() -> None:
     """Where no word of the task is, nothing is worth reading."""
-    assert passage.best("# A\nbees\n", {"tokens"}, 1000) is None
+    assert excerpts.best_passage("# A\nbees\n", {"tokens"}, 1000) is None
 
 
 def test_the_section_with_most_of_the_words_wins() -> None:
     """Different words count, not how often one is there."""
     text = "# A\ntokens tokens tokens\n# B\ntokens rotate\n# C\nbees\n"
-    found = passage.best(text, {"tokens", "rotate"}, 30)
+    found = excerpts.best_passage(text, {"tokens", "rotate"}, 30)
     assert found is not None
     assert found.lines == "3-4"
 
@@ -39,6 +39,6 @@ def test_the_section_with_most_of_the_words_wins() -> None:
 def test_a_text_without_headings_is_cut() -> None:
     """A long text without headings gives some of its lines."""
     text = "\n".join(["bees"] * 200 + ["tokens rotate"] + ["bees"] * 200)
-    found = passage.best(text, {"tokens", "rotate"}, 400)
+    found = excerpts.best_passage(text, {"tokens", "rotate"}, 400)
     assert found is not None
     assert found.first <= 201 <= found.last

@@ -19,7 +19,7 @@ def having(root: Path, word: str) -> list[str]:
     """The documents that an index over this folder finds by a word."""
     index = TextIndex(home_at(root), library_of(root).documents)
     try:
-        return sorted(index.ids[each].path.rpartition("/")[2] for each in index.having(word))
+        return sorted(index.documents_by_id[each].path.rpartition("/")[2] for each in index.documents_with(word))
     finally:
         index.close()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sow.domain import graph
-from sow.domain.plan import Plan, PlanTask, Source
+from sow.domain.plans import graph
+from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.plans.reader import read
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "plans"
@@ -19,19 +19,19 @@ USUAL: dict[str, Any] = {"status": "pending", "type": "regular"}
 def plan_of(*texts: str, name: str = "plan.md", agents: Sequence[str] = ()) -> Plan:
     """The plan that texts make; the first has this name, the others are numbered."""
     names = [name, *(f"{number}-{name}" for number in range(2, len(texts) + 1))]
-    return read([Source(each, text) for each, text in zip(names, texts, strict=True)], agents=agents)
+    return read([PlanSource(each, text) for each, text in zip(names, texts, strict=True)], agents=agents)
 
 
 def plan_of_files(names: Sequence[str], *, agents: Sequence[str] = (), in_folder: bool = False) -> Plan:
     """The plan that fixtures make."""
-    sources = [Source(name, (FIXTURES / name).read_text(), in_folder=in_folder) for name in names]
+    sources = [PlanSource(name, (FIXTURES / name).read_text(), in_folder=in_folder) for name in names]
     return read(sources, agents=agents)
 
 
 def found(plan: Plan, *, error: bool) -> list[str]:
     """`place: message (hint)` of every error, or of every warning."""
     return [
-        f"{each.place}: {each.message}" + (f" ({each.hint})" if each.hint else "")
+        f"{each.location}: {each.message}" + (f" ({each.hint})" if each.hint else "")
         for each in (plan.errors if error else plan.warnings)
     ]
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.telling import found, plan_of
-from sow.domain import graph
-from sow.domain.plan import MAX_FINDINGS, MAX_TASKS, Plan
+from sow.domain.plans import graph
+from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan
 from sow.plans.reader import MAX_LINES
 
 AGENTS = ["implementer", "reviewer", "dev"]
@@ -110,7 +110,7 @@ def test_a_group_follows_the_dependencies_of_its_tasks():
     fields = {"1": "**Depends on**: 2", "2": "", "3": "**Depends on**: 1\n**Files**: a.py", "4": "**Files**: a.py"}
     plan = plan_with({number: f"**Worktree group**: api\n{text}" for number, text in fields.items()})
     assert plan.needs() == {"1": ["2", "4"], "2": [], "3": ["1", "4"], "4": ["2"]}
-    assert (plan.tasks[2].implied, plan.tasks[2].grouped) == (["4"], [])
+    assert (plan.tasks[2].implied_dependencies, plan.tasks[2].group_dependencies) == (["4"], [])
 
 
 def test_an_unknown_agent_is_a_warning_and_the_default_does_it():
@@ -179,7 +179,7 @@ def test_two_that_write_one_file_are_put_in_order():
 def test_who_waits_already_waits_for_nobody_else():
     """Tasks that the plan has in order, directly or by others between them, need no other order."""
     plan = plan_with({"1": "**Files**: a.py", "2": "**Depends on**: 1", "3": "**Depends on**: 2\n**Files**: a.py"})
-    assert plan.tasks[2].implied == []
+    assert plan.tasks[2].implied_dependencies == []
     assert plan.findings == []
 
 
@@ -193,7 +193,7 @@ def test_tasks_of_two_waves_are_put_in_order_silently():
 def test_a_plan_with_errors_is_not_ordered():
     """Where something is wrong, no order is derived from it."""
     plan = plan_with({"1": "**Files**: a.py", "2": "**Files**: a.py\n**Depends on**: 7"})
-    assert plan.tasks[1].implied == []
+    assert plan.tasks[1].implied_dependencies == []
 
 
 TASKS = st.lists(

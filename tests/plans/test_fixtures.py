@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plans.telling import FIXTURES, plan_of_files, told
-from sow.domain.plan import Source
+from sow.domain.plans.plan import PlanSource
 from sow.plans.reader import read
 
 CASES: list[dict[str, Any]] = json.loads((FIXTURES / "expected.json").read_text())
@@ -32,7 +32,7 @@ def test_a_plan_reads_as_the_table_says(case: dict[str, Any]):
 def test_line_endings_make_no_difference(case: dict[str, Any], ending: str):
     """With other line ends and a byte order mark a plan reads the same, line numbers included."""
     sources = [
-        Source(
+        PlanSource(
             name,
             "\ufeff" + (FIXTURES / name).read_text().replace("\n", ending),
             in_folder=case.get("in_folder", False),

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plans.telling import FIXTURES
-from sow.domain import graph
-from sow.domain.plan import Plan, Source
+from sow.domain.plans import graph
+from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans.reader import read
 
 NAMES = st.sampled_from(["plan.md", "plan.yaml", "plan.yml", "PLAN.YAML", "plan", "a/b.markdown"])
@@ -36,7 +36,7 @@ YAML = [
 FILES = sorted(str(path.relative_to(FIXTURES)) for path in FIXTURES.rglob("*.[my]*"))
 
 
-def check(plan: Plan, sources: list[Source]) -> None:
+def check(plan: Plan, sources: list[PlanSource]) -> None:
     """A plan is right or says why not: every finding has its place, a short message, and an error has its hint."""
     lines = {source.name: source.text.count("\n") + source.text.count("\r") + 1 for source in sources}
     assert plan.tasks or plan.errors
@@ -54,7 +54,7 @@ def check(plan: Plan, sources: list[Source]) -> None:
 
 
 def check_text(name: str, text: str) -> None:
-    sources = [Source(name, text)]
+    sources = [PlanSource(name, text)]
     check(read(sources, agents=("implementer", "dev")), sources)
 
 
@@ -112,7 +112,7 @@ def test_any_damage_to_a_good_plan(case: tuple[str, str]):
 @given(st.lists(damaged(), min_size=2, max_size=3))
 def test_any_damage_to_several_files(cases: list[tuple[str, str]]):
     """Several damaged files together are read or refused."""
-    sources = [Source(name, text) for name, text in cases]
+    sources = [PlanSource(name, text) for name, text in cases]
     if len({source.name for source in sources}) == len(sources):
         check(read(sources), sources)
 

@@ -11,8 +11,8 @@ import pytest
 from test_hot_imports import BARE, HEAVY
 
 from plans.telling import plan_of
-from sow.domain import graph
-from sow.domain import plan as domain_plan
+from sow.domain.plans import graph
+from sow.domain.plans import plan as domain_plan
 from sow.plans import reader
 
 TASKS = 10_000
@@ -71,5 +71,6 @@ def loaded(code: str) -> set[str]:
 
 def test_a_plan_in_markdown_is_light():
     """Reading Markdown, labels of the author's own included, loads no module that costs a start of its own."""
-    code = f"from sow.domain.plan import Source; from sow.plans.reader import read; read([Source('p.md', {SMALL!r})])"
+    code = "from sow.domain.plans.plan import PlanSource; from sow.plans.reader import read"
+    code += f"; read([PlanSource('p.md', {SMALL!r})])"
     assert loaded(f"{code}; {BARE}") & HEAVY - loaded(BARE) == set()

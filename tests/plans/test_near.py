@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.plans.near import distance, nearest
+from sow.plans.typo_hints import distance, nearest
 
 NAMES = ["implementer", "reviewer", "python-dev", "quality-control", "integration-1", "integration-2", "api"]
 MEANT = {

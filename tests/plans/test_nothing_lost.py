@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plans.telling import plan_of
 from plans.test_fuzz import MARKDOWN
-from sow.domain.plan import Plan
+from sow.domain.plans.plan import Plan
 
 TASK_KEYS = (
     "files", "agent", "estimated_time", "status", "type", "worktree_group", "success_criteria", "integration_criteria",

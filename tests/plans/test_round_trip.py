@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plans import writing
 from plans.telling import found, plan_of
 from plans.writing import Task
-from sow.domain.plan import Plan, Source
+from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans.reader import read
 
 
@@ -73,5 +73,5 @@ def test_both_formats_mean_the_same(data: st.DataObject, tasks: list[Task]):
     names = ["first.md", "second.yaml"] if data.draw(st.booleans()) else ["first.yaml", "second.md"]
     writers = {"md": writing.markdown, "yaml": writing.yaml_text}
     parts = [(name, part) for name, part in zip(names, (tasks[:place], tasks[place:]), strict=True) if part]
-    sources = [Source(name, data.draw(writers[name.rpartition(".")[2]](part))) for name, part in parts]
+    sources = [PlanSource(name, data.draw(writers[name.rpartition(".")[2]](part))) for name, part in parts]
     assert read_back(read(sources)) == {task.number: meant(task) for task in tasks}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plans.telling import found, plan_of
-from sow.domain.plan import Plan
+from sow.domain.plans.plan import Plan
 
 SETTINGS: dict[str, tuple[str, Any]] = {
     "default_agent": ("dev", "dev"),

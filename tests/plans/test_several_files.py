@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plans.telling import found
-from sow.domain.plan import Finding, Plan, Source
+from sow.domain.plans.plan import Plan, PlanFinding, PlanSource
 from sow.plans.reader import read
 
 ONE = "## Task 1: One\n\nx\n\n## Task 2: Two\n\nx\n"
@@ -16,7 +16,7 @@ def task(number: str, depends_on: str = "None") -> str:
 
 
 def plan_of_named(files: dict[str, str]) -> Plan:
-    return read([Source(name, text) for name, text in files.items()])
+    return read([PlanSource(name, text) for name, text in files.items()])
 
 
 def needs(plan: Plan) -> dict[str, list[str]]:
@@ -129,18 +129,18 @@ def test_a_cycle_across_files_is_found():
 
 def test_a_file_without_tasks_is_an_error_or_left_out():
     """A named file must have tasks; one that was met in a folder need not, as long as another one has."""
-    sources = [Source("d/a.md", ONE, in_folder=True), Source("d/README.md", "# Read me\n", in_folder=True)]
+    sources = [PlanSource("d/a.md", ONE, in_folder=True), PlanSource("d/README.md", "# Read me\n", in_folder=True)]
     assert found(read(sources), error=False) == ["d/README.md: there are no tasks in this file (it is left out)"]
     assert not read(sources).errors
     assert found(read(sources[1:]), error=True) == ["d/README.md: there are no tasks (write one as: ## Task 1: name)"]
-    assert read([Source("a.md", ONE), Source("b.md", "# x\n")]).errors[0].file == "b.md"
+    assert read([PlanSource("a.md", ONE), PlanSource("b.md", "# x\n")]).errors[0].file == "b.md"
     assert found(read([]), error=True) == ["plan: there are no tasks (write one as: ## Task 1: name)"]
 
 
 def test_findings_stand_in_the_order_of_files_and_lines():
     """Whatever found them, findings are sorted; those that were there before are among them."""
-    before = Finding("b.md", 1, "too large", hint="h", error=True)
-    sources = [Source("a.md", task("1", "7") + task("1")), Source("b.md", task("2", "9"))]
+    before = PlanFinding("b.md", 1, "too large", hint="h", error=True)
+    sources = [PlanSource("a.md", task("1", "7") + task("1")), PlanSource("b.md", task("2", "9"))]
     plan = read(sources, findings=[before])
     assert [(each.file, each.line) for each in plan.findings] == [("a.md", 2), ("a.md", 5), ("b.md", 1), ("b.md", 2)]
     assert before in plan.errors

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.plan import STATUSES
-from sow.plans import words
+from sow.domain.plans.plan import STATUSES
+from sow.plans import values
 
 DURATIONS = {
     "30m": 30, "1h 15m": 75, "1.5h": 90, "15 minutes": 15, "2h30m": 150, "2 days": 2880, "1 week": 10080,
@@ -64,13 +64,13 @@ PATHS = {
 @pytest.mark.parametrize("text", DURATIONS)
 def test_a_duration_is_read_in_minutes(text: str):
     """Hours, minutes, days and weeks, in short and in words, are minutes."""
-    assert words.minutes(text) == DURATIONS[text]
+    assert values.minutes(text) == DURATIONS[text]
 
 
 @pytest.mark.parametrize("text", NO_DURATIONS, ids=lambda text: repr(text[:20]))
 def test_what_is_no_duration_is_none(text: str):
     """Everything else is no duration, however long it is and whatever digits it has."""
-    assert words.minutes(text) is None
+    assert values.minutes(text) is None
 
 
 @given(
@@ -80,36 +80,36 @@ def test_what_is_no_duration_is_none(text: str):
 )
 def test_hours_and_minutes_add_up(hours: int, minutes: int, form: str):
     """A duration in any form is its hours and its minutes."""
-    assert words.minutes(form.format(hours, minutes)) == hours * 60 + minutes
+    assert values.minutes(form.format(hours, minutes)) == hours * 60 + minutes
 
 
 @pytest.mark.parametrize("text", STATUS_TEXTS)
 def test_a_status_word_is_understood(text: str):
     """Words, capitals, pictures and dates around a status do not hide it."""
-    assert words.status(text) == STATUS_TEXTS[text]
+    assert values.status(text) == STATUS_TEXTS[text]
 
 
 @pytest.mark.parametrize("text", NO_STATUSES, ids=lambda text: repr(text[:20]))
 def test_what_is_no_status_is_none(text: str):
     """A status in other words is not guessed."""
-    assert words.status(text) is None
+    assert values.status(text) is None
 
 
 def test_every_status_has_a_word():
     """All statuses of a plan can be written, and no word stands for another one."""
-    assert set(words.STATUS_WORDS.values()) == set(STATUSES)
+    assert set(values.STATUS_WORDS.values()) == set(STATUSES)
 
 
 @pytest.mark.parametrize("text", IDS)
 def test_an_id_is_one_plain_word(text: str):
     """Letters, digits, dots, dashes and underscores make an id."""
-    assert words.is_id(text)
+    assert values.is_id(text)
 
 
 @pytest.mark.parametrize("text", NO_IDS, ids=repr)
 def test_what_is_no_id(text: str):
     """Ranges, words for nothing and other characters make none."""
-    assert not words.is_id(text)
+    assert not values.is_id(text)
 
 
 PLAIN = {"01": "1", "1": "1", "000": "0", "0" * 50 + "7": "7", "1.10": "1.10", "a01": "a01", " 1 ": "1"}
@@ -118,19 +118,19 @@ PLAIN = {"01": "1", "1": "1", "000": "0", "0" * 50 + "7": "7", "1.10": "1.10", "
 @pytest.mark.parametrize("text", PLAIN)
 def test_numbers_are_compared_without_zeros(text: str):
     """01 is 1, and all that is no whole number stays as it is."""
-    assert words.plain_id(text) == PLAIN[text]
+    assert values.normalized_id(text) == PLAIN[text]
 
 
 @pytest.mark.parametrize("text", PATHS)
 def test_paths_are_read_out_of_a_text(text: str):
     """Backticks, commas, remarks, verbs and line numbers around a path do not hide it."""
-    assert words.paths(text) == (PATHS[text], [])
+    assert values.paths(text) == (PATHS[text], [])
 
 
 @pytest.mark.parametrize("text", ["a.py, and some more", "the whole tree", "two words, a.py"])
 def test_what_is_no_path_is_handed_back(text: str):
     """Several words that are not in backticks are no path, and are not lost."""
-    found, strange = words.paths(text)
+    found, strange = values.paths(text)
     assert strange and all(" " in each for each in strange)
     assert set(found) <= {"a.py"}
 
@@ -138,8 +138,8 @@ def test_what_is_no_path_is_handed_back(text: str):
 @given(st.text())
 def test_no_text_is_too_odd(text: str):
     """Every small language answers to any text."""
-    words.minutes(text)
-    words.status(text)
-    words.paths(text)
-    words.is_id(words.plain_id(text))
-    assert len(words.without_remarks(text)) <= len(text)
+    values.minutes(text)
+    values.status(text)
+    values.paths(text)
+    values.is_id(values.normalized_id(text))
+    assert len(values.without_remarks(text)) <= len(text)

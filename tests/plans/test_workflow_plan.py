@@ -9,8 +9,8 @@ from crew_design import FILE, HEAD, PROSE, TEXT, plan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain import crew_checks
-from sow.domain.crew_plan import TIMEOUT
+from sow.domain.workflows import design_checks
+from sow.domain.workflows.crew_plan import TIMEOUT
 from sow.plans import workflow_plan
 from sow.plans.workflow_plan import MAX_TEXT, read
 
@@ -167,7 +167,7 @@ def test_any_text_is_a_plan_or_a_complaint(text, framed):
     found = read(f"---\n{text}\n---\n{text}" if framed else text)
     lines = found.prose_line + found.prose.count("\n") + text.count("\n") + 2
     assert found.errors or (found.members and len(found.digest) == 64)
-    told = crew_checks.findings(found, {each.name: text for each in found.members}, {"implementer"}, existing=set())
+    told = design_checks.findings(found, {each.name: text for each in found.members}, {"implementer"}, existing=set())
     for each in told:
         assert 0 <= each.line <= lines + 2 and each.text.isprintable() and each.hint.isprintable() and each.hint
         assert each.document()["rule"]
@@ -196,7 +196,7 @@ def test_reading_and_checking_a_large_plan_is_quick():
     start = time.process_time()
     found = read(text)
     told = {each.name: "\n".join(["# a", *each.inputs, *each.outputs]) for each in found.members}
-    complaints = crew_checks.findings(found, told, {"implementer", "verifier"})
+    complaints = design_checks.findings(found, told, {"implementer", "verifier"})
     assert time.process_time() - start < 2
     assert {each.rule for each in complaints} == {"instructions-section"}
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sow.domain.plan import STATUSES, Source
+from sow.domain.plans.plan import STATUSES, PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
@@ -193,7 +193,7 @@ def by_name(table):
 
 
 def read(text: str, file: str) -> dict[str, str]:
-    return {task.number: task.status for task in reader.read([Source(file, text)]).tasks}
+    return {task.number: task.status for task in reader.read([PlanSource(file, text)]).tasks}
 
 
 def check(old: str, new: str, file: str, statuses: dict[str, str]) -> None:

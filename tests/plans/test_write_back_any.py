@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.domain.plan import STATUSES, Source
+from sow.domain.plans.plan import STATUSES, PlanSource
 from sow.errors import SowError
 from sow.plans import reader
 from sow.plans.write_back import with_statuses
@@ -235,7 +235,9 @@ def test_only_the_place_of_a_status_changes(data: st.DataObject):
     statuses = data.draw(wanted(plan))
     old, new = plan.text({}), plan.text(statuses)
     assert with_statuses(old, plan.file, statuses) == new
-    found = {task.number: task.status for task in reader.read([Source(plan.file, new.removeprefix("\ufeff"))]).tasks}
+    found = {
+        task.number: task.status for task in reader.read([PlanSource(plan.file, new.removeprefix("\ufeff"))]).tasks
+    }
     assert found == {task.number: statuses.get(task.number, task.status) for task in plan.tasks}
     assert with_statuses(new, plan.file, statuses) == new
 
@@ -271,6 +273,6 @@ def test_odd_texts_are_written_or_refused(lines: list[str], file: str, ending: s
     except SowError as error:
         assert file in error.message
         return
-    read = {task.number: task.status for task in reader.read([Source(file, new)]).tasks}
+    read = {task.number: task.status for task in reader.read([PlanSource(file, new)]).tasks}
     assert read["1"] == "completed"
     assert len([line for line in new.split(ending) if line not in lines]) <= 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from plans.telling import found, plan_of
-from sow.domain.plan import Plan, PlanTask
-from sow.plans.nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS
+from sow.domain.plans.plan import Plan, PlanTask
+from sow.plans.yaml_nodes import MAX_DEPTH, MAX_ENTRIES, MAX_KEYS
 
 TASK = "  - number: 1\n    name: One\n    prompt: x\n"
 NINE = "  - {number: 9, name: Nine, prompt: x}\n"

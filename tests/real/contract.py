@@ -17,9 +17,9 @@ from conftest import SOW, Repo
 from real import install
 from real.stub import DONE, TOKENS_IN, TOKENS_OUT, Stub
 from real.workshop import Workshop, stop, wait_for
-from sow.executors.adapter import Ending, Outcome, Request, Role
+from sow.executors.adapter import Outcome, ProcessEnd, Request, Role
+from sow.executors.events import TurnSummary
 from sow.executors.registry import adapter as find_adapter
-from sow.executors.story import Story
 
 NEEDS_REVIEW = f"sh:{SOW} task set --id 010 status needs_review"
 PAUSED = f"sh:{SOW} task set --id 010 status paused"
@@ -256,7 +256,7 @@ class ObedientContract(Contract):
 
     def run(self, workshop: Workshop, request: Request) -> Outcome:
         """One turn without sow around it: the adapter's command line, and what it makes of the end."""
-        adapter, story = find_adapter(self.name), Story()
+        adapter, story = find_adapter(self.name), TurnSummary()
         call = adapter.spawn_command(request)
         done = subprocess.run(
             [install.binary(self.name), *call.arguments],
@@ -270,4 +270,4 @@ class ObedientContract(Contract):
         for line in done.stdout.splitlines():
             for event in adapter.read(line):
                 story.add(event)
-        return adapter.outcome(Ending(code=done.returncode, stderr=done.stderr), story)
+        return adapter.outcome(ProcessEnd(code=done.returncode, stderr=done.stderr), story)

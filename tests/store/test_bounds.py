@@ -10,11 +10,11 @@ from conftest import Repo
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sow.executors.reach import expression
-from sow.store import bounds
-from sow.store import desk as desks
-from sow.store import home as homes
-from sow.store import project as projects
+from sow.executors.write_rules import pattern_regex
+from sow.store.files import checkout_home as homes
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects import write_rules
 
 TASKS = "phases/implementation/tasks"
 
@@ -23,11 +23,13 @@ def patterns(repo: Repo, root: Path | None = None) -> list[str]:
     """What is closed to the worker on task 010."""
     home = homes.find(option=str(root or repo.root), environment={}, cwd="/")
     project = projects.load(home)
-    return list(bounds.closed(desks.find(home, project, "010"), [each["name"] for each in project["phases"]]))
+    return list(
+        write_rules.write_protected(desks.find(home, project, "010"), [each["name"] for each in project["phases"]])
+    )
 
 
 def is_closed(path: str, found: list[str]) -> bool:
-    return any(re.match(expression(each) + ("" if each.endswith("/**") else "$"), path) for each in found)
+    return any(re.match(pattern_regex(each) + ("" if each.endswith("/**") else "$"), path) for each in found)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +95,13 @@ IDS = st.integers(min_value=0, max_value=99_999).map(lambda number: f"{number:03
 @example(mine="18299", other="182")
 def test_every_id_but_its_own_fits(mine: str, other: str) -> None:
     """The patterns of other ids fit all of them, and never the task's own."""
-    fits = any(re.fullmatch(expression(each), other) for each in bounds.other_ids(mine))
+    fits = any(re.fullmatch(pattern_regex(each), other) for each in write_rules.other_ids(mine))
     assert fits is (mine != other)
 
 
 @given(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1))
 def test_a_name_fits_itself_and_no_other(name: str) -> None:
     """A name with signs that patterns use is still only a name."""
-    found = expression(bounds.literal(name))
+    found = pattern_regex(write_rules.literal(name))
     assert re.fullmatch(found, name)
     assert not re.fullmatch(found, f"{name}x")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sow.store.state import MOST_REMEMBERED, Checked
+from sow.store.state.state_file import MOST_REMEMBERED, DocumentCache
 from sow.store.validators.task import validate
 
 
 def test_a_remembered_document_is_its_readers_own() -> None:
     """What one reader does to a document is seen by nobody else, at any depth."""
-    checked = Checked()
+    checked = DocumentCache()
     document = {"task": {"criteria": ["one"], "source": {"id": "1"}}}
     checked.add("text", validate, document)
     document["task"]["criteria"].append("two")
@@ -19,7 +19,7 @@ def test_a_remembered_document_is_its_readers_own() -> None:
 
 def test_another_text_or_another_schema_is_another_document() -> None:
     """Only the very same text, checked by the same rules, is known."""
-    checked = Checked()
+    checked = DocumentCache()
     checked.add("text", validate, {"task": {}})
     assert checked.get("text\n", validate) is None
     assert checked.get("text", lambda data, at: None) is None
@@ -27,7 +27,7 @@ def test_another_text_or_another_schema_is_another_document() -> None:
 
 def test_the_oldest_documents_are_forgotten_first() -> None:
     """However much is read, no more text than the limit is remembered, and the newest is."""
-    checked = Checked()
+    checked = DocumentCache()
     texts = [str(number).ljust(MOST_REMEMBERED // 8) for number in range(20)]
     for text in texts:
         checked.add(text, validate, {"task": {"name": text[:4]}})

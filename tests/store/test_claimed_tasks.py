@@ -9,8 +9,8 @@ from conftest import Repo
 from holding import held
 
 from sow.domain.actor import PERSON, Actor
-from sow.store import task_acts
-from sow.store.home import find
+from sow.store.files.checkout_home import find
+from sow.store.projects import tasks
 
 ADA = Actor(kind=PERSON, name="ada")
 ENDS = [("completed", ""), ("abandoned", "enough")]
@@ -35,7 +35,7 @@ def test_its_holder_may(task_repo: Repo, status: str, reason: str):
     task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
     home = find(option=str(task_repo.root), environment={}, cwd="/")
     with home.claim("task-010", purpose="a test"):
-        task_acts.set_status(home, "010", status, actor=ADA, reason=reason)
+        tasks.set_status(home, "010", status, actor=ADA, reason=reason)
     assert task_repo.task("010")["status"] == status
 
 

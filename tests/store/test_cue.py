@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sow.store import schema
-from sow.store.cue import export
+from sow.store.formats import schema
+from sow.store.formats.cue import export
 
 GOLDEN = Path(__file__).parent.parent / "fixtures" / "cue"
 HEAD = "// A thing\n// Schema 1.0.0/thing\npackage sow\n\n"

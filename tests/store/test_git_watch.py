@@ -12,8 +12,8 @@ from conftest import Repo
 from shop import home_at
 
 from sow.store import git_watch
-from sow.store.home import Home
-from sow.system import git, sealed
+from sow.store.files.checkout_home import Home
+from sow.system import git, sealed_git
 
 ODD = ("plain", ' two  spaces"quotes" ; # ', "back\\slash", "line\nend", "tab\t", "träne", "", "-x")
 
@@ -40,14 +40,14 @@ def test_all_settings_are_copied(bare_repo: Repo, home: Home) -> None:
     (bare_repo.root / ".git/more").write_text("[inner]\n\tvalue = 1\n")
     bare_repo.git("config", "include.path", "more")
     before = [each for each in listed(home) if each.startswith(("odd.", "bare.key", "inner."))]
-    with git_watch.guarded(home):
+    with git_watch.sealed_repository(home):
         inside = listed(home)
         bare_repo.git("config", "odd.later", "1")
         assert "odd.later\n1" not in listed(home)
     assert [each for each in inside if each.startswith(("odd.", "bare.key", "inner."))] == before
     assert not [each for each in inside if each.startswith("include.")]
     assert "odd.later\n1" not in listed(home)  # until the user decides
-    git_watch.keep(home)
+    git_watch.accept_changes(home)
     assert "odd.later\n1" in listed(home)
 
 
@@ -59,42 +59,42 @@ def test_lists_and_includes_outside_of_the_repository(bare_repo: Repo, home: Hom
     bare_repo.git("config", "--global", "include.path", "~/later")
     (bare_repo.root / "x.log").write_text("")
     (bare_repo.root / "x.txt").write_text("")
-    with git_watch.guarded(home):
+    with git_watch.sealed_repository(home):
         (user / "ignore").write_text("*.txt\n")
         (user / "attributes").write_text("* -diff\n")
         assert git.run(["ls-files", "--others", "--exclude-standard"], cwd=home.root) == "x.txt\n"
         assert "diff: unspecified" in git.run(["check-attr", "diff", "x.txt"], cwd=home.root)
-        assert [line.rpartition("/")[2] for line in git_watch.news(home)] == [
+        assert [line.rpartition("/")[2] for line in git_watch.new_changes(home)] == [
             "attributes was added",
             "ignore was changed",
         ]
         (user.parent.parent / "later").write_text("[odd]\n\tvalue = 1\n")
-        (line,) = git_watch.news(home)
+        (line,) = git_watch.new_changes(home)
         assert "odd.value" in line
-    git_watch.keep(home)
+    git_watch.accept_changes(home)
 
 
 def test_a_broken_seal_is_no_seal(bare_repo: Repo, home: Home) -> None:
     """A seal that a power loss cut off is made again."""
-    seal = git_watch.begin(home)
-    sealed.OWNED.clear()
+    seal = git_watch.seal_repository(home)
+    sealed_git.ACTIVE.clear()
     (Path(seal.folder) / "seal.json").write_text('{"picture": ')
-    assert sealed.find(home.root) is None
-    with git_watch.guarded(home):
+    assert sealed_git.find(home.root) is None
+    with git_watch.sealed_repository(home):
         assert json.loads((Path(seal.folder) / "seal.json").read_text())["root"] == home.root
 
 
 def test_a_new_repository_at_the_same_path(bare_repo: Repo, home: Home) -> None:
     """The seal that a killed run left does not count for another repository in its place."""
-    git_watch.begin(home)
-    sealed.OWNED.clear()
+    git_watch.seal_repository(home)
+    sealed_git.ACTIVE.clear()
     shutil.copytree(bare_repo.root / ".git", bare_repo.root / "other")
     shutil.rmtree(bare_repo.root / ".git")
     (bare_repo.root / "other").rename(bare_repo.root / ".git")
     bare_repo.git("config", "odd.value", "1")
-    assert sealed.find(home.root) is None
-    assert git_watch.pending(home) == []
-    with git_watch.guarded(home):
+    assert sealed_git.find(home.root) is None
+    assert git_watch.open_changes(home) == []
+    with git_watch.sealed_repository(home):
         assert "odd.value\n1" in listed(home)
 
 
@@ -102,7 +102,7 @@ def test_without_a_folder_of_the_user(bare_repo: Repo, home: Home, monkeypatch: 
     """Where the user's folder cannot be written, the seal is in the git folder."""
     (bare_repo.root / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(bare_repo.root / "file"))
-    with git_watch.guarded(home):
+    with git_watch.sealed_repository(home):
         bare_repo.git("config", "odd.value", "1")
         assert "odd.value\n1" not in listed(home)
         bare_repo.git("config", "--unset", "odd.value")
@@ -117,8 +117,8 @@ def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
     bare_repo.git("config", "--add", "odd.list", "a")
     bare_repo.git("config", "--add", "odd.list", "b")
     bare_repo.git("config", "odd.value", "old")
-    seal = git_watch.begin(home)
-    before = seal.picture
+    seal = git_watch.seal_repository(home)
+    before = seal.recorded_state
     (hooks / "pre-push").write_text("theirs\n")
     (hooks / "pre-commit").write_text("theirs\n")
     (bare_repo.root / ".git/info/attributes").write_text("* -diff\n")
@@ -130,9 +130,9 @@ def test_everything_is_undone(bare_repo: Repo, home: Home) -> None:
     bare_repo.git(
         "replace", bare_repo.git("hash-object", "-w", "-t", "tree", "/dev/null").strip(), _blob(bare_repo), "-f"
     )
-    lines = git_watch.news(home)
+    lines = git_watch.new_changes(home)
     assert len(lines) == 8, lines
-    assert git_watch.news(home) == []
+    assert git_watch.new_changes(home) == []
     assert git_watch.undo(home) == []
     now = git_watch._picture(home.checkout)
     assert now["files"] == before["files"]
@@ -156,10 +156,10 @@ def test_a_broken_config_is_undone(bare_repo: Repo, home: Home) -> None:
     """Settings that git cannot read do not stop our calls, are reported, and are restored as a file."""
     config = bare_repo.root / ".git/config"
     text = config.read_text()
-    git_watch.begin(home)
+    git_watch.seal_repository(home)
     config.write_text(f"{text}[broken\n")
     assert git.run(["rev-parse", "HEAD"], cwd=home.root)
-    (line,) = git_watch.news(home)
+    (line,) = git_watch.new_changes(home)
     assert "cannot be read any more" in line
     assert git_watch.undo(home) == []
     assert config.read_text() == text
@@ -177,14 +177,14 @@ def test_a_partial_clone_fetches_what_is_missing(bare_repo: Repo, home: Home, tm
         bare_repo.git("clone", "-q", "--no-checkout", "--filter=blob:none", url, str(tmp_path / name))
     words = ["cat-file", "blob", "HEAD:file.txt"]
     own = home_at(tmp_path / "own")
-    with git_watch.guarded(own):
+    with git_watch.sealed_repository(own):
         assert git.run(words, cwd=own.root) == "content\n"
     planted = home_at(tmp_path / "planted")
     config = tmp_path / "planted/.git/config"
     text = config.read_text()
     config.write_text(text.replace("promisor = true", "").replace("partialclonefilter = blob:none", ""))
-    with git_watch.guarded(planted):
+    with git_watch.sealed_repository(planted):
         config.write_text(text)
         assert git.attempt(words, cwd=planted.root).code != 0
-    git_watch.keep(planted)
+    git_watch.accept_changes(planted)
     assert git.run(words, cwd=planted.root) == "content\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.store.journal_tail import JournalTail
+from sow.store.runs.journal import JournalTail
 
 
 def lines(count: int) -> list[bytes]:
@@ -26,12 +26,12 @@ def test_every_entry_comes_once(tmp_path_factory, cuts: list[int], start: int):
         with path.open("ab") as file:
             file.write(whole[done : max(cut, done)])
         done = max(cut, done)
-        found += tail.take_placed() or []
+        found += tail.read_new_with_offsets() or []
     assert [entry["n"] for _, entry in found] == list(range(6))
     assert all(whole[:end].endswith(b"\n") and whole[:end].count(b"\n") == entry["n"] + 1 for end, entry in found)
-    assert tail.place == len(whole)
+    assert tail.line_start == len(whole)
     place = start if start >= 0 else max(len(whole) + start, 0)
-    late = JournalTail(str(path), start).take() or []
+    late = JournalTail(str(path), start).read_new() or []
     assert [entry["n"] for entry in late] == [entry["n"] for end, entry in found if _begin(whole, end) >= place]
 
 
@@ -45,21 +45,21 @@ def test_a_torn_line_waits_and_a_lost_one_costs_itself(tmp_path: Path):
     first, second, third = lines(3)
     path.write_bytes(first + second[:20])
     tail = JournalTail(str(path))
-    assert [entry["n"] for entry in tail.take() or []] == [0]
-    assert tail.place == len(first)
+    assert [entry["n"] for entry in tail.read_new() or []] == [0]
+    assert tail.line_start == len(first)
     with path.open("ab") as file:
         file.write(second[20:] + b"{not json\n[1]\n\n" + third)
-    assert [entry["n"] for entry in tail.take() or []] == [1, 2]
+    assert [entry["n"] for entry in tail.read_new() or []] == [1, 2]
 
 
 def test_a_replaced_journal_is_read_anew(tmp_path: Path):
     """A journal that was removed is told as such, and another in its place is read from its beginning."""
     path = tmp_path / "journal.jsonl"
     tail = JournalTail(str(path))
-    assert tail.take() is None
+    assert tail.read_new() is None
     path.write_bytes(b"".join(lines(3)))
-    assert (len(tail.take() or []), tail.begun) == (3, 1)
+    assert (len(tail.read_new() or []), tail.restarts) == (3, 1)
     path.write_bytes(lines(1)[0])
-    assert (len(tail.take() or []), tail.begun) == (1, 2)
+    assert (len(tail.read_new() or []), tail.restarts) == (1, 2)
     path.unlink()
-    assert tail.take() is None
+    assert tail.read_new() is None

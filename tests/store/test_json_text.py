@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sow.errors import InvalidFile
-from sow.store import json_text
+from sow.store.formats import json_text
 
 TRICKY = [
     *("", " ", "080", "no", "null", "~", "- a", "a: b", "# x", "{"),
@@ -78,7 +78,8 @@ def test_what_has_no_place_is_not_written(value):
 def test_what_we_wrote_needs_no_slow_parser():
     """A file of our own hand is read without loading the json module."""
     program = (
-        "import sys; from sow.store import json_text as t; d = {'a': [1, None, True, 'é\\x1b', {'b': {}}], 'c': []};"
+        "import sys; from sow.store.formats import json_text as t\n"
+        "d = {'a': [1, None, True, 'é\\x1b', {'b': {}}], 'c': []}\n"
         "assert t.load(t.dump(d), 'f') == d; sys.exit('json' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

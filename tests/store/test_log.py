@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sow.errors import InvalidFile
-from sow.store import log
-from sow.store.formats import is_line
-from sow.store.home import Home
+from sow.store.files.checkout_home import Home
+from sow.store.formats.string_formats import is_line
+from sow.store.projects import log
 from sow.system import checkout
-from sow.system.terminal import harmless
+from sow.system.terminal.terminal import escape_control
 
 TIME = "2026-01-31T09:00:00Z"
 LINES = [
@@ -28,7 +28,7 @@ LINES = [
 TEXTS = st.one_of(
     st.lists(st.sampled_from(LINES), min_size=1, max_size=6).map("\n".join),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80),
-).filter(lambda text: harmless(text).strip("\n"))
+).filter(lambda text: escape_control(text).strip("\n"))
 FILES = st.one_of(
     st.sampled_from(["a.py", "- a", "### a", "dir/b c.md", " a", "\\", "é"]),
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(is_line),
@@ -52,7 +52,7 @@ def entry(text: str, **changes: Any) -> Any:
 
 def as_read(written: Any) -> Any:
     """Control characters become harmless, empty lines around a text are trimmed, and nothing else changes."""
-    return {**written, "text": harmless(written["text"]).strip("\n")}
+    return {**written, "text": escape_control(written["text"]).strip("\n")}
 
 
 @given(st.lists(ENTRIES, max_size=4), st.sampled_from(["", "# The log of a task\n", "Some words\n\n- a list\n"]))
@@ -135,8 +135,8 @@ def test_a_wrong_entry_is_named_with_its_line(text, line, words):
 
 WRITER = """
 import sys
-from sow.store import log
-from sow.store.home import Home
+from sow.store.projects import log
+from sow.store.files.checkout_home import Home
 from sow.system import checkout
 root, path, name, count = sys.argv[1:]
 home = Home(checkout.at(root))

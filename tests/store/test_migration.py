@@ -10,9 +10,9 @@ from conftest import SOW
 from holding import held
 from kept import put
 
-from sow.errors import Failed, InvalidFile, SowError, Waiting
+from sow.errors import InvalidFile, SowError, SystemFailure, Waiting
 from sow.store import migration
-from sow.store.home import Home, find
+from sow.store.files.checkout_home import Home, find
 
 # A process of its own makes the terminal: a fork in a test runner with threads would be unsafe.
 ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
@@ -185,7 +185,7 @@ def test_without_a_backup_nothing_is_migrated(old):
     home.folder("local")
     (old.root / ".sow" / "local" / "backups").write_text("in the way")
     before = old.snapshot()
-    with pytest.raises((Failed, InvalidFile), match="backups"):
+    with pytest.raises((SystemFailure, InvalidFile), match="backups"):
         migration.apply(home, steps)
     assert old.snapshot() == before
 

@@ -15,22 +15,22 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.domain.plan import Finding, Source
-from sow.errors import Failed, SowError
+from sow.domain.plans.plan import PlanFinding, PlanSource
+from sow.errors import SowError, SystemFailure
 from sow.plans import reader
-from sow.store.disk import Disk
-from sow.store.home import Home, find
-from sow.store.lock import Lock
-from sow.store.plan_files import MAX_BYTES, MAX_FILES, load, replace
+from sow.store.files.checkout_home import Home, find
+from sow.store.files.disk import Disk
+from sow.store.files.lock import Lock
+from sow.store.projects.plan_files import MAX_BYTES, MAX_FILES, load, replace
 
 TASK = "## Task 1: One\nDo it.\n"
 
 
-def read(folder: Path, *paths: str) -> tuple[list[Source], list[Finding]]:
+def read(folder: Path, *paths: str) -> tuple[list[PlanSource], list[PlanFinding]]:
     return load(paths, str(folder))
 
 
-def one_error(folder: Path, *paths: str) -> Finding:
+def one_error(folder: Path, *paths: str) -> PlanFinding:
     """The only finding, which is an error; nothing was read."""
     sources, findings = read(folder, *paths)
     assert sources == []
@@ -79,7 +79,7 @@ def test_a_folder_without_plan_files_is_an_error(tmp_path):
     """A folder in which there is none names the endings that are looked for."""
     (tmp_path / "notes.txt").write_text("x")
     found = one_error(tmp_path, ".")
-    assert (found.place, found.message) == (".", "there is no plan file in this folder")
+    assert (found.location, found.message) == (".", "there is no plan file in this folder")
     assert ".md, .markdown, .yaml, .yml" in found.hint
 
 
@@ -96,7 +96,7 @@ def test_every_problem_of_every_file_is_said(tmp_path):
     texts = ["empty.md", "binary.md", "none", "good.md", "latin.md", "utf16.md", "lost.md", "loop.md"]
     sources, findings = read(tmp_path, "", "gone.md", *texts, "good.md/x", "x" * 300)
     assert [source.name for source in sources] == ["good.md"]
-    assert [(each.place, each.message) for each in findings] == [
+    assert [(each.location, each.message) for each in findings] == [
         ("''", "there is no such file"),
         ("gone.md", "there is no such file"),
         ("empty.md", "this file is empty"),
@@ -119,10 +119,10 @@ def test_what_may_not_be_read_is_said(tmp_path):
     for name in ("a.md", "plans"):
         (tmp_path / name).chmod(0)
     code = (
-        "import os, sys; from sow.store.plan_files import load; os.chdir(sys.argv[1])\n"
+        "import os, sys; from sow.store.projects.plan_files import load; os.chdir(sys.argv[1])\n"
         "if not os.geteuid(): os.setuid(65534)\n"
         "sources, findings = load(['a.md', 'plans'], '.')\n"
-        "print(len(sources), *((each.place, each.error, each.message) for each in findings))"
+        "print(len(sources), *((each.location, each.error, each.message) for each in findings))"
     )
     tmp_path.chmod(0o755)
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=300)
@@ -140,7 +140,7 @@ def test_the_same_file_is_read_once(tmp_path):
     sources, findings = read(tmp_path, "a.md", *again)
     assert [source.name for source in sources] == ["a.md"]
     expected = [(name, "this is the same file as a.md", False) for name in again]
-    assert [(each.place, each.message, each.error) for each in findings] == expected
+    assert [(each.location, each.message, each.error) for each in findings] == expected
     sources, findings = read(tmp_path, ".")
     assert ([source.name for source in sources], len(findings)) == (["./a.md"], 2)
 
@@ -181,7 +181,7 @@ def test_all_files_together_are_bounded(tmp_path):
     assert [len(source.text) for source in read(tmp_path, "a.md", "b.md")[0]] == [half, half]
     sources, findings = read(tmp_path, ".", "gone.md")
     assert [source.name for source in sources] == ["./a.md", "./b.md"]
-    assert [(each.place, each.message) for each in findings] == [
+    assert [(each.location, each.message) for each in findings] == [
         ("./c.md", "with this file the plan is larger than 4 MiB"),
         ("gone.md", "there is no such file"),
     ]
@@ -340,7 +340,8 @@ def test_the_same_text_is_not_written(repo, plan):
 def test_writers_take_turns(repo, plan):
     """The file is read and replaced under the lock of the checkout: while another one has it, nothing happens."""
     code = (
-        "import sys; from sow.store.home import find; from sow.store.plan_files import replace\n"
+        "import sys\nfrom sow.store.files.checkout_home import find\n"
+        "from sow.store.projects.plan_files import replace\n"
         "home = find(option=sys.argv[1], environment={}, cwd='/')\n"
         "input()\n"
         "replace(home, sys.argv[2], 'old\\r\\n', 'new')"
@@ -364,7 +365,7 @@ def test_writers_take_turns(repo, plan):
 def test_what_the_machine_refuses_is_said(repo, plan, call, number):
     """No space, no permission: a clear error that names the file, which is as it was, and nothing beside it."""
     names = listing(repo.root)
-    with pytest.raises(Failed) as caught:
+    with pytest.raises(SystemFailure) as caught:
         replace(home_of(repo, Refusing(call, number)), str(plan), "old\r\n", "new")
     assert caught.value.message.startswith(f"cannot write {plan}: ")
     assert (plan.read_bytes(), listing(repo.root)) == (b"\xef\xbb\xbfold\r\n", names)

@@ -9,9 +9,9 @@ from conftest import Repo
 from samples import NOW, phase
 
 from sow.errors import InvalidFile, SowError
-from sow.store import desk as desks
-from sow.store import project as projects
-from sow.store.home import Home, find
+from sow.store.files.checkout_home import Home, find
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
 
 UUID = "0b5f1c7e-4f0a-4d7b-9a51-6f1f2f3c9d10"
 
@@ -176,14 +176,14 @@ def test_tasks_are_found_in_the_order_of_their_numbers(repo):
     for odd in (".new-ab.tmp", "0010", "notes", "1e3", "٠١٠"):
         (repo.project / "phases" / "test" / "tasks" / odd).mkdir()
     home = home_of(repo)
-    assert [desk.id for desk in desks.desks(home, projects.load(home))] == ["011", "020", "990", "1000"]
+    assert [desk.id for desk in desks.all_folders(home, projects.load(home))] == ["011", "020", "990", "1000"]
 
 
 def test_a_phase_without_a_folder_has_no_tasks(repo):
     """Git keeps no empty folders: a phase whose folder did not come along is an empty one."""
     shutil.rmtree(repo.project / "phases")
     home = home_of(repo)
-    assert desks.desks(home, projects.load(home)) == []
+    assert desks.all_folders(home, projects.load(home)) == []
     assert repo.ok("task", "create", "--name", "First").out.startswith("task 010 in implementation")
 
 

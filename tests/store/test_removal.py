@@ -9,10 +9,10 @@ import pytest
 from holding import held
 from kept import digest
 
-from sow.errors import Failed, SowError
-from sow.store.disk import Disk
-from sow.store.home import Home, find
-from sow.store.removal import remove
+from sow.errors import SowError, SystemFailure
+from sow.store.files.checkout_home import Home, find
+from sow.store.files.disk import Disk
+from sow.store.projects.removal import remove
 
 COMMANDS = [["cleanup"], ["cleanup", "--yes"], ["project", "delete"], ["project", "delete", "--yes"]]
 
@@ -151,7 +151,7 @@ class Full(Disk):
 def test_a_failure_leaves_the_project_where_it_is(repo):
     """Where the folder cannot be moved, it stays, and the error says why."""
     before = digest(repo.project)
-    with pytest.raises(Failed, match=r"cannot move .*/\.sow/project: the disk is full"):
+    with pytest.raises(SystemFailure, match=r"cannot move .*/\.sow/project: the disk is full"):
         remove(home_of(repo, Full()), force=True, any_branch=True)
     assert digest(repo.project) == before
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.engine.home_guard import HomeGuard
-from sow.store import desk as desks
-from sow.store import home as homes
-from sow.store import project as projects
-from sow.store import restoring, run_acts
-from sow.store.desk import Desk
-from sow.store.disk import Disk
+from sow.engine.runs.state_guard import StateGuard
+from sow.store.files import checkout_home as homes
+from sow.store.files.disk import Disk
+from sow.store.projects import project as projects
+from sow.store.projects import restore, task_updates
+from sow.store.projects import task_folder as desks
+from sow.store.projects.task_folder import TaskFolder
 
 
 class NoCopies(Disk):
@@ -29,28 +29,28 @@ class NoCopies(Disk):
         super().replace(source, target)
 
 
-def opened(repo: Repo, disk: Disk | None = None) -> tuple[Desk, projects.ProjectState]:
+def opened(repo: Repo, disk: Disk | None = None) -> tuple[TaskFolder, projects.ProjectState]:
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     home.disk = disk or home.disk
     project = projects.load(home)
     return desks.find(home, project, "010"), project
 
 
-def copy_of(desk: Desk, project: projects.ProjectState) -> Path:
+def copy_of(desk: TaskFolder, project: projects.ProjectState) -> Path:
     return Path(desk.home.checkout.common, "sow", project["project_id"], "010.yaml")
 
 
 def test_what_we_wrote_and_could_not_copy_stays(task_repo: Repo) -> None:
     """A state that is newer than its copy because the copy failed is the good one for who wrote it."""
     desk, project = opened(task_repo, NoCopies())
-    run_acts.set_fields(desk, project, name="Written")
+    task_updates.set_fields(desk, project, name="Written")
     assert "Written" not in copy_of(desk, project).read_text()
-    assert restoring.mend(desk, project["project_id"]) == ("", False)
-    assert run_acts.look(desk, project)["name"] == "Written"
+    assert restore.reconcile(desk, project["project_id"]) == ("", False)
+    assert task_updates.load_trusted(desk, project)["name"] == "Written"
     desk.home.disk = Disk()
-    run_acts.set_fields(desk, project, name="Written again")
+    task_updates.set_fields(desk, project, name="Written again")
     Path(desk.state_path).write_text(Path(desk.state_path).read_text().replace("again", "by hand"))
-    assert run_acts.look(desk, project)["name"] == "Written again"
+    assert task_updates.load_trusted(desk, project)["name"] == "Written again"
 
 
 @pytest.mark.parametrize("copy", ["", "schema_version: 1\nrevi", None], ids=["empty", "torn", "missing"])
@@ -61,9 +61,9 @@ def test_a_run_begins_with_a_good_copy(task_repo: Repo, copy: str | None) -> Non
     path.unlink()
     if copy is not None:
         path.write_text(copy)
-    HomeGuard(desk.home, project, [desk])
+    StateGuard(desk.home, project, [desk])
     Path(desk.state_path).write_text(good.replace("revision: ", "revision: 9").replace("Add login", "Forged"))
-    assert run_acts.look(desk, project)["name"] == "Add login"
+    assert task_updates.load_trusted(desk, project)["name"] == "Add login"
     assert (path.read_text(), Path(desk.state_path).read_text()) == (good, good)
 
 
@@ -72,13 +72,14 @@ def test_a_desk_where_another_process_works_is_left_alone(task_repo: Repo) -> No
     desk, project = opened(task_repo)
     edited = Path(desk.state_path).read_text().replace("Add login", "Edited")
     Path(desk.state_path).write_text(edited)
-    script = "from sow.store.home import find; import sys\nhome = find(option=sys.argv[1], environment={}, cwd='/')\n"
+    script = "from sow.store.files.checkout_home import find; import sys\n"
+    script += "home = find(option=sys.argv[1], environment={}, cwd='/')\n"
     script += "with home.claim('task-010', purpose='x'):\n    print(flush=True)\n    input()"
     words = [sys.executable, "-c", script, str(task_repo.root)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout
         other.stdout.readline()
-        assert restoring.mend(desk, project["project_id"]) == ("", False)
+        assert restore.reconcile(desk, project["project_id"]) == ("", False)
         other.communicate(b"\n", timeout=300)
-    where, _ = restoring.mend(desk, project["project_id"])
+    where, _ = restore.reconcile(desk, project["project_id"])
     assert (task_repo.root / where).read_text() == edited

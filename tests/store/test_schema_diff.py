@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sow.cli.schema import _advice, _sentence
-from sow.store import schema
-from sow.store.schema_diff import _compare, changes
+from sow.cli.setup.schema import _advice, _sentence
+from sow.store.formats import schema
+from sow.store.formats.schema_diff import _compare, changes
 
 SEED = """\
 Changes detected:

@@ -8,20 +8,20 @@ import time
 import pytest
 from conftest import Repo
 
-from sow.store import desk as desks
-from sow.store import home as homes
-from sow.store import project as projects
-from sow.store.seen import FRESH, REST, STEP, Seen
+from sow.store.files import checkout_home as homes
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
 from sow.store.snapshot import Snapshot
+from sow.store.state_watcher import FRESH, SCAN_INTERVAL_FACTOR, STEP, StateWatcher
 
 LONG_AGO = float("-inf")
 
 
-def opened(repo: Repo) -> tuple[Seen, projects.ProjectState, str]:
+def opened(repo: Repo) -> tuple[StateWatcher, projects.ProjectState, str]:
     """A fresh memory of a project with one task, and the path of the task's state."""
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     path = f"{home.project}/phases/implementation/tasks/010/state.yaml"
-    return Seen(home), projects.load(home), path
+    return StateWatcher(home), projects.load(home), path
 
 
 def append(*paths: str) -> None:
@@ -54,17 +54,17 @@ def test_a_hand_edit_is_found_by_every_turn_that_was_going_on(task_repo: Repo) -
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
-    assert [edit.path for edit in first.edits()] == [path]
-    assert [edit.path for edit in second.edits()] == [path]
+    assert [edit.path for edit in first.hand_edits()] == [path]
+    assert [edit.path for edit in second.hand_edits()] == [path]
 
 
 def test_what_was_there_before_a_turn_stays(task_repo: Repo) -> None:
     """What was edited while no turn went on is no edit of the next one."""
     seen, project, path = opened(task_repo)
-    Snapshot(seen.home, project, seen).edits()
+    Snapshot(seen.home, project, seen).hand_edits()
     append(path)
     time.sleep(FRESH)
-    assert Snapshot(seen.home, project, seen).edits() == []
+    assert Snapshot(seen.home, project, seen).hand_edits() == []
 
 
 def test_a_desk_that_is_gone_is_an_edit(task_repo: Repo) -> None:
@@ -72,8 +72,8 @@ def test_a_desk_that_is_gone_is_an_edit(task_repo: Repo) -> None:
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     os.rename(os.path.dirname(path), f"{seen.home.root}/elsewhere")
-    edits = {edit.path: edit for edit in turn.edits()}
-    assert edits[path].now is None and (edits[path].good or "").startswith("schema_version")
+    edits = {edit.path: edit for edit in turn.hand_edits()}
+    assert edits[path].current is None and (edits[path].expected or "").startswith("schema_version")
 
 
 def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> None:
@@ -81,10 +81,10 @@ def test_one_scan_serves_all_turns_that_were_over_before_it(task_repo: Repo) -> 
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
-    first.over = second.over = time.monotonic()
-    assert [edit.path for edit in first.edits()] == [path]
+    first.ended_at = second.ended_at = time.monotonic()
+    assert [edit.path for edit in first.hand_edits()] == [path]
     scanned = seen.scanned
-    assert [edit.path for edit in second.edits()] == [path]
+    assert [edit.path for edit in second.hand_edits()] == [path]
     assert seen.scanned == scanned
 
 
@@ -92,11 +92,11 @@ def test_a_turn_that_goes_on_after_a_scan_looks_again(task_repo: Repo) -> None:
     """What was edited after the scan of another turn is found by the turn that ended later."""
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
-    first.over = time.monotonic()
-    assert first.edits() == []
+    first.ended_at = time.monotonic()
+    assert first.hand_edits() == []
     append(path)
-    second.over = time.monotonic()
-    assert [edit.path for edit in second.edits()] == [path]
+    second.ended_at = time.monotonic()
+    assert [edit.path for edit in second.hand_edits()] == [path]
 
 
 def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> None:
@@ -104,10 +104,10 @@ def test_what_one_turn_has_put_right_is_no_edit_of_another(task_repo: Repo) -> N
     seen, project, path = opened(task_repo)
     first, second = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
-    first.over = second.over = time.monotonic()
-    for edit in first.edits():
-        edit.take_back(seen.home)
-    assert second.edits() == []
+    first.ended_at = second.ended_at = time.monotonic()
+    for edit in first.hand_edits():
+        edit.revert(seen.home)
+    assert second.hand_edits() == []
 
 
 @pytest.mark.parametrize("taken_back", [True, False])
@@ -118,11 +118,11 @@ def test_an_edit_that_was_found_is_no_good_state_of_a_later_turn(task_repo: Repo
         before = file.read()
     first, other = (Snapshot(seen.home, project, seen) for _ in range(2))
     append(path)
-    (edit,) = first.edits()
+    (edit,) = first.hand_edits()
     if taken_back:
-        edit.take_back(seen.home)
+        edit.revert(seen.home)
     later = Snapshot(seen.home, project, seen)
-    assert [each.good for each in (*later.edits(), *other.edits())] == [before] * (0 if taken_back else 2)
+    assert [each.expected for each in (*later.hand_edits(), *other.hand_edits())] == [before] * (0 if taken_back else 2)
 
 
 def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> None:
@@ -130,11 +130,11 @@ def test_a_file_that_is_gone_after_it_was_edited_is_missed(task_repo: Repo) -> N
     seen, project, path = opened(task_repo)
     turn = Snapshot(seen.home, project, seen)
     append(path)
-    (edit,) = turn.edits()
+    (edit,) = turn.hand_edits()
     seen.scanned = time.monotonic() + 3600  # just now, however slow this machine is
     later = Snapshot(seen.home, project, seen)
     os.unlink(path)
-    assert [(each.now, each.good) for each in later.edits()] == [(None, edit.good)]
+    assert [(each.current, each.expected) for each in later.hand_edits()] == [(None, edit.expected)]
 
 
 def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None:
@@ -145,30 +145,30 @@ def test_what_sow_writes_after_a_shared_scan_is_no_edit(task_repo: Repo) -> None
     for turn in (first, second):
         loaded = desk.load()
         desk.save(loaded, loaded["task"], project["project_id"])
-        turn.over = first.over = second.over = min(time.monotonic(), first.over)
-        assert turn.edits() == []
+        turn.ended_at = first.ended_at = second.ended_at = min(time.monotonic(), first.ended_at)
+        assert turn.hand_edits() == []
 
 
-def shared(repo: Repo) -> tuple[Seen, projects.ProjectState, str, str]:
+def shared(repo: Repo) -> tuple[StateWatcher, projects.ProjectState, str, str]:
     """The memory of a run with two tasks, whose last scan took long, and the paths of both states."""
     repo.ok("task", "create", "--name", "Two")
     home = homes.find(option=str(repo.root), environment={}, cwd=str(repo.root))
     tasks = f"{home.project}/phases/implementation/tasks"
-    seen, project = Seen(home, is_shared=True), projects.load(home)
+    seen, project = StateWatcher(home, is_shared=True), projects.load(home)
     seen.scan(project)
     just_now(seen)
     return seen, project, f"{tasks}/010/state.yaml", f"{tasks}/020/state.yaml"
 
 
-def just_now(seen: Seen) -> None:
+def just_now(seen: StateWatcher) -> None:
     """Let the last scan have taken long, and be of this moment, however slow this machine is."""
-    seen.cost, seen.scanned = 3600 / REST, time.monotonic() + 3600
+    seen.cost, seen.scanned = 3600 / SCAN_INTERVAL_FACTOR, time.monotonic() + 3600
 
 
 def over(turn: Snapshot, own: str = "") -> list[str]:
     """What a turn finds that is over now, after the last scan."""
-    turn.over = max(time.monotonic(), turn.seen.scanned)
-    return [edit.path for edit in turn.edits(own)]
+    turn.ended_at = max(time.monotonic(), turn.watcher.scanned)
+    return [edit.path for edit in turn.hand_edits(own)]
 
 
 def test_where_a_look_takes_long_a_turn_looks_at_its_own_desk_and_owes_the_rest(task_repo: Repo) -> None:
@@ -177,11 +177,11 @@ def test_where_a_look_takes_long_a_turn_looks_at_its_own_desk_and_owes_the_rest(
     first = Snapshot(seen.home, project, seen)
     append(own, other)
     assert over(first, "010") == [own]
-    assert seen.owed is first
+    assert seen.deferred is first
     second = Snapshot(seen.home, project, seen)
     seen.scanned = LONG_AGO
     assert over(second, "010") == [own, other]
-    assert seen.owed is None
+    assert seen.deferred is None
 
 
 def test_what_is_owed_can_be_looked_at_by_whoever_runs_the_turns(task_repo: Repo) -> None:
@@ -190,9 +190,9 @@ def test_what_is_owed_can_be_looked_at_by_whoever_runs_the_turns(task_repo: Repo
     turn = Snapshot(seen.home, project, seen)
     append(other)
     assert over(turn, "010") == []
-    assert seen.owed is not None
-    assert [edit.path for edit in seen.owed.edits()] == [other]
-    assert seen.owed is None
+    assert seen.deferred is not None
+    assert [edit.path for edit in seen.deferred.hand_edits()] == [other]
+    assert seen.deferred is None
 
 
 def test_what_is_owed_is_not_taken_for_what_was_there_before(task_repo: Repo) -> None:
@@ -216,9 +216,9 @@ def test_nothing_is_owed_for_long_or_to_nobody(task_repo: Repo) -> None:
     just_now(seen)
     assert over(turns[2], "030") == [other]
     just_now(seen)
-    turns[3].over = time.monotonic()  # long before that last look
-    assert [edit.path for edit in turns[3].edits("010")] == [other]
-    assert seen.owed is None
+    turns[3].ended_at = time.monotonic()  # long before that last look
+    assert [edit.path for edit in turns[3].hand_edits("010")] == [other]
+    assert seen.deferred is None
 
 
 def test_the_time_that_a_look_takes_is_known(task_repo: Repo) -> None:
@@ -234,6 +234,6 @@ def test_a_phase_that_is_gone_is_an_edit(task_repo: Repo) -> None:
     turn = Snapshot(seen.home, project, seen)
     folder = os.path.dirname(os.path.dirname(path))
     os.rename(folder, f"{seen.home.root}/elsewhere")
-    assert [edit.now for edit in turn.edits() if edit.path == path] == [None]
+    assert [edit.current for edit in turn.hand_edits() if edit.path == path] == [None]
     os.rename(f"{seen.home.root}/elsewhere", folder)
-    assert turn.edits() == []
+    assert turn.hand_edits() == []

@@ -7,10 +7,10 @@ from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 import pytest
 
-from sow.domain import index_shapes, shapes, view_shapes
-from sow.store import schema
+from sow.domain.documents import index, state, status_view
+from sow.store.formats import schema
 
-SHAPES = {**vars(shapes), **vars(view_shapes), **vars(index_shapes)}
+SHAPES = {**vars(state), **vars(status_view), **vars(index)}
 TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
 WHERE = {
     "TaskState": ("task", ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sow.store import unfinished
+from sow.store.files import temp_files
 
 GONE = 999_999_999  # no process has this number
 
@@ -20,7 +20,7 @@ def test_what_the_dead_left_is_removed(tmp_path: Path) -> None:
     (half / "state.yaml").write_text("")
     alive = tmp_path / f"tasks/.new.{os.getpid()}.0123abcd.tmp"
     alive.mkdir()
-    assert unfinished.sweep(str(tmp_path)) == 2
+    assert temp_files.remove_temporary_files(str(tmp_path)) == 2
     assert sorted(each.name for each in tmp_path.rglob("*")) == sorted(["tasks", "010", alive.name])
 
 
@@ -30,5 +30,5 @@ def test_what_is_not_ours_stays(tmp_path: Path) -> None:
     names = [f"task_output/.x.{GONE}.0123abcd.tmp", "notes.tmp", f".x.{GONE}.zzzzzzzz.tmp", f"x.{GONE}.0123abcd.tmp"]
     for name in names:
         (tmp_path / name).write_text("theirs")
-    assert unfinished.sweep(str(tmp_path)) == 0
+    assert temp_files.remove_temporary_files(str(tmp_path)) == 0
     assert all((tmp_path / name).exists() for name in names)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sow.errors import SowError
-from sow.store import user_file
+from sow.store.files import user_file
 
 MAKE = """
 import sys
-from sow.store import user_file
+from sow.store.files import user_file
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(200):

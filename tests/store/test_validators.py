@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError, validators
 
-from sow.store import schema
-from sow.store.complaint import Complaint
+from sow.store.formats import schema
+from sow.store.formats.validation_error import SchemaError
 
 TIME = "2026-01-31T09:00:00Z"
 QUESTION = {"number": 1, "text": "Which?", "asked_at": TIME}
@@ -594,7 +594,7 @@ def verdict(name: str, document: Any) -> str | None:
     """The place of our complaint, None where there is none."""
     try:
         import_module(f"sow.store.validators.{name.replace('-', '_')}").validate(document, "")
-    except Complaint as complaint:
+    except SchemaError as complaint:
         return complaint.place
     return None
 
@@ -799,7 +799,7 @@ def test_defaults_are_filled_in_anew_each_time():
 
 def test_a_complaint_is_short():
     """A key as long as the file does not make a message as long as the file."""
-    with pytest.raises(Complaint) as refused:
+    with pytest.raises(SchemaError) as refused:
         import_module("sow.store.validators.repo_config").validate({"schema_version": "1.1.0", "x" * 10**6: 1}, "")
     assert len(str(refused.value)) < 300
 

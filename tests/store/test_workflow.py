@@ -11,10 +11,11 @@ from conftest import Repo
 from flows import ADA, CREW, Flow, begun, itself, result
 
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.escalation import Decision
+from sow.domain.workflows.escalation import EscalationDecision
 from sow.errors import SowError
-from sow.store import member_notes, notes, workflow_acts, workflow_design, workflow_questions
-from sow.store.kinds import validate_file
+from sow.store.file_kinds import validate_file
+from sow.store.projects import notes
+from sow.store.workflows import design_state, member_notes, members, question_updates
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def flow(repo: Repo) -> Flow:
 
 
 def resolve(flow: Flow, note: str, words: str = "Yes", by: str = "user") -> None:
-    workflow_questions.resolve_notes(flow.home, "database_agent", {note: (words, by)})
+    question_updates.resolve_notes(flow.home, "database_agent", {note: (words, by)})
 
 
 def edit_view(flow: Flow, **statuses: str) -> None:
@@ -51,14 +52,14 @@ def test_a_new_workflow_has_the_layout_and_the_view_of_the_protocol(flow: Flow):
 def test_one_workflow_at_a_time(flow: Flow):
     """A second one is refused, and says what to do with the first."""
     with pytest.raises(SowError, match="there is a workflow already: user_management"):
-        workflow_design.new(flow.home, "other", "")
+        design_state.create(flow.home, "other", "")
 
 
 @pytest.mark.parametrize("name", ["", "Users", "../x", "a b", "1a", "x" * 64])
 def test_a_workflow_has_a_name_that_is_fit_for_a_folder(repo: Repo, name: str):
     """Any other name is refused, and nothing is made."""
     with pytest.raises(SowError, match="is not the name of a workflow"):
-        workflow_design.new(Flow(repo.root).home, name, "")
+        design_state.create(Flow(repo.root).home, name, "")
     assert not (repo.root / "orchestration").exists()
 
 
@@ -70,7 +71,7 @@ def test_nobody_starts_before_what_it_depends_on_is_verified(flow: Flow):
     flow.hand_in()
     with pytest.raises(SowError, match="waits for"):
         flow.start("api_agent")
-    workflow_acts.verified(flow.home, "database_agent", result("passed"))
+    members.record_verified(flow.home, "database_agent", result("passed"))
     flow.start("api_agent")
     assert flow.member("api_agent")["status"] == "working"
 
@@ -104,7 +105,7 @@ def test_the_gate_holds_in_code(flow: Flow, escalated: bool):
     assert shown["overall_completion_drive_gate"] == "blocked"
     assert shown["agents"]["database_agent"]["unresolved_notes"] == 1
     with pytest.raises(SowError, match="unresolved notes"):
-        workflow_acts.infer(flow.home, "database_agent", "ready_for_verification")
+        members.infer_status(flow.home, "database_agent", "ready_for_verification")
 
 
 def test_an_agent_is_blocked_only_with_a_question(flow: Flow):
@@ -136,7 +137,7 @@ def test_nobody_moves_another(flow: Flow):
     flow.start()
     for actor in (itself("api_agent"), Actor(kind=ORCHESTRATOR, name="orchestrator"), ADA):
         with pytest.raises(SowError):
-            workflow_acts.set_status(flow.home, "database_agent", "completion_drive_review", actor=actor)
+            members.set_status(flow.home, "database_agent", "completion_drive_review", actor=actor)
     assert flow.member()["status"] == "working"
 
 
@@ -144,15 +145,15 @@ def test_three_bad_turns_are_a_failure_and_a_question(flow: Flow):
     """Tries count in a row; the third makes the agent failed with a question, and the answer sends it back."""
     flow.start()
     for _ in range(2):
-        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
+        members.fail_try(flow.home, "database_agent", "it crashed")
     assert (flow.member()["status"], flow.member()["tries"]) == ("working", 2)
-    workflow_acts.ended_well(flow.home, "database_agent")
+    members.record_turn_end(flow.home, "database_agent")
     assert flow.member()["tries"] == 0
     for _ in range(3):
-        workflow_acts.fail_try(flow.home, "database_agent", "it crashed")
+        members.fail_try(flow.home, "database_agent", "it crashed")
     question = flow.member()["question"]
     assert (flow.member()["status"], question["number"], question["kind"]) == ("failed", 1, "failed")
-    workflow_questions.answer(flow.home, 1, "Use less memory", actor=ADA)
+    question_updates.answer(flow.home, 1, "Use less memory", actor=ADA)
     assert (flow.member()["status"], flow.member()["tries"], flow.member()["feedback"]) == (
         "working", 0, "Use less memory",
     )  # fmt: skip
@@ -164,7 +165,7 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
     """Every round is kept, the results lie on the desk while they count, and the feedback is for the next turn."""
     flow.start()
     flow.hand_in()
-    workflow_acts.failed_round(flow.home, "database_agent", result("failed"), feedback="run the tests")
+    members.record_refused(flow.home, "database_agent", result("failed"), feedback="run the tests")
     member = flow.member()
     assert (member["status"], member["rounds"], member["iteration"], member["feedback"]) == (
         "working", 1, 2, "run the tests",
@@ -172,7 +173,7 @@ def test_a_refused_work_goes_back_with_its_findings_and_passing_removes_them(flo
     assert json.loads((flow.desk() / "verification_results.json").read_text())["missing_evidence"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "failed"
     flow.hand_in()
-    workflow_acts.verified(flow.home, "database_agent", result("passed", 2))
+    members.record_verified(flow.home, "database_agent", result("passed", 2))
     assert not (flow.desk() / "verification_results.json").exists()
     assert sorted(os.listdir(flow.desk() / "verification_history")) == ["round_001.json", "round_002.json"]
     assert flow.view()["verification"]["database_verifier"]["status"] == "verified"
@@ -184,10 +185,10 @@ def test_five_refusals_are_a_question(flow: Flow):
     flow.start()
     for number in range(1, 6):
         flow.hand_in()
-        workflow_acts.failed_round(flow.home, "database_agent", result("failed", number), feedback="no")
+        members.record_refused(flow.home, "database_agent", result("failed", number), feedback="no")
         assert ("question" in flow.member()) is (number == 5)
     assert flow.member()["question"]["kind"] == "rounds"
-    workflow_questions.answer(flow.home, 1, "Leave the index out", actor=ADA)
+    question_updates.answer(flow.home, 1, "Leave the index out", actor=ADA)
     assert (flow.member()["rounds"], flow.member()["feedback"]) == (0, "Leave the index out")
 
 
@@ -196,9 +197,9 @@ def test_a_verifier_without_a_result_verifies_nobody(flow: Flow):
     flow.start()
     flow.hand_in()
     for _ in range(3):
-        workflow_acts.verifier_failed(flow.home, "database_agent", "it said nothing")
+        members.record_verifier_failure(flow.home, "database_agent", "it said nothing")
     assert flow.member()["question"]["kind"] == "verifier"
-    workflow_questions.answer(flow.home, 1, "Try again", actor=ADA)
+    question_updates.answer(flow.home, 1, "Try again", actor=ADA)
     assert flow.member()["status"] == "ready_for_verification"
     assert "verifier_tries" not in flow.member()
 
@@ -208,20 +209,20 @@ def test_nobody_verifies_its_own_work(flow: Flow):
     flow.start()
     flow.hand_in()
     with pytest.raises(SowError, match="cannot verify itself"):
-        workflow_acts.verified(flow.home, "database_agent", result("passed", verifier="database_agent"))
+        members.record_verified(flow.home, "database_agent", result("passed", verifier="database_agent"))
 
 
 def test_an_answer_goes_through_the_architect(flow: Flow):
     """A person's answer waits for the architect, and is in the note only when it is written there."""
     flow.start()
     note = flow.block()
-    workflow_questions.route(flow.home, "database_agent", [Decision(note, "user", question="Unique?")])
-    workflow_questions.ask_person(flow.home, "database_agent", "Unique?", kind="user")
-    workflow_questions.answer(flow.home, 1, "Yes, always", actor=ADA)
+    question_updates.record_routes(flow.home, "database_agent", [EscalationDecision(note, "user", question="Unique?")])
+    question_updates.ask_person(flow.home, "database_agent", "Unique?", kind="user")
+    question_updates.answer(flow.home, 1, "Yes, always", actor=ADA)
     assert flow.member()["pending_answer"] == "Yes, always"
-    assert notes.listed(flow.folder.desk("database_agent"))[0]["status"] == "escalated"
+    assert notes.load_notes(flow.folder.agent_folder("database_agent"))[0]["status"] == "escalated"
     resolve(flow, note, "Yes, also for guests")
-    (now,) = notes.listed(flow.folder.desk("database_agent"))
+    (now,) = notes.load_notes(flow.folder.agent_folder("database_agent"))
     assert (now["resolution"], now["resolved_by"]) == ("Yes, also for guests", "user")
     assert (flow.member()["status"], flow.member()["iteration"]) == ("working", 2)
     assert "pending_answer" not in flow.member()
@@ -264,9 +265,9 @@ def test_no_note_is_written_on_work_that_is_handed_in(flow: Flow):
 def test_outputs_get_a_version_when_they_change(flow: Flow):
     """A dependent reads from the view what is newer than what it has read."""
     flow.start()
-    workflow_acts.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
-    workflow_acts.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
-    workflow_acts.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "1" * 64})
+    members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
+    members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "0" * 64})
+    members.record_outputs(flow.home, "database_agent", {"task_output/a.sql": "1" * 64})
     (output,) = flow.view()["agents"]["database_agent"]["outputs"]
     assert (output["version"], output["digest"]) == (2, "1" * 64)
 
@@ -275,19 +276,19 @@ def test_a_workflow_ends_only_when_all_of_it_is_done(flow: Flow):
     """Neither with an agent that is not complete, nor with an unresolved note."""
     flow.start()
     with pytest.raises(SowError, match="not done: database_agent, api_agent"):
-        workflow_acts.set_progress(flow.home, "completed")
+        members.set_workflow_status(flow.home, "completed")
     for name in CREW:
         flow.start(name) if name != "database_agent" else None
         flow.hand_in(name)
-        workflow_acts.verified(flow.home, name, result("passed", verifier="someone"))
-        workflow_acts.complete_member(flow.home, name)
-    workflow_acts.set_progress(flow.home, "completed")
+        members.record_verified(flow.home, name, result("passed", verifier="someone"))
+        members.complete_member(flow.home, name)
+    members.set_workflow_status(flow.home, "completed")
     assert flow.view()["status"] == "completed"
 
 
 def test_a_new_plan_keeps_what_was_done(flow: Flow):
     """A new agent is pending, one in progress keeps its state with the new fields, one that never began goes."""
-    from sow.domain.crew_plan import Member, WorkflowPlan
+    from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 
     flow.start()
     plan = WorkflowPlan()
@@ -296,7 +297,7 @@ def test_a_new_plan_keeps_what_was_done(flow: Flow):
         Member("database_agent", task_id="other_1727539999", verifier="new_verifier"),
         Member("frontend_agent", task_id="pages_1727539300", verifier="v", dependencies=["database_agent"]),
     ]
-    workflow_design.replan(flow.home, plan, ["frontend_agent"])
+    design_state.apply_plan(flow.home, plan, ["frontend_agent"])
     members = flow.folder.workflow()["members"]
     assert list(members) == ["database_agent", "frontend_agent"]
     assert members["database_agent"]["status"] == "working"
@@ -310,11 +311,11 @@ def test_approval_is_of_what_was_checked(flow: Flow):
     facts = {"sections": {"database_agent": "1" * 64}}
     for digest, passed in (("", False), ("0" * 64, False), ("1" * 64, True)):
         if digest:
-            workflow_design.checked(flow.home, digest=digest, passed=passed, by="sow", **facts)
+            design_state.record_check(flow.home, digest=digest, passed=passed, by="sow", **facts)
         with pytest.raises(SowError, match="was not checked"):
-            workflow_design.approve(flow.home, digest="0" * 64, actor=ADA, how="x", **facts)
-    workflow_design.checked(flow.home, digest="0" * 64, passed=True, by="sow", **facts)
-    workflow_design.approve(flow.home, digest="0" * 64, actor=ADA, how="sow workflow approve", **facts)
+            design_state.approve(flow.home, digest="0" * 64, actor=ADA, how="x", **facts)
+    design_state.record_check(flow.home, digest="0" * 64, passed=True, by="sow", **facts)
+    design_state.approve(flow.home, digest="0" * 64, actor=ADA, how="sow workflow approve", **facts)
     assert flow.folder.workflow()["approval"]["by"] == "ada"
 
 
@@ -325,12 +326,12 @@ def test_a_view_that_is_gone_or_torn_is_made_anew(flow: Flow, damage: str):
     good = flow.view()
     path = flow.root / "orchestration/shared_status.json"
     path.unlink() if damage == "gone" else path.write_bytes(damage.encode("latin-1"))
-    said = workflow_acts.mend(flow.home)
+    said = members.recover(flow.home)
     assert flow.view() == good
     assert "shared_status.json was" in said[0]
     kept = list(flow.root.rglob("set_aside/*_shared_status.json"))
     assert [each.read_bytes() for each in kept] == ([] if damage == "gone" else [damage.encode("latin-1")])
-    assert workflow_acts.mend(flow.home) == []
+    assert members.recover(flow.home) == []
 
 
 @pytest.mark.parametrize("status", ["verified", "session_complete", "failed", "pending", "ready_for_verification"])
@@ -340,7 +341,7 @@ def test_a_forbidden_edit_of_the_view_is_set_aside(flow: Flow, status: str):
     flow.note()
     edit_view(flow, database_agent=status)
     with flow.turn():
-        said = workflow_acts.mend(flow.home)
+        said = members.recover(flow.home)
     assert flow.member()["status"] == "working"
     assert flow.view()["agents"]["database_agent"]["status"] == "working"
     assert any("was not taken from it" in each for each in said)
@@ -351,11 +352,11 @@ def test_a_lawful_edit_counts_for_an_agent_at_work(flow: Flow):
     """An agent that knows nothing of sow may write its status into the view, all the way to its hand-in."""
     flow.start()
     edit_view(flow, database_agent="ready_for_verification")
-    assert any("no turn of this agent is in progress" in each for each in workflow_acts.mend(flow.home))
+    assert any("no turn of this agent is in progress" in each for each in members.recover(flow.home))
     assert flow.member()["status"] == "working"
     edit_view(flow, database_agent="ready_for_verification")
     with flow.turn():
-        workflow_acts.mend(flow.home)
+        members.recover(flow.home)
     assert flow.member()["status"] == "ready_for_verification"
 
 
@@ -369,7 +370,7 @@ def test_a_state_that_an_agent_wrote_is_none_by_its_next_call(flow: Flow, more: 
     forged = text.replace("status: working", "status: verified")
     Path(path).write_text(forged.replace(f"\nrevision: {revision}\n", f"\nrevision: {revision + more}\n"))
     with flow.turn():
-        said = workflow_acts.mend(flow.home)
+        said = members.recover(flow.home)
     assert said == ["orchestration/state.yaml was edited by hand; the last good state is back"]
     assert (flow.member()["status"], Path(path).read_text()) == ("working", text)
 
@@ -378,7 +379,7 @@ def test_the_edit_of_one_agent_moves_no_other(flow: Flow):
     """Entries of others in the same edit are not taken, though the agent's own is."""
     flow.start()
     edit_view(flow, database_agent="completion_drive_review", api_agent="working")
-    workflow_acts.mend(flow.home, ending="database_agent")
+    members.recover(flow.home, ending="database_agent")
     assert flow.member()["status"] == "completion_drive_review"
     assert flow.member("api_agent")["status"] == "pending"
 
@@ -402,7 +403,7 @@ def test_broken_notes_of_one_agent_hurt_nobody_else(flow: Flow, way: str):
     good = flow.notes().read_text()
     flow.notes().write_text(BROKEN[way])
     assert flow.folder.notes(flow.folder.load())["api_agent"] == []
-    said = workflow_acts.mend(flow.home)
+    said = members.recover(flow.home)
     assert flow.notes().read_text() == good
     assert "the last good notes are back" in said[0]
     (aside,) = (flow.desk() / "set_aside").iterdir()
@@ -430,7 +431,7 @@ def test_a_note_that_an_agent_writes_by_hand_counts(flow: Flow):
     new = {"note_id": "note_001", "timestamp": 1, "description": "d", "context": "c", "status": "open"}
     session["notes"].append(new)
     flow.notes().write_text(json.dumps(session))
-    assert any("its notes count" in each for each in workflow_acts.mend(flow.home))
+    assert any("its notes count" in each for each in members.recover(flow.home))
     assert flow.view()["agents"]["database_agent"]["unresolved_notes"] == 1
 
 
@@ -449,7 +450,7 @@ def test_the_state_comes_back_from_its_copy(flow: Flow, way: str):
         path.write_text(
             {"edited": good.replace("completion_drive_review", "verified"), "torn": good[:90]}.get(way, older)
         )
-    said = workflow_acts.mend(flow.home)
+    said = members.recover(flow.home)
     assert path.read_text() == good
     assert said
 
@@ -469,10 +470,10 @@ def test_every_file_of_a_workflow_is_known_by_its_name(flow: Flow):
     """`sow validate` tells the kind of each file that the store writes, and each follows its schema."""
     flow.start()
     flow.hand_in()
-    workflow_acts.failed_round(flow.home, "database_agent", result("failed"), feedback="no")
+    members.record_refused(flow.home, "database_agent", result("failed"), feedback="no")
     flow.hand_in()
-    workflow_acts.verified(flow.home, "database_agent", result("passed", 2))
-    workflow_acts.complete_member(flow.home, "database_agent")
+    members.record_verified(flow.home, "database_agent", result("passed", 2))
+    members.complete_member(flow.home, "database_agent")
     files = [path for path in (flow.root / "orchestration").rglob("*") if path.suffix in (".json", ".yaml")]
     kinds = {validate_file(str(path), path.name, "") for path in files}
     assert kinds == {"workflow", "shared-status", "notes", "verification-results", "archive-index", "cleanup-log"}

@@ -13,11 +13,12 @@ import pytest
 from conftest import Repo
 from flows import ADA, TIME, Flow, begun, deaths, itself, result
 
-from sow.domain import escalation
-from sow.domain.shapes import RunSettings
+from sow.domain.documents.state import RunSettings
+from sow.domain.workflows import escalation
 from sow.errors import SowError
-from sow.store import archival, member_notes, runs, workflow_acts, workflow_archive, workflow_questions
-from sow.store.home import Home
+from sow.store.files.checkout_home import Home
+from sow.store.runs import run_folder
+from sow.store.workflows import archive, member_notes, members, note_archive, question_updates
 
 NAME = "database_agent"
 OTHER = "00000000-0000-4000-8000-000000000000"  # another project
@@ -34,7 +35,7 @@ def asking(flow: Flow) -> None:
 
 def asked(flow: Flow) -> None:
     asking(flow)
-    workflow_questions.ask_person(flow.home, NAME, "Unique?", kind="user")
+    question_updates.ask_person(flow.home, NAME, "Unique?", kind="user")
 
 
 def ready(flow: Flow) -> None:
@@ -46,13 +47,13 @@ def ready(flow: Flow) -> None:
 
 def refused(flow: Flow) -> None:
     ready(flow)
-    workflow_acts.failed_round(flow.home, NAME, result("failed"), feedback="no")
+    members.record_refused(flow.home, NAME, result("failed"), feedback="no")
     flow.hand_in()
 
 
 def passed(flow: Flow) -> None:
     ready(flow)
-    workflow_acts.verified(flow.home, NAME, result("passed"))
+    members.record_verified(flow.home, NAME, result("passed"))
 
 
 def note_resolved(flow: Flow) -> bool:
@@ -64,7 +65,7 @@ Act = tuple[Callable[[Flow], object], Callable[[Home], object], Callable[[Flow],
 ACTS: dict[str, Act] = {
     "begin": (
         lambda flow: None,
-        lambda home: workflow_acts.begin_session(home, NAME, session_id="s-1"),
+        lambda home: members.begin_session(home, NAME, session_id="s-1"),
         lambda flow: flow.member()["status"] == "working" and flow.notes().is_file(),
     ),
     "note": (
@@ -74,32 +75,32 @@ ACTS: dict[str, Act] = {
     ),
     "move": (
         started,
-        lambda home: workflow_acts.set_status(home, NAME, "completion_drive_review", actor=itself(NAME)),
+        lambda home: members.set_status(home, NAME, "completion_drive_review", actor=itself(NAME)),
         lambda flow: flow.member()["status"] == "completion_drive_review",
     ),
     "resolve": (
         asking,
-        lambda home: workflow_questions.resolve_notes(home, NAME, {"note_001": ("Yes", "user")}),
+        lambda home: question_updates.resolve_notes(home, NAME, {"note_001": ("Yes", "user")}),
         note_resolved,
     ),
     "answer": (
         asked,
-        lambda home: workflow_questions.answer(home, 1, "Yes", actor=ADA),
+        lambda home: question_updates.answer(home, 1, "Yes", actor=ADA),
         lambda flow: flow.member().get("pending_answer") == "Yes" and "question" not in flow.member(),
     ),
     "refuse": (
         ready,
-        lambda home: workflow_acts.failed_round(home, NAME, result("failed"), feedback="no"),
+        lambda home: members.record_refused(home, NAME, result("failed"), feedback="no"),
         lambda flow: flow.member()["rounds"] == 1 and (flow.desk() / "verification_results.json").is_file(),
     ),
     "pass": (
         refused,
-        lambda home: workflow_acts.verified(home, NAME, result("passed", 2)),
+        lambda home: members.record_verified(home, NAME, result("passed", 2)),
         lambda flow: flow.member()["status"] == "verified",
     ),
     "complete": (
         passed,
-        lambda home: workflow_acts.complete_member(home, NAME),
+        lambda home: members.complete_member(home, NAME),
         lambda flow: flow.member()["status"] == "session_complete" and not flow.notes().exists(),
     ),
 }
@@ -122,13 +123,13 @@ def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name:
     for at in deaths_on_copies(repo.root, tmp_path, act):
         died += 1
         flow = Flow(at)
-        workflow_acts.mend(flow.home)
+        members.recover(flow.home)
         assert notes_anywhere(at) >= before
         if not is_done(flow):
             act(flow.home)
         assert is_done(flow)
         assert flow.folder.view_text() == flow.folder.view(flow.folder.load())
-        assert workflow_acts.mend(flow.home) == []
+        assert members.recover(flow.home) == []
         assert not (flow.desk() / "set_aside").exists(), "a change of our own was taken for an edit by hand"
         shutil.rmtree(at)
     assert died >= 3
@@ -162,12 +163,12 @@ def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
     """Dying before each change again and again on the same files, archival ends with one file and one entry."""
     flow = begun(repo)
     passed(flow)
-    died = list(deaths(flow, lambda home: workflow_acts.complete_member(home, NAME)))
+    died = list(deaths(flow, lambda home: members.complete_member(home, NAME)))
     assert len(died) >= 3
     files = list((flow.desk() / "completion_drive").glob("session_*.json"))
     assert len(files) == 1
     assert notes_anywhere(flow.root) == 1
-    (entry,) = archival.index(flow.folder.desk(NAME))["archives"]
+    (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
     assert flow.root / "orchestration" / entry["file"] == files[0]
     assert entry["notes"] == 1
     assert not flow.notes().exists()
@@ -186,7 +187,7 @@ def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
     stay += [flow.desk() / name for name in (".tmp", ".notes.tmp", "x.1.0123abcd.tmp", f".x.{dead.pid}.0123abcz.tmp")]
     for path in (*left, *stay):
         path.touch()
-    workflow_acts.archive_left_overs(flow.home)
+    members.archive_leftover_sessions(flow.home)
     assert [path for path in left if path.exists()] == []
     assert [path for path in stay if not path.exists()] == []
 
@@ -195,12 +196,14 @@ def test_an_answer_that_nobody_gave_is_no_answer(repo: Repo):
     """An agent that writes a resolution of its own into an escalated note gains nothing, however it signs it."""
     flow = begun(repo)
     asking(flow)
-    workflow_questions.route(flow.home, NAME, [escalation.Decision("note_001", "user", question="Unique?")])
+    question_updates.record_routes(
+        flow.home, NAME, [escalation.EscalationDecision("note_001", "user", question="Unique?")]
+    )
     session = json.loads(flow.notes().read_text())
     answer = {"status": "resolved", "resolution": "No", "resolved_by": "user", "resolution_timestamp": 1727539300}
     session["notes"][0] |= answer
     flow.notes().write_text(json.dumps(session))
-    assert any("against the rules" in each for each in workflow_acts.mend(flow.home))
+    assert any("against the rules" in each for each in members.recover(flow.home))
     assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
 
 
@@ -208,14 +211,14 @@ def test_a_session_that_a_crash_left_is_archived_at_the_start(repo: Repo):
     """An agent that has not started, but has a session, lost it to a crash: it is archived, and begun anew."""
     flow = begun(repo)
     flow.notes().write_text('{"task_id": "old_1727539200", "session_start": 1, "notes": []}\n')
-    said = workflow_acts.archive_left_overs(flow.home)
+    said = members.archive_leftover_sessions(flow.home)
     assert any("its session is archived as" in each for each in said)
     assert not flow.notes().exists()
-    (entry,) = archival.index(flow.folder.desk(NAME))["archives"]
+    (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
     assert entry["task_id"] == "old_1727539200"
     log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
     assert [(each["action"], each["reason"]) for each in log["entries"]] == [("archived", "left_over")]
-    assert workflow_acts.archive_left_overs(flow.home) == []
+    assert members.archive_leftover_sessions(flow.home) == []
 
 
 def test_a_session_that_was_just_begun_is_gone_on_with(repo: Repo):
@@ -223,19 +226,19 @@ def test_a_session_that_was_just_begun_is_gone_on_with(repo: Repo):
     flow = begun(repo)
     session = {"task_id": flow.member()["task_id"], "session_start": 1727539201, "notes": []}
     flow.notes().write_text(json.dumps(session))
-    assert workflow_acts.archive_left_overs(flow.home) == []
+    assert members.archive_leftover_sessions(flow.home) == []
     assert flow.notes().exists()
-    assert workflow_acts.begin_session(flow.home, NAME).member["session_start"] == 1727539201
+    assert members.begin_session(flow.home, NAME).member["session_start"] == 1727539201
 
 
 def test_archiving_never_writes_over_a_file(repo: Repo):
     """A name that is taken gets a number behind it."""
     flow = begun(repo)
     stem = flow.root / "orchestration/x"
-    assert archival.free_name(str(stem), ".json") == f"{stem}.json"
+    assert note_archive.free_path(str(stem), ".json") == f"{stem}.json"
     Path(f"{stem}.json").touch()
     Path(f"{stem}-2.json").touch()
-    assert archival.free_name(str(stem), ".json") == f"{stem}-3.json"
+    assert note_archive.free_path(str(stem), ".json") == f"{stem}-3.json"
 
 
 def test_a_failed_archival_is_said_and_logged(repo: Repo):
@@ -244,7 +247,7 @@ def test_a_failed_archival_is_said_and_logged(repo: Repo):
     passed(flow)
     flow.notes().unlink()
     flow.notes().mkdir()
-    said = archival.archive(flow.folder.desk(NAME), reason="session_complete")
+    said = note_archive.archive(flow.folder.agent_folder(NAME), reason="session_complete")
     assert "was not archived" in said[0]
     log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
     assert log["entries"][-1]["action"] == "failed"
@@ -258,16 +261,16 @@ def test_a_whole_workflow_is_put_away_whatever_happens(repo: Repo):
         flow.start()
         flow.note()
         with pytest.raises(SowError, match="is pending"):
-            workflow_archive.put_away(flow.home)
+            archive.archive(flow.home)
         assert len(list(deaths(flow, lambda home: away(home)))) >= 3
-        workflow_archive.finish(flow.home)
+        archive.finish(flow.home)
         assert not flow.folder.exists()
         folder = flow.root / "orchestration/archive" / expected
         assert (
             len(json.loads((folder / f"agents/{NAME}/completion_drive/session_current.json").read_text())["notes"]) == 1
         )
         assert sorted(path.name for path in (flow.root / "orchestration").iterdir()) == ["archive"]
-    assert workflow_archive.archived(flow.home) == ["user_management", "user_management-2"]
+    assert archive.names(flow.home) == ["user_management", "user_management-2"]
 
 
 def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
@@ -284,7 +287,7 @@ def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
     }
     names = list(workflow["members"])
     for ident, owner in (("1", workflow["id"]), ("2", OTHER)):
-        folder = runs.create(
+        folder = run_folder.create(
             flow.home,
             {
                 "id": ident,
@@ -299,9 +302,9 @@ def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
                 "settings": settings,
             },
         )
-        folder.write("task_ended", task=NAME, t=7.5, status="paused")
+        folder.append_event("task_ended", task=NAME, t=7.5, status="paused")
     assert list(deaths(flow, away))
-    own, other = runs.listed(flow.home)
+    own, other = run_folder.listed(flow.home)
     assert (own.run["status"], other.run["status"]) == ("ended", "waiting")
     assert [(each["task"], each["status"], each["t"]) for each in own.journal()] == [
         (NAME, "paused", 7.5),
@@ -313,7 +316,7 @@ def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
 def away(home: Home) -> None:
     """Put a workflow away, unless an earlier call has moved its last file already."""
     if (Path(home.root) / "orchestration/state.yaml").exists():
-        workflow_archive.put_away(home, force=True)
+        archive.archive(home, force=True)
 
 
 def test_an_archive_name_that_is_taken_is_refused(repo: Repo):
@@ -321,5 +324,5 @@ def test_an_archive_name_that_is_taken_is_refused(repo: Repo):
     flow = begun(repo)
     (flow.root / "orchestration/archive/old").mkdir(parents=True)
     with pytest.raises(SowError, match="there is an archive old already"):
-        workflow_archive.put_away(flow.home, "old", force=True)
+        archive.archive(flow.home, "old", force=True)
     assert flow.folder.exists()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from yaml12 import parse_yaml
 
 from sow.errors import InvalidFile, MergeConflict
-from sow.store import yaml_text
-from sow.store.disk import Disk, read_text
+from sow.store.files.disk import Disk, read_text
+from sow.store.formats import yaml_text
 
 TRICKY = [
     *("", " ", "080", "0o17", "0x1f", "0b101", "1e3", "1_000"),
@@ -105,7 +105,7 @@ def test_the_writer_and_the_reader_have_the_same_depth():
 
 REPORT = """
 import json, sys
-from sow.store import yaml_text
+from sow.store.formats import yaml_text
 for number, text in enumerate(json.load(open(sys.argv[1]))):
     yaml_text.load(text, "f.yaml")
     if "yaml" in sys.modules:

@@ -41,7 +41,7 @@ def start(
     mark: str = MARK,
 ) -> Any:
     """One supervised child, whose files are in the current folder."""
-    from sow.system.process import Child, Limits
+    from sow.system.process.child_process import Child, ProcessLimits
 
     number = len(list(Path().glob("*.out")))
     Path("prompt").touch()
@@ -53,7 +53,7 @@ def start(
         stdout_path=f"{number}.out",
         stderr_path=f"{number}.err",
         mark=mark,
-        limits=Limits(wall=0, silence=0, linger=0, size=size, grace=grace),
+        limits=ProcessLimits(wall=0, silence=0, linger=0, size=size, grace=grace),
         census=census,
     )
 

@@ -10,8 +10,8 @@ import pytest
 from conftest import PYTHONPATH
 
 from sow.errors import SowError
-from sow.system import caller
-from sow.system.census import LONGEST_NAME, badge
+from sow.system.process import caller
+from sow.system.process.process_table import LONGEST_NAME, supervisor_name
 
 MARKED = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
 # A process with marks starts one without any, which forks `depth` times; the last one says who it is.
@@ -22,7 +22,7 @@ sys.exit(subprocess.run(sys.argv[1:], env=clean).returncode)
 """
 INNER = """
 import ctypes, json, os, sys
-from sow.system import caller
+from sow.system.process import caller
 if sys.argv[2] == "hidden":
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: from now on /proc hides its environment
 for _ in range(int(sys.argv[1])):
@@ -36,8 +36,8 @@ print(who.kind, who.name, who.task)
 # A process that shows a name of its own choice runs another one.
 NAMED = """
 import subprocess, sys
-from sow.system.census import wear
-wear(sys.argv[1])
+from sow.system.process.process_table import set_process_name
+set_process_name(sys.argv[1])
 sys.exit(subprocess.run(sys.argv[2:]).returncode)
 """
 
@@ -77,14 +77,14 @@ def test_a_mark_that_is_no_id_is_refused(task):
 @pytest.mark.parametrize("environment", [{"USER": "ada"}, {"SOW_AGENT": "orchestrator"}])
 def test_people_and_the_orchestrator_judge(environment):
     """Whoever is no worker may approve, answer and complete."""
-    assert not caller.judge(environment, "approve a task").is_worker
+    assert not caller.require_non_worker(environment, "approve a task").is_worker
 
 
 def test_a_worker_never_judges():
     """A worker is refused, whatever its role is called, with what it can do instead."""
     for role in ("implementer", "orchestrator", "reviewer"):
         with pytest.raises(SowError) as refused:
-            caller.judge({"SOW_TASK": "010", "SOW_AGENT": role}, "approve a task")
+            caller.require_non_worker({"SOW_TASK": "010", "SOW_AGENT": role}, "approve a task")
         assert refused.value.message == "a worker may not approve a task"
         assert "needs_review or paused" in refused.value.hint
 
@@ -150,11 +150,11 @@ NAMES = [
     (("sow-turn-",), {"USER": "ada"}, "worker worker"),
     (("sow-turn-",), {"SOW_TASK": "020"}, "worker worker 020"),
     (("sow-turn-x) S 1",), {"USER": "ada"}, "worker worker"),
-    ((badge("api_agent"),), {"SOW_TASK": "api_agent"}, "worker worker api_agent"),
-    ((badge("api_agent"),), {"SOW_TASK": "database_agent"}, "worker worker"),
-    ((badge("api_agent"),), {"SOW_TASK": "010"}, "worker worker"),
-    ((badge("api_agent"),), {"USER": "ada"}, "worker worker"),
-    ((badge("1234567"),), {"SOW_TASK": "1234567"}, "worker worker 1234567"),
+    ((supervisor_name("api_agent"),), {"SOW_TASK": "api_agent"}, "worker worker api_agent"),
+    ((supervisor_name("api_agent"),), {"SOW_TASK": "database_agent"}, "worker worker"),
+    ((supervisor_name("api_agent"),), {"SOW_TASK": "010"}, "worker worker"),
+    ((supervisor_name("api_agent"),), {"USER": "ada"}, "worker worker"),
+    ((supervisor_name("1234567"),), {"SOW_TASK": "1234567"}, "worker worker 1234567"),
     (("sow-turn-",), {"SOW_TASK": "api_agent"}, "worker worker"),
     (("sow",), {"USER": "ada"}, "person ada"),
     (("sow-turn",), {"USER": "ada"}, "person ada"),
@@ -171,9 +171,12 @@ def test_whoever_lives_below_a_supervisor_is_a_worker(names, own, expected):
 def test_every_badge_fits_into_the_name_of_a_process():
     """No name of a task or an agent is cut off, and the agents of a large crew are told apart."""
     names = [f"agent_{number}" for number in range(1000)]
-    shown = [badge(name) for name in names]
+    shown = [supervisor_name(name) for name in names]
     assert len(set(shown)) == len(names)
-    assert all(len(each) <= LONGEST_NAME for each in (*shown, badge("x" * 63), badge("999999999"), badge("010")))
+    assert all(
+        len(each) <= LONGEST_NAME
+        for each in (*shown, supervisor_name("x" * 63), supervisor_name("999999999"), supervisor_name("010"))
+    )
 
 
 def test_the_mark_of_an_agent_counts_where_one_badge_stands_for_many():

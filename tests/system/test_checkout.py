@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.errors import Failed, SowError
-from sow.store.home import enclosing
+from sow.errors import SowError, SystemFailure
+from sow.store.files.checkout_home import enclosing
 from sow.system import checkout
 
 FORMATS = ["files"]
@@ -257,7 +257,7 @@ def test_a_pointer_to_a_folder_that_is_gone_is_an_error(bare_repo, tmp_path):
     bare_repo.root.rename(tmp_path / "elsewhere")
     found = checkout.at(str(tree.root))
     assert found
-    with pytest.raises(Failed, match=r"cannot read .*/HEAD: No such file or directory"):
+    with pytest.raises(SystemFailure, match=r"cannot read .*/HEAD: No such file or directory"):
         found.branch()
 
 
@@ -266,6 +266,6 @@ def test_a_repository_without_a_head_is_an_error(bare_repo):
     (bare_repo.root / ".git" / "HEAD").unlink()
     found = checkout.at(str(bare_repo.root))
     assert found
-    with pytest.raises(Failed, match=r"/\.git/HEAD: No such file or directory") as refused:
+    with pytest.raises(SystemFailure, match=r"/\.git/HEAD: No such file or directory") as refused:
         found.branch()
     assert refused.value.hint == "repair the repository: git fsck"

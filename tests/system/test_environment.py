@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.system.environment import inside, own_venv
+from sow.system.environment import checkout_environment, own_venv
 
 LISTS = {
     "below the checkout": ("{repo}/node_modules/.bin:/usr/bin", "{slot}/node_modules/.bin:/usr/bin"),
@@ -32,17 +32,17 @@ def test_lists_of_folders(repo: Path, name: str, what: str) -> None:
     """A folder below the user's checkout becomes the same folder of the other checkout; others stay."""
     names = {"repo": repo, "slot": repo / "slot", "link": repo.parent / "link"}
     given, wanted = (each.format(**names) for each in LISTS[what])
-    assert inside({name: given}, str(repo), f"{repo}/slot")[name] == wanted
+    assert checkout_environment({name: given}, str(repo), f"{repo}/slot")[name] == wanted
 
 
 def test_environments_of_the_users_checkout(repo: Path) -> None:
     """Paths that must exist are left out, and the virtual environment of the folder takes the place of another."""
     names = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "npm_config_prefix")
     given = dict.fromkeys(names, f"{repo}/.venv")
-    assert not set(inside(given, str(repo), f"{repo}/slot")) & set(names)
+    assert not set(checkout_environment(given, str(repo), f"{repo}/slot")) & set(names)
     elsewhere = {"VIRTUAL_ENV": "/envs/lib", "PATH": "/envs/lib/bin", "PYTHONHOME": "/envs/lib"}
-    assert inside(elsewhere, str(repo), f"{repo}/slot").items() >= elsewhere.items()
-    own = inside(elsewhere, str(repo), f"{repo}/slot", venv=".venv")
+    assert checkout_environment(elsewhere, str(repo), f"{repo}/slot").items() >= elsewhere.items()
+    own = checkout_environment(elsewhere, str(repo), f"{repo}/slot", venv=".venv")
     assert own["VIRTUAL_ENV"] == f"{repo}/slot/.venv"
     assert own["PATH"] == f"{repo}/slot/.venv/bin:/envs/lib/bin"
     assert "PYTHONHOME" not in own
@@ -51,29 +51,29 @@ def test_environments_of_the_users_checkout(repo: Path) -> None:
 def test_the_users_own_folder(repo: Path) -> None:
     """In the user's own checkout nothing changes."""
     given = {"PATH": f"{repo}/bin", "VIRTUAL_ENV": f"{repo}/.venv", "UV_PROJECT_ENVIRONMENT": "/e"}
-    assert inside(given, str(repo), str(repo)) == given
+    assert checkout_environment(given, str(repo), str(repo)) == given
 
 
 def test_accepted_tools(repo: Path) -> None:
     """With the user's acceptance the tools of their checkout stay, and the folder's code comes first for Python."""
     given = {"PATH": f"{repo}/.venv/bin", "VIRTUAL_ENV": f"{repo}/.venv", "PYTHONPATH": "/more"}
-    found = inside(given, str(repo), f"{repo}/slot", sources=["src", ""])
+    found = checkout_environment(given, str(repo), f"{repo}/slot", sources=["src", ""])
     assert (found["PATH"], found["VIRTUAL_ENV"]) == (given["PATH"], given["VIRTUAL_ENV"])
     assert found["PYTHONPATH"] == f"{repo}/slot/src:{repo}/slot:/more"
 
 
 def test_go_work_of_the_users_checkout(repo: Path) -> None:
     """A go.work that only the user's checkout has is not used, although go looks in the folders above."""
-    assert "GOWORK" not in inside({}, str(repo), f"{repo}/slot")
+    assert "GOWORK" not in checkout_environment({}, str(repo), f"{repo}/slot")
     (repo / "go.work").touch()
-    assert inside({}, str(repo), f"{repo}/slot")["GOWORK"] == "off"
-    assert "GOWORK" not in inside({}, str(repo), f"{repo}/slot", go_work=True)
+    assert checkout_environment({}, str(repo), f"{repo}/slot")["GOWORK"] == "off"
+    assert "GOWORK" not in checkout_environment({}, str(repo), f"{repo}/slot", go_work=True)
 
 
 def test_a_home_folder_that_is_a_repository(repo: Path) -> None:
     """Tools in the user's home stay on PATH, also if the home is the checkout."""
     given = {"HOME": str(repo), "PATH": f"{repo}/.local/bin:{repo}/scripts"}
-    assert inside(given, str(repo), f"{repo}/slot")["PATH"] == f"{repo}/.local/bin:{repo}/slot/scripts"
+    assert checkout_environment(given, str(repo), f"{repo}/slot")["PATH"] == f"{repo}/.local/bin:{repo}/slot/scripts"
 
 
 def test_own_venv(repo: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from conftest import Repo
 from workers import wait_for
 
-from sow.errors import Failed
+from sow.errors import SystemFailure
 from sow.system import git
-from sow.system.boundary import VARIABLE
+from sow.system.crash_points import VARIABLE
 
 CALL = "import sys; from sow.system import git; print(git.run(sys.argv[1:], cwd='.'))"
 
@@ -59,17 +59,17 @@ def test_input_and_index(bare_repo: Repo, tmp_path: Path) -> None:
 
 def test_a_failure_has_the_words_that_matter(bare_repo: Repo) -> None:
     """The error has git's reason, also where a warning stands before it."""
-    with pytest.raises(Failed, match="git rev-parse failed: Needed a single revision"):
+    with pytest.raises(SystemFailure, match="git rev-parse failed: Needed a single revision"):
         git.run(["rev-parse", "--verify", "nowhere"], cwd=str(bare_repo.root))
-    done = git.Done(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
-    assert done.words == "the reason"
-    assert git.Done(code=3, out="", err="").words == "exit 3"
-    assert git.Done(code=-9, out="", err="").words == "it was ended by SIGKILL"
+    done = git.GitResult(code=128, out="", err="warning: odd\nhint: try\nerror: first\nfatal: the reason\n")
+    assert done.message == "the reason"
+    assert git.GitResult(code=3, out="", err="").message == "exit 3"
+    assert git.GitResult(code=-9, out="", err="").message == "it was ended by SIGKILL"
 
 
 def test_a_folder_that_is_gone(bare_repo: Repo, tmp_path: Path) -> None:
     """A missing folder is an error that names it, and is not taken for a missing git."""
-    with pytest.raises(Failed, match=r"nowhere is gone"):
+    with pytest.raises(SystemFailure, match=r"nowhere is gone"):
         git.run(["status"], cwd=str(tmp_path / "nowhere"))
 
 
@@ -88,7 +88,7 @@ def test_a_command_that_does_not_end(bare_repo: Repo, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     alias = f"alias.hang=!echo $$ > {pid}; sleep 600"
     for seconds in (2, 20, 120):  # a busy machine may need longer to get as far as that
-        with pytest.raises(Failed, match=f"git hang did not end within {seconds} seconds"):
+        with pytest.raises(SystemFailure, match=f"git hang did not end within {seconds} seconds"):
             git.run(["hang"], cwd=str(bare_repo.root), options=["-c", alias], timeout=seconds)
         if pid.exists() and pid.read_text():
             break

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from supervising import supervise
 
-from sow.system.process import CHUNK, MAX_LINE, Lines
+from sow.system.process.child_process import CHUNK, MAX_LINE, Lines
 
 DEAF = "trap '' TERM INT; echo ready > ready; while :; do sleep 0.1; done"
 POLITE = "trap 'sleep 0.5; echo bye; exit 7' TERM; echo ready > ready; while :; do sleep 0.1; done"
@@ -30,7 +30,7 @@ def test_a_long_line_takes_no_other_with_it(tmp_path: Path, layout: str) -> None
     path.write_bytes(b"\n".join(written) + end)
     lines = Lines(str(path))
     try:
-        assert list(lines.last()) == [line[:MAX_LINE].decode() for line in written]
+        assert list(lines.rest()) == [line[:MAX_LINE].decode() for line in written]
     finally:
         lines.close()
 
@@ -42,7 +42,7 @@ def test_the_last_lines_come_to_an_end(tmp_path: Path) -> None:
     lines = Lines(str(path))
     found = []
     with path.open("a") as file:
-        for line in lines.last():
+        for line in lines.rest():
             found.append(line)
             assert len(found) < 100
             file.write("more\n")
@@ -71,7 +71,7 @@ def test_the_end_of_a_flood_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"".join(b"%d\n" % number for number in range(100_000)) + b"the end")
     lines = Lines(str(path))
     try:
-        found = list(lines.last(seconds=-1))
+        found = list(lines.rest(seconds=-1))
     finally:
         lines.close()
     assert found[-2:] == ["99999", "the end"]

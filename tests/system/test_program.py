@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import PYTHONPATH
 from workers import wait_for
 
-BEGIN = "import os, sys; from sow.system.program import run_in_front\n"
+BEGIN = "import os, sys; from sow.system.process.program import run_in_front\n"
 
 
 def start(folder: Path, code: str) -> subprocess.Popen[bytes]:

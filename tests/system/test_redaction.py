@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sow.errors import Failed
+from sow.errors import SystemFailure
 from sow.system import redaction
 
 VALUE = "value-of-it"
@@ -119,5 +119,5 @@ def test_only_our_own_file_is_changed(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_redacted_is_said(tmp_path: Path) -> None:
     """A transcript that we cannot get at is an error, never a success."""
-    with pytest.raises(Failed, match="cannot strike secrets out of"):
+    with pytest.raises(SystemFailure, match="cannot strike secrets out of"):
         redaction.redact_file(str(tmp_path / ("x" * 300)), ["my-secret-value"])

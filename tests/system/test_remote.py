@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from sow.errors import Failed
-from sow.system import remote
-from sow.system.remote import Ask
+from sow.errors import SystemFailure
+from sow.system import remote_git
+from sow.system.remote_git import GitCommand
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +26,10 @@ def _at_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Path) -> None:
     """Thirty questions, more than run at once, are answered each with its own answer."""
-    asks = [Ask(["ls-remote", "--", str(bare_repo.root if number % 3 else tmp_path / "no")]) for number in range(30)]
-    answers = remote.run_all(asks, timeout=300)
+    asks = [
+        GitCommand(["ls-remote", "--", str(bare_repo.root if number % 3 else tmp_path / "no")]) for number in range(30)
+    ]
+    answers = remote_git.run_all(asks, timeout=300)
     head = bare_repo.git("rev-parse", "HEAD").strip()
     assert [head in each.out for each in answers] == [bool(number % 3) for number in range(30)]
     assert [bool(each.code) for each in answers] == [not number % 3 for number in range(30)]
@@ -36,16 +38,16 @@ def test_answers_are_in_the_order_of_the_questions(bare_repo: Repo, tmp_path: Pa
 def test_they_run_at_the_same_time(tmp_path: Path) -> None:
     """Four of which each waits until all four are there come to an end."""
     meet = f"cd {tmp_path} && touch $$ && until [ $(ls | wc -l) -ge 4 ]; do sleep 0.05; done"
-    asks = [Ask(["-c", f"alias.meet=!{meet}", "meet"])] * 4
-    assert [each.code for each in remote.run_all(asks, timeout=300)] == [0] * 4
+    asks = [GitCommand(["-c", f"alias.meet=!{meet}", "meet"])] * 4
+    assert [each.code for each in remote_git.run_all(asks, timeout=300)] == [0] * 4
 
 
 def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     """After its time git and its children are gone, and the others have their answers."""
     mark = tmp_path / "pid"
-    late = Ask(["-c", f"alias.late=!sh -c 'echo $$ > {mark}; sleep 600'", "late"])
+    late = GitCommand(["-c", f"alias.late=!sh -c 'echo $$ > {mark}; sleep 600'", "late"])
     for seconds in (3, 30, 120):  # a busy machine may need longer for what is not late
-        answers = remote.run_all([late, Ask(["version"])], timeout=seconds)
+        answers = remote_git.run_all([late, GitCommand(["version"])], timeout=seconds)
         if not answers[1].stopped and mark.exists() and mark.read_text():
             break
     assert [each.stopped for each in answers] == ["timeout", ""]
@@ -60,9 +62,9 @@ def test_a_late_one_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
 def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
     """Git that leaves a program with its pipes behind, as ssh may with a shared connection, has its answer at once."""
     mark = tmp_path / "pid"
-    leaving = Ask(["-c", f"alias.leave=!setsid sh -c 'echo $$ > {mark}; exec sleep 600' & echo said", "leave"])
+    leaving = GitCommand(["-c", f"alias.leave=!setsid sh -c 'echo $$ > {mark}; exec sleep 600' & echo said", "leave"])
     started = time.monotonic()
-    answer = remote.run(leaving, timeout=300)
+    answer = remote_git.run(leaving, timeout=300)
     assert (answer.code, answer.out, answer.stopped) == (0, "said\n", "")
     assert time.monotonic() - started < 200
     os.kill(int(mark.read_text()), signal.SIGKILL)
@@ -71,7 +73,9 @@ def test_a_helper_in_the_background_holds_nobody_up(tmp_path: Path) -> None:
 def test_a_watcher_ends_them() -> None:
     """One word of the watcher, and every command is ended and says why."""
     words = iter(["", "", "enough"])
-    answer = remote.run(Ask(["-c", "alias.slow=!sleep 600", "slow"]), timeout=300, watch=lambda: next(words, "enough"))
+    answer = remote_git.run(
+        GitCommand(["-c", "alias.slow=!sleep 600", "slow"]), timeout=300, watch=lambda: next(words, "enough")
+    )
     assert answer.stopped == "enough"
 
 
@@ -83,7 +87,7 @@ def test_nobody_is_asked_for_a_password(tmp_path: Path, monkeypatch: pytest.Monk
     Path(os.environ["HOME"], ".gitconfig").write_text(f"[core]\n\taskPass = {helper}\n")
     for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
         monkeypatch.setenv(name, str(helper))
-    answer = remote.run(Ask(["credential", "fill"], input="protocol=https\nhost=127.0.0.1\n\n"), timeout=300)
+    answer = remote_git.run(GitCommand(["credential", "fill"], input="protocol=https\nhost=127.0.0.1\n\n"), timeout=300)
     assert answer.code
     assert "terminal prompts disabled" in answer.err
     assert not (tmp_path / "asked").exists()
@@ -95,7 +99,7 @@ def test_other_protocols_are_shut(tmp_path: Path, url: str) -> None:
     Path(os.environ["HOME"], ".gitconfig").write_text(
         '[protocol]\n\tallow = always\n[protocol "ext"]\n\tallow = always\n'
     )
-    answer = remote.run(Ask(["ls-remote", "--", url], folder=str(tmp_path)), timeout=300)
+    answer = remote_git.run(GitCommand(["ls-remote", "--", url], folder=str(tmp_path)), timeout=300)
     assert answer.code
     assert "not allowed" in answer.err
     assert not (tmp_path / "owned").exists()
@@ -104,29 +108,29 @@ def test_other_protocols_are_shut(tmp_path: Path, url: str) -> None:
 def test_much_is_told_and_much_is_said() -> None:
     """A long input is taken while a long output is read, and no more of that is kept than the limit."""
     text = "x" * 79 + "\n"
-    answer = remote.run(Ask(["-c", "alias.echo=!cat", "echo"], input=text * 40_000), timeout=300)
+    answer = remote_git.run(GitCommand(["-c", "alias.echo=!cat", "echo"], input=text * 40_000), timeout=300)
     assert answer.code == 0
-    assert len(answer.out) == remote.MOST
+    assert len(answer.out) == remote_git.MOST
 
 
 def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     """A missing folder is our error and no crash."""
-    with pytest.raises(Failed, match="is gone"):
-        remote.run(Ask(["version"], folder=str(tmp_path / "gone")), timeout=300)
+    with pytest.raises(SystemFailure, match="is gone"):
+        remote_git.run(GitCommand(["version"], folder=str(tmp_path / "gone")), timeout=300)
 
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where git is missing, that is said."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Failed, match="git is not installed"):
-        remote.run(Ask(["version"]), timeout=300)
+    with pytest.raises(SystemFailure, match="git is not installed"):
+        remote_git.run(GitCommand(["version"]), timeout=300)
 
 
 # Whoever started the tests with nohup, or in the background, made signals ignored, and a program inherits that.
 INTERRUPTED = """
 import os, signal, sys
-from sow.system import remote
-from sow.system.remote import Ask
+from sow.system import remote_git as remote
+from sow.system.remote_git import GitCommand
 
 def watch():
     if os.path.exists("pid") and os.path.getsize("pid"):
@@ -136,7 +140,7 @@ def watch():
 os.chdir(sys.argv[1])
 signal.signal(int(sys.argv[2]), signal.default_int_handler if int(sys.argv[2]) == signal.SIGINT else signal.SIG_DFL)
 slow = ["-c", "alias.slow=!sh -c 'echo $$ > pid; sleep 600'", "slow"]
-remote.run(Ask(slow, folder=sys.argv[1]), timeout=300, watch=watch)
+remote.run(GitCommand(slow, folder=sys.argv[1]), timeout=300, watch=watch)
 """
 
 

@@ -12,16 +12,16 @@ from contextlib import contextmanager
 
 import pytest
 
-from sow.system import socket_owner
-from sow.system.census import badge
+from sow.system.process import socket_owner
+from sow.system.process.process_table import supervisor_name
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
 
 # A process that keeps its files from all others of its user: nobody but root sees what it has open.
 HIDING = """
 import ctypes, encodings.ascii, encodings.idna, json, os, socket, sys
-from sow.system import census, socket_owner
-census.wear(sys.argv[1])
+from sow.system.process import process_table as census, socket_owner
+census.set_process_name(sys.argv[1])
 if not os.geteuid():
     os.setgroups([])
     os.setgid(65534)
@@ -38,7 +38,7 @@ if not child:
     os._exit(0)
 served, client = listener.accept()
 os.read(ready[0], 1)
-row = socket_owner._row(client, served.getsockname())
+row = socket_owner._find_connection(client, served.getsockname())
 found = socket_owner._holders(row[1], row[0])
 said = socket_owner.refusal(client, served.getsockname())
 os.write(told[1], b"x")
@@ -60,19 +60,19 @@ def connection(family: socket.AddressFamily = socket.AF_INET, address: str = "12
 def test_the_other_end_is_found(family: socket.AddressFamily):
     """Whatever way the client writes the address, it is found with its user and its process."""
     with connection(family, "127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1") as ends:
-        found = socket_owner._row(*ends)
+        found = socket_owner._find_connection(*ends)
         assert found is not None
         assert found[0] == os.getuid()
         assert os.getpid() in socket_owner._holders(found[1], found[0])
         assert socket_owner.refusal(*ends) == ""
-    assert socket_owner._row(*ends) is None
+    assert socket_owner._find_connection(*ends) is None
     assert socket_owner.refusal(*ends) == socket_owner.NOBODY_SEEN
 
 
 def test_everybody_who_has_it_open_counts():
     """A connection that an agent shares with its parent is the agent's: one mark is enough."""
     with connection() as ends:
-        found = socket_owner._row(*ends)
+        found = socket_owner._find_connection(*ends)
         assert found is not None
         pipe = os.pipe()
         child = os.fork()
@@ -86,7 +86,7 @@ def test_everybody_who_has_it_open_counts():
         os.close(pipe[1])
 
 
-@pytest.mark.parametrize("name", ["python", badge("010")])
+@pytest.mark.parametrize("name", ["python", supervisor_name("010")])
 def test_one_that_hides_its_files(name: str):
     """A process that lets nobody look is among those who could have sent it; one below a live turn is an agent's."""
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}

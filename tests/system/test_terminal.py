@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.system import terminal
-from sow.system.terminal import harmless, harmless_line
+from sow.system.terminal import terminal
+from sow.system.terminal.terminal import escape_control, escape_line
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SEQUENCES = {
@@ -48,7 +48,7 @@ def is_harmful(letter: str) -> bool:
 @pytest.mark.parametrize("text", SEQUENCES.values(), ids=SEQUENCES)
 def test_a_known_sequence_is_taken_apart(text):
     """No control character of a known sequence is left, and its visible part is."""
-    shown = harmless(text)
+    shown = escape_control(text)
     assert not any(is_harmful(letter) for letter in shown)
     assert {letter for letter in text if letter.isalnum()} <= set(shown)
 
@@ -56,28 +56,28 @@ def test_a_known_sequence_is_taken_apart(text):
 @given(st.text(st.characters()))
 def test_nothing_harmful_is_left(text):
     """Whatever a text holds, half characters included, what is shown is harmless, can be encoded, and stays so."""
-    shown = harmless(text)
+    shown = escape_control(text)
     assert not any(is_harmful(letter) for letter in shown)
-    assert harmless(shown) == shown
+    assert escape_control(shown) == shown
     shown.encode("utf-8")
 
 
 @given(st.text(st.characters()))
 def test_a_line_is_one_line(text):
     """A text for one line has no break that any terminal knows."""
-    assert len(harmless_line(text).splitlines()) <= 1
-    assert "\t" not in harmless_line(text)
+    assert len(escape_line(text).splitlines()) <= 1
+    assert "\t" not in escape_line(text)
 
 
 @pytest.mark.parametrize("text", ["plain", "é 🙂 日本語 עברית", "a\tb\nc", "\u200d👩‍💻", "\u00a0"])
 def test_ordinary_text_stays(text):
     """Letters of any script, line ends and tabs are shown as they are."""
-    assert harmless(text) == text
+    assert escape_control(text) == text
 
 
 def test_every_control_character_has_its_picture():
     """The first 32 control characters are shown, not swallowed: a person sees that something was there."""
-    assert harmless("\x1b\x00\r\x7f") == "␛␀␍␡"
+    assert escape_control("\x1b\x00\r\x7f") == "␛␀␍␡"
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])

@@ -13,11 +13,10 @@ import pytest
 from supervising import MARK, supervise
 from workers import wait_for
 
-from sow.system import tree
-from sow.system.census import Proc
-from sow.system.ps import Ps
+from sow.system.process import process_tree
+from sow.system.process.process_table import Proc, Ps
 
-CENSUSES = {"proc": "None", "ps": "__import__('sow.system.ps', fromlist=['Ps']).Ps()"}
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process.process_table', fromlist=['Ps']).Ps()"}
 every_census = pytest.mark.parametrize("census", CENSUSES)
 BARE = "env -i sleep 300"
 GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
@@ -98,22 +97,30 @@ def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
 def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
     """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
     root, pids = kin
-    proc, ps = Proc().everybody(), Ps().everybody()
+    proc, ps = Proc().all_processes(), Ps().all_processes()
     facts = [{pid: (each[pid].parent, each[pid].group) for pid in (root, *pids)} for each in (proc, ps)]
     assert facts[0] == facts[1]
     assert facts[0][root] == (os.getpid(), root)
     assert Proc().marked("SOW_MARK", MARK) - pids == Ps().marked("SOW_MARK", MARK) - pids == {root}
-    assert set(tree.relatives(root, Proc().everybody())) == set(tree.relatives(root, Ps().everybody())) == pids
-    assert tree.family(-1, MARK, {}, Proc()) == tree.family(-1, MARK, {}, Ps()) == {root, *pids}
+    assert (
+        set(process_tree.descendants_and_group(root, Proc().all_processes()))
+        == set(process_tree.descendants_and_group(root, Ps().all_processes()))
+        == pids
+    )
+    assert (
+        process_tree.process_tree(-1, MARK, {}, Proc())
+        == process_tree.process_tree(-1, MARK, {}, Ps())
+        == {root, *pids}
+    )
 
 
 @pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
 def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Proc | Ps) -> None:
     """A number that was seen before counts only for the process that had it then."""
     _, pids = kin
-    known = {pid: census.everybody()[pid].born for pid in pids}
-    assert tree.family(-1, "", known, census) == pids
-    assert tree.family(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
+    known = {pid: census.all_processes()[pid].start_time for pid in pids}
+    assert process_tree.process_tree(-1, "", known, census) == pids
+    assert process_tree.process_tree(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
 
 
 @pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
@@ -122,7 +129,7 @@ def test_the_dead_are_not_counted(census: Proc | Ps) -> None:
     ended = subprocess.Popen(["true"])
     try:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        assert ended.pid not in census.everybody()
+        assert ended.pid not in census.all_processes()
     finally:
         ended.wait()
 
@@ -133,12 +140,12 @@ def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: Proc 
     script = "(sleep 300 & echo $! > member); exec sleep 300"
     leader = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True)
     member = int(wait_for(lambda: (tmp_path / "member").exists() and (tmp_path / "member").read_text().strip()))
-    wait_for(lambda: census.everybody()[member].parent != leader.pid)
+    wait_for(lambda: census.all_processes()[member].parent != leader.pid)
     try:
-        assert tree.family(leader.pid, "", {}, census) == set()
+        assert process_tree.process_tree(leader.pid, "", {}, census) == set()
         leader.kill()
         os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
-        assert tree.family(leader.pid, "", {}, census) == {member}
+        assert process_tree.process_tree(leader.pid, "", {}, census) == {member}
     finally:
         os.kill(member, signal.SIGKILL)
         leader.kill()
@@ -156,12 +163,12 @@ def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Pat
 
 def test_a_look_is_as_new_as_it_has_to_be() -> None:
     """A table of processes serves whoever ended before it was made, and nobody who ended after that."""
-    nursery, before = tree.Nursery(), time.monotonic()
-    table = nursery.look(Proc(), before)
-    assert nursery.look(Proc(), before) is table
+    nursery, before = process_tree.SupervisedChildren(), time.monotonic()
+    table = nursery.process_table(Proc(), before)
+    assert nursery.process_table(Proc(), before) is table
     child = subprocess.Popen(["sleep", "300"])
     try:
-        assert child.pid in nursery.look(Proc(), time.monotonic())
+        assert child.pid in nursery.process_table(Proc(), time.monotonic())
     finally:
         child.kill()
         child.wait()
@@ -174,7 +181,7 @@ def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path)
     between = [subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     child = int(wait_for(lambda: children.read_text()))
-    tree.end([child, *(each.pid for each in between), parent.pid])
+    process_tree.kill_all([child, *(each.pid for each in between), parent.pid])
     assert [each.wait(60) for each in (parent, *between)] == [-signal.SIGKILL] * 301
     assert not told.exists()
 
@@ -185,12 +192,12 @@ def test_all_processes_are_looked_at_only_for_what_a_child_may_have_left(
 ) -> None:
     """Who left nobody costs no look, also while others work; whom one left is ours at once, whatever it took off."""
     code = f"""
-from sow.system.tree import NURSERY
+from sow.system.process.process_tree import CHILDREN
 other, child = start(["sleep", "300"], mark=MARK + "b"), start(["sh", "-c", {script!r}])
 ended(child)
 follow(child)
 child.close()
-told = [NURSERY.looked > float("-inf"), child.gone < float("inf"), bool(state(other.process.pid))]
+told = [CHILDREN.looked > float("-inf"), child.tree_ended < float("inf"), bool(state(other.process.pid))]
 other.stop("timeout")
 other.close()
 tell([*told, state(there("left")) if {looks} else ""])
@@ -203,8 +210,8 @@ tell([*told, state(there("left")) if {looks} else ""])
 def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
     """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
     code = """
-from sow.system.census import Proc
-from sow.system.tree import NURSERY
+from sow.system.process.process_table import Proc
+from sow.system.process.process_tree import CHILDREN
 found = []
 for number in range(3):
     child = start(["sh", "-c", f"(echo $$ > {number} &); until [ -s {number} ]; do sleep 0.01; done"])
@@ -213,7 +220,7 @@ for number in range(3):
         time.sleep(0.01)
     follow(child)
     child.close()
-    found.append([sorted(Proc().children()), NURSERY.looked > float("-inf")])
+    found.append([sorted(Proc().children()), CHILDREN.looked > float("-inf")])
 tell(found)
 """
     assert supervise(code, tmp_path) == [[[], False]] * 3
@@ -234,10 +241,10 @@ if os.fork() == 0:
 def test_who_is_just_being_born_is_found(tmp_path: Path) -> None:
     """One that forks on and on is in no table of processes for long, and yet nothing of it is left."""
     code = f"""
-from sow.system.tree import NURSERY
+from sow.system.process.process_tree import CHILDREN
 child = start([sys.executable, "-c", {FLEES!r}])
 follow(child)
 child.close()
-tell(list(NURSERY.strangers(child.census)))
+tell(list(CHILDREN.adopted_children(child.census)))
 """
     assert supervise(code, tmp_path) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crews import Script, Stage, Turn, design, good, member, plan_text
 
-from sow.domain import contract_block
+from sow.domain.workflows import contract_block
 from sow.executors.adapter import Outcome
 
 ASKED = "solution_architect_agent"
@@ -52,7 +52,7 @@ def test_an_architect_on_call_keeps_what_the_design_tells_it(stage: Stage) -> No
     before = told.read_text()
     assert stage.run(asking("data", "api")) == 0
     assert [each for each in stage.log if each == "wise:spawn"] == ["wise:spawn"] * 2
-    assert contract_block.without(told.read_text()) == contract_block.without(before)
+    assert contract_block.remove_blocks(told.read_text()) == contract_block.remove_blocks(before)
     assert told.read_text().count(contract_block.ASKED) == told.read_text().count(contract_block.START) == 1
     assert "note_001 of api" in told.read_text() and "note_001 of data" not in told.read_text()
 
@@ -113,7 +113,7 @@ def test_who_is_taken_out_of_the_plan_keeps_nobody(stage: Stage) -> None:
     text = Path(stage.root, "orchestration/agents/other/agent_instructions.md").read_text()
     third = stage.root / "orchestration/agents/third/agent_instructions.md"
     third.parent.mkdir()
-    third.write_text(contract_block.without(text))
+    third.write_text(contract_block.remove_blocks(text))
     stage.approve()
     assert stage.run(good) == 0
     assert stage.statuses() == {"other": "session_complete", "third": "session_complete", ASKED: "pending"}

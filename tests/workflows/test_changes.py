@@ -8,10 +8,10 @@ import pytest
 from crews import PERSON_, Script, Stage, Turn, design, good, member, plan_text, write_design
 
 from sow.agents.registry import AgentRegistry
-from sow.domain import contract_block
+from sow.domain.workflows import contract_block
+from sow.engine.workflows import design_check
 from sow.errors import Waiting
 from sow.executors.adapter import Outcome
-from sow.workflows import checking
 
 GROUPS = ["data", ["api", "page"]]
 
@@ -288,8 +288,8 @@ def test_a_change_can_be_approved_while_the_others_go_on(stage: Stage) -> None:
     def script(turn: Turn) -> str | Outcome:
         if turn.name == "page" and not asked:
             asked.append(turn.name)
-            plan, _ = checking.read_plan(stage.home())
-            checking.approve(stage.home(), plan, AgentRegistry(), actor=PERSON_, how="sow workflow approve")
+            plan, _ = design_check.read_plan(stage.home())
+            design_check.approve(stage.home(), plan, AgentRegistry(), actor=PERSON_, how="sow workflow approve")
         return changes(turn)
 
     assert stage.run(script) == 0

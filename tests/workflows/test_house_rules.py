@@ -11,8 +11,9 @@ from crews import COST, Script, Stage, Turn, design, good, member
 
 from sow.domain.actor import WORKER, Actor
 from sow.executors.adapter import Outcome
-from sow.store import note_acts, workflow_acts
-from sow.store.standing_answers import StandingAnswers
+from sow.store import note_updates
+from sow.store.user.standing_answers import StandingAnswers
+from sow.store.workflows import members
 
 TWO = """
 agents:
@@ -123,11 +124,11 @@ def test_who_was_blocked_first_is_heard_first(stage: Stage, at_once: int) -> Non
 def block(stage: Stage, name: str) -> None:
     """An agent at work that asks something, and waits."""
     home, me = stage.home(), Actor(kind=WORKER, name="implementer", task=name)
-    workflow_acts.begin_session(home, name)
+    members.begin_session(home, name)
     words = {"description": f"What about {name}?", "context": "the work", "category": "requirements"}
-    note = note_acts.add(home, name, **words, actor=me)["note_id"]
-    note_acts.escalate(home, name, note, reason="not mine to decide", actor=me)
-    workflow_acts.set_status(home, name, "blocked", actor=me)
+    note = note_updates.add(home, name, **words, actor=me)["note_id"]
+    note_updates.escalate(home, name, note, reason="not mine to decide", actor=me)
+    members.set_status(home, name, "blocked", actor=me)
 
 
 def test_ctrl_c_stops_a_workflow_and_the_next_call_goes_on(stage: Stage) -> None:

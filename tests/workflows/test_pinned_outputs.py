@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from crews import Stage, Turn, design, good, member
 
-from sow.domain.crew_stage import ROUNDS
+from sow.domain.workflows.stages import ROUNDS
 
 
 def output(stage: Stage, name: str) -> Path:

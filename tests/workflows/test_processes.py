@@ -14,9 +14,9 @@ from conftest import SOW, Repo
 from crews import member, write_design
 from workers import environment_of, processes, wait_for
 
-from sow.store.home import Home
+from sow.store.files.checkout_home import Home
 from sow.system import checkout
-from sow.system.boundary import CROSSINGS, VARIABLE
+from sow.system.crash_points import CROSSINGS, VARIABLE
 
 OUT = {"write": {"path": "orchestration/agents/{task}/task_output/out.md", "text": "made by {task}\n"}}
 HAND_IN = [{"stand": "completion_drive_review"}, {"stand": "ready_for_verification"}]

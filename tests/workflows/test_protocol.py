@@ -15,8 +15,8 @@ from crews import QuickDisk, Stage, Turn, design, member
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from sow.domain.workflow_agent import DONE
-from sow.errors import IllegalMove, SowError
+from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.errors import IllegalStatusChange, SowError
 from sow.executors.adapter import Outcome
 
 MOST_CALLS = 60
@@ -97,14 +97,14 @@ class History:
 
     def _look_at_verified(self) -> None:
         """At no time is anybody verified whom no verifier has passed."""
-        done = [name for name, status in self.stage.statuses().items() if status in DONE]
+        done = [name for name, status in self.stage.statuses().items() if status in DONE_STATUSES]
         self.wrong += [f"nobody passed {name}, and it is verified" for name in done if not self.passes.get(name)]
 
     def _look(self, turn: Turn) -> None:
         """No agent starts before those that it needs are verified, and none works that is verified itself."""
         statuses = self.stage.statuses()
-        self.wrong += [f"{turn.name} works and is verified"] if statuses[turn.name] in DONE else []
-        early = [each for each in self.needs.get(turn.name, ()) if statuses[each] not in DONE]
+        self.wrong += [f"{turn.name} works and is verified"] if statuses[turn.name] in DONE_STATUSES else []
+        early = [each for each in self.needs.get(turn.name, ()) if statuses[each] not in DONE_STATUSES]
         self.wrong += [f"{turn.name} works before {each} is verified" for each in early]
 
     def _verifier(self, turn: Turn, *, naughty: bool) -> str | Outcome:
@@ -162,7 +162,7 @@ class History:
             for each in self._open(turn):
                 try:
                     turn.resolve(each)
-                except IllegalMove:  # a matter that is not its own, which a crash kept from being escalated
+                except IllegalStatusChange:  # a matter that is not its own, which a crash kept from being escalated
                     turn.pass_on(each)
         turn.write(f"turn {self.turns}\n")
         if turn.role == "solution-architect":

@@ -9,7 +9,7 @@ from crews import Stage, Turn, design, good, member
 
 from sow.errors import SowError
 from sow.executors.adapter import Outcome
-from sow.store import workflow_acts
+from sow.store.workflows import members
 
 FAILED = {"result": "failed", "missing_evidence": ["a test run"], "findings": [{"text": "the output is too short"}]}
 
@@ -352,7 +352,7 @@ def test_a_dependent_hears_that_its_input_has_changed(stage: Stage) -> None:
             if len(prompts) == 1:
                 turn.escalate("May I?")
                 turn.set("blocked")
-                workflow_acts.record_outputs(turn.home, "data", {"agents/data/task_output/out.md": "ab" * 32})
+                members.record_outputs(turn.home, "data", {"agents/data/task_output/out.md": "ab" * 32})
                 return "blocked"
         return good(turn)
 

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from crews import Stage, Turn, design, good, member
 
-from sow.store import workflow_acts, yaml_text
+from sow.store.formats import yaml_text
+from sow.store.workflows import members
 
 
 def forge(stage: Stage, name: str, **fields: Any) -> None:
@@ -71,7 +72,7 @@ def test_another_process_of_a_person_counts(stage: Stage) -> None:
 
     def script(turn: Turn) -> str:
         if turn.name == "data" and turn.role == "implementer":
-            workflow_acts.add_feedback(stage.home(), "data", "mind the gap")  # from a home that has no memory
+            members.add_feedback(stage.home(), "data", "mind the gap")  # from a home that has no memory
             assert stage.members()["data"]["feedback"] == "mind the gap"
         return str(good(turn))
 

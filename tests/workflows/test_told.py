@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from crews import Stage, Turn, design, good, member
 
-from sow.domain.crew_plan import TIMEOUT
+from sow.domain.workflows.crew_plan import TIMEOUT
 
 
 def tell_verifier(stage: Stage) -> None:

@@ -14,7 +14,7 @@ JUDGES = frozenset({"orchestrator", "reviewer", "quality-control", "verifier", "
 class Agent:
     """One role with its description, tools and source."""
 
-    __slots__ = ("capabilities", "description", "ignored", "name", "path", "prompt_path", "source", "tools")
+    __slots__ = ("capabilities", "description", "name", "path", "prompt_path", "source", "tools", "unused_fields")
 
     def __init__(
         self,
@@ -35,22 +35,22 @@ class Agent:
         self.tools = tools  # tools that its CLI may use; empty means all that the CLI offers
         self.source = source
         self.path = path  # the file that defines it; empty for a built-in role
-        self.ignored = ignored  # other fields of that file's frontmatter; sow does not use them
+        self.unused_fields = ignored  # other fields of that file's frontmatter; sow does not use them
 
     @property
-    def judges(self) -> bool:
+    def is_judge(self) -> bool:
         """True if the agent only reads and answers."""
         return self.name in JUDGES and self.name not in ("orchestrator", "integrator")
 
     @property
-    def only_in_files(self) -> bool:
+    def is_custom(self) -> bool:
         """True if no built-in role has this name."""
         return bool(self.path) and not self.prompt_path
 
     @property
-    def delegable(self) -> bool:
+    def can_be_subagent(self) -> bool:
         """True if a CLI that reads the same file may play the role as its subagent.
 
         The CLI would also apply other frontmatter fields (model, hooks, servers); if there are any, sow sends the text.
         """
-        return self.only_in_files and not self.ignored
+        return self.is_custom and not self.unused_fields

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.agents import prompts
-from sow.agents.briefing import words_of
-from sow.domain import contract_block
+from sow.agents.briefing import load_role_prompt
+from sow.domain.workflows import contract_block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from sow.agents.agent import Agent
 
 CONTRACT = "protocol/agent-contract"
-FORM_OF_ROLE = "guidance/{role}/workflow"
+ROLE_GUIDANCE = "guidance/{role}/workflow"
 
 
 def with_contract(instructions: str) -> str:
     """Returns an agent's instructions with the current contract at the end."""
-    return contract_block.put(instructions, prompts.load(CONTRACT))
+    return contract_block.set_contract(instructions, prompts.load(CONTRACT))
 
 
-def role_words(agent: Agent, sow: str, name: str) -> str:
+def workflow_role_prompt(agent: Agent, sow: str, name: str) -> str:
     """Returns a role's prompt for workflows: its file's text, else its packaged guidance, else one line."""
     if agent.path:
-        return words_of(agent).strip()
-    guidance = FORM_OF_ROLE.format(role=agent.name)
+        return load_role_prompt(agent).strip()
+    guidance = ROLE_GUIDANCE.format(role=agent.name)
     if guidance in prompts.names():
         return prompts.render(prompts.load(guidance), sow=sow, task=name).strip()
     return f"You play the role of {agent.name}: {agent.description}."
@@ -35,19 +35,19 @@ def first_prompt(agent: Agent, *, name: str, workflow: str, folder: str, task_id
     """Returns the first prompt of an agent's session; `folder` is its agent folder."""
     return "\n".join(
         [
-            role_words(agent, sow, name),
+            workflow_role_prompt(agent, sow, name),
             "",
             f"You are {name} in the workflow {workflow}; your task is {task_id}.",
             f"Your desk: {folder}/",
             f"Call sow by its full path: {sow}",
             f"Read first, and follow: {folder}/agent_instructions.md (the agent contract stands at its end; "
             f"`{sow} prompt {CONTRACT}` prints it too).",
-            *ending(sow),
+            *end_of_turn(sow),
         ]
     )
 
 
-def ending(sow: str) -> list[str]:
+def end_of_turn(sow: str) -> list[str]:
     """Returns the lines that say how to end a turn."""
     return [
         f"When the work is done: `{sow} workflow set status completion_drive_review`, settle your notes, then",
@@ -56,7 +56,7 @@ def ending(sow: str) -> list[str]:
     ]
 
 
-def news(
+def changes_since_last_turn(
     *,
     feedback: str = "",
     resolutions: Mapping[str, str] | None = None,
@@ -82,7 +82,7 @@ def news(
 
 def next_prompt(news_text: str, *, name: str, sow: str) -> str:
     """Returns the prompt that continues an agent's session."""
-    return "\n".join([news_text or "Go on with your task.", "", f"(You are {name}.)", *ending(sow)])
+    return "\n".join([news_text or "Go on with your task.", "", f"(You are {name}.)", *end_of_turn(sow)])
 
 
 def reminder(name: str, sow: str) -> str:
@@ -91,7 +91,7 @@ def reminder(name: str, sow: str) -> str:
         [
             f"Your turn ended, {name}, but you are still at work by your status.",
             f"Every note must be resolved or escalated (`{sow} note list`), every output written.",
-            *ending(sow),
+            *end_of_turn(sow),
         ]
     )
 

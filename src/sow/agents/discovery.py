@@ -6,9 +6,9 @@ import os
 
 from sow.agents.agent import Agent
 from sow.errors import InvalidFile, SowError
-from sow.store import yaml_text
-from sow.store.disk import Disk, failure, read_text
-from sow.store.formats import is_agent
+from sow.store.files.disk import Disk, read_text, system_error
+from sow.store.formats import yaml_text
+from sow.store.formats.string_formats import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ FIELDS = ("name", "description", "tools")
 MAX_FILE = 1 << 20
 MOST_FILES = 1000
 YAML_SIGNS = tuple("\"'[{|>&*!")  # a description that begins with one of these is YAML already and is not quoted
-OURS = "sow-version:"  # marks files that `sow install` wrote; they are copies of built-in roles
+INSTALLED_MARK = "sow-version:"  # marks files that `sow install` wrote; they are copies of built-in roles
 
 
-def discover(folder: str, source: str, *, inside: str = "") -> tuple[dict[str, Agent], list[str]]:
+def read_agents(folder: str, source: str, *, inside: str = "") -> tuple[dict[str, Agent], list[str]]:
     """Returns the agents below a folder, and a warning for each invalid file; a missing folder has no agents.
 
     A link may not lead out of `inside`: otherwise a file outside of the repository could define a role.
@@ -67,7 +67,7 @@ def _entries(folder: str, warnings: list[str]) -> list[os.DirEntry[str]]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        warnings.append(failure("read", folder, error).message)
+        warnings.append(system_error("read", folder, error).message)
         return []
 
 
@@ -103,7 +103,7 @@ def read_agent(path: str, source: str, shown: str = "") -> Agent | None:
         raise SowError(f"{shown}: there is no such file", "give the path of an agent's file") from None
     except InvalidFile as error:
         raise InvalidFile(error.message.replace(path, shown, 1), error.hint) from None
-    if any(line.startswith(OURS) for line in head.split("\n")):
+    if any(line.startswith(INSTALLED_MARK) for line in head.split("\n")):
         return None
     fields = _fields(head, shown)
     name, description = fields.get("name"), fields.get("description")

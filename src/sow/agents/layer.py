@@ -9,9 +9,9 @@ from sow import __version__
 from sow.agents import prompts
 from sow.agents.agent import Agent
 from sow.agents.built_in import STANDARD_AGENTS
-from sow.domain import layer_mark
-from sow.domain.layer_piece import Layer, Piece
-from sow.errors import SowError, nearest
+from sow.domain.install import file_mark
+from sow.domain.install.layer import Layer, Piece
+from sow.errors import SowError, suggestion
 
 FOLDER = os.path.join(os.path.dirname(__file__), "layer_text")
 CONTRACT = "protocol/agent-contract"
@@ -23,7 +23,7 @@ HOOKS = {
 }
 
 
-class Source:
+class LayerSource:
     """A packaged slash command: its name, its description and its text."""
 
     __slots__ = ("body", "description", "hint", "name")
@@ -41,18 +41,20 @@ def layer(name: str, *, user: bool) -> Layer:
     """Returns the layer for one CLI, for a repository or for the user's home."""
     if name not in LAYERS:
         names = ", ".join(LAYERS)
-        raise SowError(f"there is no execution layer for {name!r:.60}", nearest(name, LAYERS) or f"there is: {names}")
+        raise SowError(
+            f"there is no execution layer for {name!r:.60}", suggestion(name, LAYERS) or f"there is: {names}"
+        )
     return LAYERS[name](user)
 
 
-def commands() -> list[Source]:
+def commands() -> list[LayerSource]:
     """Every packaged slash command."""
     root = os.path.join(FOLDER, "commands")
     names = []
     for folder, _, files in os.walk(root):
         inside = os.path.relpath(folder, root)
         names += [os.path.normpath(f"{inside}/{name.removesuffix('.md')}") for name in files if name.endswith(".md")]
-    return [Source(name, _read(f"commands/{name}.md")) for name in sorted(names)]
+    return [LayerSource(name, _read(f"commands/{name}.md")) for name in sorted(names)]
 
 
 def _read(name: str) -> str:
@@ -65,7 +67,7 @@ def guide() -> str:
     return _read("guide.md")
 
 
-def claude_command(source: Source) -> str:
+def claude_command(source: LayerSource) -> str:
     """Formats a slash command for Claude Code."""
     hint = f"argument-hint: {json.dumps(source.hint)}\n" if source.hint else ""
     return _stamped(f"---\ndescription: {json.dumps(source.description)}\n{hint}---\n{source.body}")
@@ -73,7 +75,7 @@ def claude_command(source: Source) -> str:
 
 def claude_agent(agent: Agent) -> str:
     """Formats a role as a subagent of Claude Code; its caller names the task."""
-    tools = f"tools: {JUDGE_TOOLS}\n" if agent.judges else ""
+    tools = f"tools: {JUDGE_TOOLS}\n" if agent.is_judge else ""
     role_prompt = prompts.load(f"templates/{agent.name}").replace(prompts.TASK, "010").strip()
     if agent.name != "orchestrator":
         role_prompt += "\n\n## Who you are to sow\n\n" + _read("subagent.md").replace("{role}", agent.name).strip()
@@ -82,8 +84,8 @@ def claude_agent(agent: Agent) -> str:
     )
 
 
-def _stamped(text: str, style: str = layer_mark.FRONTMATTER) -> str:
-    return layer_mark.stamp(text, __version__, style)
+def _stamped(text: str, style: str = file_mark.FRONTMATTER) -> str:
+    return file_mark.add_mark(text, __version__, style)
 
 
 def hooks() -> dict[str, object]:
@@ -104,16 +106,16 @@ def claude_files() -> dict[str, str]:
 
 def _claude(user: bool) -> Layer:
     pieces = [Piece(f".claude/{path}", text) for path, text in claude_files().items()]
-    settings = _stamped(_document(hooks()), layer_mark.JSON)
+    settings = _stamped(_document(hooks()), file_mark.JSON)
     pieces.append(Piece(".claude/settings.json", settings, settings=True))
     if user:
-        contract = _stamped(prompts.load(CONTRACT), layer_mark.PAGE)
+        contract = _stamped(prompts.load(CONTRACT), file_mark.PAGE)
         pieces.append(Piece(".claude/protocols/orchestration_agent_contract.md", contract))
     return Layer(pieces, (".claude/agents", ".claude/commands", ".claude/protocols"))
 
 
 def _block() -> str:
-    return layer_mark.block(guide(), __version__)
+    return file_mark.block(guide(), __version__)
 
 
 def _codex(user: bool) -> Layer:
@@ -123,7 +125,7 @@ def _codex(user: bool) -> Layer:
         name = f"sow-{_flat(source.name)}"
         head = f"---\nname: {name}\ndescription: {json.dumps(source.description)}\n---\n"
         body = source.body.replace(ARGUMENTS, "what the person wrote after the name of this skill")
-        pieces.append(Piece(f".agents/skills/{name}/SKILL.md", _stamped(head + body, layer_mark.PAGE)))
+        pieces.append(Piece(f".agents/skills/{name}/SKILL.md", _stamped(head + body, file_mark.PAGE)))
     return Layer(pieces, (".agents/skills",))
 
 
@@ -132,7 +134,7 @@ def _gemini(user: bool) -> Layer:
     for source in commands():
         body = source.body.replace(ARGUMENTS, "{{args}}")
         text = f"description = {json.dumps(source.description)}\nprompt = '''\n{body}'''\n"
-        pieces.append(Piece(f".gemini/commands/{source.name}.toml", _stamped(text, layer_mark.HASHES)))
+        pieces.append(Piece(f".gemini/commands/{source.name}.toml", _stamped(text, file_mark.HASHES)))
     return Layer(pieces, (".gemini/commands",))
 
 
@@ -141,7 +143,7 @@ def _cursor(user: bool) -> Layer:
     pieces = []
     for source in commands():
         body = source.body.replace(ARGUMENTS, "what the person wrote after this command")
-        pieces.append(Piece(f".cursor/commands/{_flat(source.name)}.md", _stamped(body, layer_mark.PAGE)))
+        pieces.append(Piece(f".cursor/commands/{_flat(source.name)}.md", _stamped(body, file_mark.PAGE)))
     if not user:
         rule = f"---\ndescription: How work is done here\nalwaysApply: true\n---\n{guide()}"
         pieces.append(Piece(".cursor/rules/sow.mdc", _stamped(rule)))

@@ -38,7 +38,7 @@ def new_project(situation: Situation, *, begin: list[str]) -> Situation:
     return situation
 
 
-def known_project(
+def resume_project(
     situation: Situation, *, name: str, description: str, phases: str, step: tuple[str, str]
 ) -> Situation:
     """Adds the facts of an existing project, and the steps to resume it."""
@@ -50,7 +50,7 @@ def known_project(
         f"Read the state: `{sow} status`. Which phases and tasks are there, what is done, what waits?",
         f"Read the log: `{sow} log --list`. Which actions were taken, and what was decided?",
         f"See that nobody switched the branch meanwhile: `git branch --show-current` must say {situation.branch}.",
-        f"Take the next action. As the state is now, it is: {step[0]} (`{_called(sow, step[1])}`).",
+        f"Take the next action. As the state is now, it is: {step[0]} (`{_with_full_path(sow, step[1])}`).",
         f"A worker gets what it needs by its task: look at it first (`{sow} task show 010`), and complete what is "
         "missing there.",
         f"Put the worker on it (`{sow} agent spawn implementer 010`), judge what comes back, and go on with step 1.",
@@ -58,7 +58,7 @@ def known_project(
     return situation
 
 
-def known_workflow(situation: Situation, *, name: str) -> Situation:
+def resume_workflow(situation: Situation, *, name: str) -> Situation:
     """Adds the facts and steps of a workflow without a project."""
     sow = situation.sow
     situation.facts.append(f"A workflow is under way: {name}")
@@ -71,7 +71,7 @@ def known_workflow(situation: Situation, *, name: str) -> Situation:
 
 def prompt(agent: Agent, situation: Situation) -> str:
     """Returns the whole prompt."""
-    template = briefing.words_of(agent).strip()
+    template = briefing.load_role_prompt(agent).strip()
     role_prompt = template if agent.path else prompts.render(template, sow=situation.sow, task=prompts.TASK)
     lines = [role_prompt, "", "## Where you are", ""]
     lines.append(f"- The repository is {situation.root}, on branch {situation.branch or '(none)'}.")
@@ -84,6 +84,6 @@ def prompt(agent: Agent, situation: Situation) -> str:
     return "\n".join(lines)
 
 
-def _called(sow: str, command: str) -> str:
+def _with_full_path(sow: str, command: str) -> str:
     """Replaces `sow` in a command by the full path of sow."""
     return f"{sow} {command.removeprefix('sow ')}" if command.startswith("sow ") else command

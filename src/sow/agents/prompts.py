@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import SowError, nearest
+from sow.errors import SowError, suggestion
 
 FOLDER = os.path.join(os.path.dirname(__file__), "prompts_text")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -38,7 +38,7 @@ def _read(name: str) -> str:
                 return file.read()
         except FileNotFoundError:
             pass
-    raise SowError(f"there is no prompt {name!r}", nearest(name, names()) or "see 'sow prompt --list'")
+    raise SowError(f"there is no prompt {name!r}", suggestion(name, names()) or "see 'sow prompt --list'")
 
 
 def title(text: str) -> str:

@@ -6,8 +6,8 @@ import os
 
 from sow.agents.agent import JUDGES, PROJECT, USER, Agent
 from sow.agents.built_in import STANDARD_AGENTS
-from sow.agents.discovery import discover
-from sow.errors import SowError, nearest
+from sow.agents.discovery import read_agents
+from sow.errors import SowError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class AgentRegistry:
         self.agents: dict[str, Agent] = {agent.name: agent for agent in STANDARD_AGENTS}
         self.warnings: list[str] = []
         if user_home:
-            self._read(*discover(f"{user_home}/{FOLDER}", USER), trusted=True)
+            self._read(*read_agents(f"{user_home}/{FOLDER}", USER), trusted=True)
         if root and not (user_home and os.path.realpath(root) == os.path.realpath(user_home)):
-            self._read(*discover(f"{root}/{FOLDER}", PROJECT, inside=root), trusted=trusted)
+            self._read(*read_agents(f"{root}/{FOLDER}", PROJECT, inside=root), trusted=trusted)
 
     def _read(self, agents: dict[str, Agent], warnings: list[str], *, trusted: bool) -> None:
         self.warnings += warnings
@@ -43,9 +43,9 @@ class AgentRegistry:
                     " name this repository under trust in your config if it may"
                 )
             else:
-                self._take(agent)
+                self._add_agent(agent)
 
-    def _take(self, agent: Agent) -> None:
+    def _add_agent(self, agent: Agent) -> None:
         """Adds a role from a file. It replaces the prompt only, and a repository's file never adds tools."""
         current = self.agents.get(agent.name)
         if current is not None:
@@ -70,7 +70,7 @@ class AgentRegistry:
     def _advice(self, name: str) -> str:
         """Returns the warning about a file of that name, or the nearest name."""
         warnings = [warning for warning in self.warnings if f"/{name}.md:" in warning]
-        return warnings[0] if warnings else nearest(name, self.agents) or "see 'sow agent list'"
+        return warnings[0] if warnings else suggestion(name, self.agents) or "see 'sow agent list'"
 
     def names(self) -> list[str]:
         return sorted(self.agents)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
 from sow.cli.context import Context
-from sow.cli.registry import GROUPS, commands
-from sow.cli.spec import GLOBAL, Argument, Command, Option
 from sow.domain.task import TASK
 from sow.errors import SowError
-from sow.system.terminal import out
+from sow.system.terminal.terminal import out
 
 SCRIPTS = {
     "bash": """# Load it with: eval "$(sow completion bash)"
@@ -67,7 +66,7 @@ def _values(context: Context, command: Command, previous: list[str], current: st
     options = {option.flag: option for option in (*command.options, *GLOBAL)}
     last = options.get(previous[-1]) if previous else None
     if last is not None and last.metavar:
-        return _of(context, last)
+        return _completions_of(context, last)
     if current.startswith("-"):
         return [flag for flag, option in options.items() if option.repeat or flag not in previous]
     position = 0
@@ -79,16 +78,16 @@ def _values(context: Context, command: Command, previous: list[str], current: st
             skip = bool(options[word].metavar)
         else:
             position += 1
-    return _of(context, command.arguments[position]) if position < len(command.arguments) else []
+    return _completions_of(context, command.arguments[position]) if position < len(command.arguments) else []
 
 
-def _of(context: Context, entry: Option | Argument) -> list[str]:
+def _completions_of(context: Context, entry: Option | Argument) -> list[str]:
     if entry.choices:
         return list(entry.choices)
     if entry.completes == "statuses":
         return list(TASK.statuses)
     if entry.completes == "fields":
-        from sow.cli.task import FIELDS
+        from sow.cli.tasks.task import FIELDS
 
         return list(FIELDS)
     if entry.completes == "prompts":
@@ -107,29 +106,29 @@ def _of(context: Context, entry: Option | Argument) -> list[str]:
 
 
 def _runs(context: Context) -> list[str]:
-    from sow.store import runs
+    from sow.store.runs import run_folder
 
     try:
-        return [*(run.id for run in runs.listed(context.home())), "last"]
+        return [*(run.id for run in run_folder.listed(context.project_home())), "last"]
     except SowError:  # completion must not print errors
         return []
 
 
 def _members(context: Context) -> list[str]:
-    from sow.store.workflow import WorkflowFolder
+    from sow.store.workflows.folder import WorkflowFolder
 
     try:
-        return list(WorkflowFolder(context.home()).workflow()["members"])
+        return list(WorkflowFolder(context.project_home()).workflow()["members"])
     except SowError:
         return []
 
 
 def _fetched(context: Context, kind: str) -> list[str]:
     """Returns the names of sinks or of linked repositories."""
-    from sow.store import repo_index, sink_index
+    from sow.store.knowledge import repo_index, sink_index
 
     try:
-        home = context.home()
+        home = context.project_home()
         entries = sink_index.CATALOG.load(home) if kind == "sinks" else repo_index.CATALOG.load(home)
         return [entry["name"] for entry in entries]
     except SowError:  # completion must not print errors
@@ -137,25 +136,25 @@ def _fetched(context: Context, kind: str) -> list[str]:
 
 
 def _from_project(context: Context, kind: str) -> list[str]:
-    from sow.store import desk as desks
-    from sow.store import project as projects
-    from sow.store.waiting import waiting
+    from sow.store.inbox import waiting
+    from sow.store.projects import project as projects
+    from sow.store.projects import task_folder as desks
 
     try:
-        home = context.home()
+        home = context.project_home()
         if kind == "questions":
             return [str(item["number"]) for item in waiting(home) if item["number"]]
         project = projects.load(home)
         if kind == "phases":
             return [phase["name"] for phase in project["phases"]]
-        return [desk.id for desk in desks.desks(home, project)]
+        return [folder.id for folder in desks.all_folders(home, project)]
     except SowError:  # completion must not print errors
         return []
 
 
 def _from_config(context: Context, kind: str) -> list[str]:
     from sow import config as configs
-    from sow.cli.agent_view import roles
+    from sow.cli.agents.show import roles
 
     try:
         config = configs.load(context.environment)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from sow.domain import ids
-from sow.errors import Failed, SowError
-from sow.store import home as homes
-from sow.store.disk import list_folder
-from sow.store.home import Home
-from sow.system import caller
-from sow.system.terminal import err, harmless_line
+from sow.errors import SowError, SystemFailure
+from sow.store.files import checkout_home as homes
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import list_folder
+from sow.system.process import caller
+from sow.system.terminal.terminal import err, escape_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +33,15 @@ class Context:
         try:
             return os.getcwd()
         except FileNotFoundError:
-            raise Failed("the current folder does not exist any more", "go to another folder and try again") from None
+            raise SystemFailure(
+                "the current folder does not exist any more", "go to another folder and try again"
+            ) from None
 
-    def place(self) -> Home:
+    def checkout(self) -> Home:
         """Returns the checkout of this call, with or without a .sow folder."""
         return homes.locate(option=self.root, environment=self.environment, cwd=self.cwd)
 
-    def home(self) -> Home:
+    def project_home(self) -> Home:
         """Returns the checkout of this call; raises an error if it has no .sow folder."""
         return homes.find(option=self.root, environment=self.environment, cwd=self.cwd)
 
@@ -47,13 +49,13 @@ class Context:
         """Returns the caller: a person, the orchestrator or a worker."""
         return caller.actor(self.environment)
 
-    def judge(self, act: str) -> Actor:
+    def require_non_worker(self, act: str) -> Actor:
         """Returns the caller; raises an error if it is a worker."""
-        return caller.judge(self.environment, act)
+        return caller.require_non_worker(self.environment, act)
 
-    def person(self, act: str) -> Actor:
+    def require_person(self, act: str) -> Actor:
         """Returns the caller; raises an error if it is not a person."""
-        return caller.person(self.environment, act)
+        return caller.require_person(self.environment, act)
 
     def task(self, task: str) -> str:
         """Returns the id of the given task, or of the worker's own."""
@@ -62,7 +64,7 @@ class Context:
             raise SowError("which task?", "name it (--task 010, or --id 010), or set SOW_TASK")
         return ids.task_id(ident)
 
-    def workplace(self, name: str) -> str:
+    def task_or_agent(self, name: str) -> str:
         """Returns the id of the given task or workflow agent, or of the worker's own."""
         ident = name or self.environment.get("SOW_TASK", "")
         return ident if ids.is_member(ident) else self.task(ident)
@@ -70,7 +72,7 @@ class Context:
     def text(self, value: str, label: str) -> str:
         """Reads a text argument: the text itself, @FILE, or - for standard input; @@ stands for a leading @."""
         if value == "-":
-            from sow.system.terminal import read_input
+            from sow.system.terminal.terminal import read_input
 
             return read_input()
         if value.startswith("@@"):
@@ -78,7 +80,7 @@ class Context:
         return self._file(value[1:], label) if value.startswith("@") else value
 
     def _file(self, path: str, label: str) -> str:
-        from sow.store.disk import Disk, read_text
+        from sow.store.files.disk import Disk, read_text
 
         try:
             # The file may be a symbolic link; its target is read.
@@ -89,13 +91,13 @@ class Context:
                 "give @ and the path of an existing file, or the text itself; @@ begins a text with one @",
             ) from None
 
-    def put_in_order(self, home: Home, *tasks: str) -> None:
+    def recover_tasks(self, home: Home, *tasks: str) -> None:
         """Ends turns that a crash left on these tasks, or on all, before their status changes."""
         folder = f"{home.sow}/local/sessions"
         task_ids = [name for name in list_folder(folder) if ids.is_task_id(name)]
         for task in task_ids:
             if not tasks or task in tasks:
-                from sow.engine.recovery import put_in_order
+                from sow.engine.turns.recovery import recover_task
 
-                for remark in put_in_order(home, task, self.environment):
-                    err(f"note: {harmless_line(remark)}")
+                for remark in recover_task(home, task, self.environment):
+                    err(f"note: {escape_line(remark)}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sow.cli.registry import GROUPS, commands
-from sow.cli.spec import GLOBAL, Argument, Command, Option
+from sow.cli.command import GLOBAL, GROUPS, Argument, Command, Option, commands
 
 USUAL_CONFIG = "~/.config/sow/config.yaml"  # in the help texts, replaced by the user's real path
 INTRO = """sow: a system of work for AI coding agents
@@ -16,20 +15,20 @@ Exit codes: 0 done, 1 something failed, 2 bad input, 3 our own fault, 4 waits fo
 """
 
 
-def _word(option: Option) -> str:
+def _option_usage(option: Option) -> str:
     return f"{option.flag} {option.metavar}" if option.metavar else option.flag
 
 
-def _place(argument: Argument) -> str:
+def _argument_usage(argument: Argument) -> str:
     name = f"{argument.metavar}…" if argument.repeat else argument.metavar
     return f"[{name}]" if argument.optional else name
 
 
 def usage_line(command: Command) -> str:
     """Returns the usage of a command on one line."""
-    parts = [f"sow {command.name}", *(_place(argument) for argument in command.arguments)]
+    parts = [f"sow {command.name}", *(_argument_usage(argument) for argument in command.arguments)]
     for option in command.options:
-        text = _word(option) + ("…" if option.repeat else "")
+        text = _option_usage(option) + ("…" if option.repeat else "")
         parts.append(text if option.required else f"[{text}]")
     return " ".join(parts)
 
@@ -37,8 +36,8 @@ def usage_line(command: Command) -> str:
 def command_help(command: Command) -> str:
     """Returns the full help of a command."""
     rows = [(argument.metavar, _text(argument)) for argument in command.arguments]
-    rows += [(_word(option), _text(option)) for option in command.options]
-    rows += [(_word(option), option.help) for option in GLOBAL]
+    rows += [(_option_usage(option), _text(option)) for option in command.options]
+    rows += [(_option_usage(option), option.help) for option in GLOBAL]
     width = max(len(left) for left, _ in rows)
     lines = [f"Usage: {usage_line(command)}", "", command.summary, ""]
     lines += [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]

@@ -12,50 +12,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-OUR_FAULT = 3
+INTERNAL_ERROR = 3
 INTERRUPTED = 130
-MOST_UNCOLLECTED = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
+GC_THRESHOLD = 20_000  # objects: most calls create fewer and end before a garbage collection would pay off
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
-    gc.set_threshold(MOST_UNCOLLECTED)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         _tolerant_streams()
         code = _dispatch(arguments)
-        _deliver()
+        _flush_output()
         return code
     except SowError as error:
-        return _complain(error.message, error.hint, error.exit_code, debug=debug)
+        return _print_error(error.message, error.hint, error.exit_code, debug=debug)
     except KeyboardInterrupt:
-        return _complain("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
+        return _print_error("interrupted", "the change was made whole or not at all: see 'sow status'", INTERRUPTED)
     except BrokenPipeError:
-        _send(sys.stdout)  # the reader closed the pipe, as in `sow status | head`
+        _write_or_discard(sys.stdout)  # the reader closed the pipe, as in `sow status | head`
         return 0
     except OSError as error:
         prefix = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
+        return _print_error(f"{prefix}{error.strerror or error}", "mend that and run the command again", 1, debug=debug)
     except Exception as error:  # anything else is a bug in sow
-        return _complain(
+        return _print_error(
             f"sow itself failed: {type(error).__name__}: {error}",
             "please report this with the output of --debug",
-            OUR_FAULT,
+            INTERNAL_ERROR,
             debug=debug,
         )
 
 
-def _deliver() -> None:
+def _flush_output() -> None:
     """Flushes stdout; a closed pipe does not change the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _send(sys.stdout)
+        _write_or_discard(sys.stdout)
 
 
 def _dispatch(arguments: list[str]) -> int:
-    arguments, leading = _leading(arguments)
+    arguments, leading = _split_global_options(arguments)
     if arguments == ["--version"]:
         from sow import __version__
 
@@ -70,7 +70,7 @@ def _dispatch(arguments: list[str]) -> int:
     return _run(arguments, leading)
 
 
-def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
+def _split_global_options(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Splits off global options that stand before the command."""
     leading: list[str] = []
     while arguments and arguments[0].partition("=")[0] in ("--root", "--debug"):
@@ -83,9 +83,9 @@ def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _run(arguments: list[str], leading: list[str]) -> int:
+    from sow.cli.command import GROUPS, find
     from sow.cli.context import Context
-    from sow.cli.parse import HelpWanted, parse
-    from sow.cli.registry import GROUPS, find
+    from sow.cli.parser import HelpWanted, parse
 
     if arguments[0] in GROUPS and arguments[1:] in (["--help"], ["-h"]):
         return _help(arguments[:1])
@@ -100,7 +100,7 @@ def _run(arguments: list[str], leading: list[str]) -> int:
 
 def _help(arguments: list[str]) -> int:
     from sow.cli import help as texts
-    from sow.cli.registry import GROUPS, find
+    from sow.cli.command import GROUPS, find
 
     if not arguments:
         text = texts.full_help()
@@ -111,30 +111,30 @@ def _help(arguments: list[str]) -> int:
     if texts.USUAL_CONFIG in text:
         from sow import config
 
-        text = text.replace(texts.USUAL_CONFIG, config.shown(config.path(os.environ)))
+        text = text.replace(texts.USUAL_CONFIG, config.abbreviated_path(config.path(os.environ)))
     sys.stdout.write(text)
     return 0
 
 
-def _complain(message: str, hint: str, code: int, *, debug: bool = False) -> int:
+def _print_error(message: str, hint: str, code: int, *, debug: bool = False) -> int:
     """Prints an `error:` line and a `hint:` line; more lines of the hint are indented."""
-    from sow.system.terminal import harmless, harmless_line, paint
+    from sow.system.terminal.terminal import escape_control, escape_line, paint
 
-    first, *more = harmless(hint).split("\n")
+    first, *more = escape_control(hint).split("\n")
     lines = [
-        f"{paint('error:', 'red', sys.stderr)} {harmless_line(message)}",
+        f"{paint('error:', 'red', sys.stderr)} {escape_line(message)}",
         f"{paint('hint:', 'cyan', sys.stderr)} {first}",
     ]
     if debug:
         import traceback
 
-        lines.insert(0, harmless(traceback.format_exc().rstrip()))
-    _send(sys.stdout)
-    _send(sys.stderr, "\n".join([*lines, *(f"      {line}" for line in more)]) + "\n")
+        lines.insert(0, escape_control(traceback.format_exc().rstrip()))
+    _write_or_discard(sys.stdout)
+    _write_or_discard(sys.stderr, "\n".join([*lines, *(f"      {line}" for line in more)]) + "\n")
     return code
 
 
-def _send(stream: TextIO, text: str = "") -> None:
+def _write_or_discard(stream: TextIO, text: str = "") -> None:
     """Writes and flushes; if the pipe is closed, redirects the stream to /dev/null so that Python can exit cleanly."""
     try:
         stream.write(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sow.errors import SowError
-from sow.system.terminal import HARMLESS, err, harmless_line, out
+from sow.system.terminal.terminal import HARMLESS, err, escape_line, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ def emit(document: Any) -> None:
     out(text.translate(ESCAPED))
 
 
-def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[str, Any]], str], *, json: bool) -> int:
+def print_findings(
+    findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[str, Any]], str], *, json: bool
+) -> int:
     """Prints the results of file checks, as JSON or as one line or error per file."""
     invalid = [finding for finding in findings if finding["error"]]
     if json:
@@ -34,9 +36,9 @@ def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[st
         return 2 if invalid else 0
     for finding in findings:
         if not finding["error"]:
-            out(harmless_line(describe(finding)))
+            out(escape_line(describe(finding)))
     for finding in invalid[:-1]:
-        err(f"error: {harmless_line(finding['error'])}\nhint: {finding['hint']}")
+        err(f"error: {escape_line(finding['error'])}\nhint: {finding['hint']}")
     if invalid:
         raise SowError(invalid[-1]["error"], invalid[-1]["hint"])
     return 0
@@ -44,7 +46,7 @@ def report(findings: Sequence[Mapping[str, Any]], describe: Callable[[Mapping[st
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "") -> str:
     """Returns rows as aligned columns."""
-    clean = [tuple(harmless_line(cell) for cell in row) for row in rows]
+    clean = [tuple(escape_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[index]) for row in clean) for index in range(len(clean[0]))] if clean else []
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in clean)
     return "\n".join(f"{indent}{line}" for line in lines)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from sow.domain import phase as phases
+from sow.domain.reviews.similar_text import answer_command, without_details
 from sow.domain.task import ENDED_STATUSES, waits_for
-from sow.domain.wording import answer_command, gist
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from sow.domain.documents.state import Phase, Task
     from sow.domain.inbox import Item
-    from sow.domain.shapes import Phase, Task
 
 RANK = {"high": 0, "medium": 1, "low": 2}
-END_LEFT = "sow runs stop"
+STOP_COMMAND = "sow runs stop"
 Step = dict[str, "Any"]
 
 
@@ -53,9 +53,9 @@ def next_step(
             "broken": "repair",
             "approval": "approve",
         }[item["kind"]]
-        return _step(f"{verb} {subject}: {gist(item['text'])}", item["do"])
+        return _step(f"{verb} {subject}: {without_details(item['text'])}", item["do"])
     if left:
-        return _step(f"an earlier turn on task {left[0]} still runs, and nobody supervises it: end it", END_LEFT)
+        return _step(f"an earlier turn on task {left[0]} still runs, and nobody supervises it: end it", STOP_COMMAND)
     if idle:
         ident, command = next(iter(idle.items()))
         return _step(f"nobody works on task {ident}, which is in progress: go on with it", command)
@@ -111,7 +111,7 @@ def without_project(workflow: Mapping[str, Any] | None) -> Step:
     return _step("there is no project on this branch: start one", 'sow project new "NAME"')
 
 
-def door(task: Task, *, resumes: bool) -> str:
+def resume_command(task: Task, *, resumes: bool) -> str:
     """Return the command that continues a task. `resumes` tells whether its session can be resumed."""
     ident, spawn = task["id"], f"sow agent spawn {task['assigned_agent']} {task['id']}"
     if task["status"] in ENDED_STATUSES:

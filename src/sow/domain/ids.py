@@ -85,11 +85,11 @@ def _words(name: str) -> list[str]:
     return "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in name.lower()).split()
 
 
-def slug(name: str, epoch: int) -> str:
+def note_session_id(name: str, epoch: int) -> str:
     """Return a worker's task_id for its completion-drive session: {slug}_{unix_epoch_timestamp}."""
     return f"{'_'.join(_words(name))[:60] or 'task'}_{epoch}"
 
 
-def slug_of(name: str) -> str:
+def branch_slug(name: str) -> str:
     """Return a name as part of a branch name: `Add a login` becomes add-a-login."""
     return "-".join(_words(name))[:60].strip("-")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from sow.domain import refusals
+from sow.domain.checks import refusals
+from sow.domain.reviews.similar_text import answer_command
 from sow.domain.task import is_approved
-from sow.domain.wording import answer_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    from sow.domain.shapes import Phase, Task
+    from sow.domain.documents.state import Phase, Task
 
 Item = dict[str, "Any"]
 
@@ -19,7 +19,7 @@ Item = dict[str, "Any"]
 def items(tasks: Sequence[Task], phases: Sequence[Phase], broken: Mapping[str, str]) -> list[Item]:
     """Return questions, proposals, reviews and failures, ranked by how many tasks each one blocks."""
     asking = [task for task in tasks if _asks(task)]
-    blocked = blocked_by(tasks, broken, only={*(task["id"] for task in asking), *broken})
+    blocked = blocked_task_counts(tasks, broken, only={*(task["id"] for task in asking), *broken})
     entries = [_with_refusals(_of_task(task, blocked[task["id"]]), task) for task in asking]
     entries += [_of_phase(phase) for phase in phases if phase["status"] == "proposed"]
     entries += [
@@ -107,7 +107,7 @@ def _of_task(task: Task, blocks: int) -> Item:
 
 def _with_refusals(entry: Item, task: Task) -> Item:
     """Return the item with a remark on the commands that the agent CLI refused, and how to allow them."""
-    refusal = refusals.last(task)
+    refusal = refusals.current_refusals(task)
     return {**entry, "remark": f"{refusals.sentence(refusal)}; {refusals.advice(refusal)}" if refusal else ""}
 
 
@@ -123,15 +123,15 @@ def _of_phase(phase: Phase) -> Item:
     )
 
 
-def blocked_by(
+def blocked_task_counts(
     tasks: Sequence[Task], broken: Iterable[str] = (), only: Collection[str] | None = None
 ) -> dict[str, int]:
     """Return how many open tasks wait for each task, directly or indirectly. A broken task blocks others too."""
     waits = {task["id"]: task["depends_on"] for task in tasks if task["status"] not in ("completed", "abandoned")}
-    return held_up((*(task["id"] for task in tasks), *broken), waits, only)
+    return waiting_counts((*(task["id"] for task in tasks), *broken), waits, only)
 
 
-def held_up(
+def waiting_counts(
     names: Iterable[str], waits: Mapping[str, Sequence[str]], only: Collection[str] | None = None
 ) -> dict[str, int]:
     """Return for each name how many others wait for it, directly or indirectly.
@@ -143,10 +143,10 @@ def held_up(
         for dependency in needed:
             if dependency in dependents:
                 dependents[dependency].append(name)
-    return {name: _reach(name, dependents) for name in dependents if only is None or name in only}
+    return {name: _count_dependents(name, dependents) for name in dependents if only is None or name in only}
 
 
-def _reach(start: str, dependents: Mapping[str, Sequence[str]]) -> int:
+def _count_dependents(start: str, dependents: Mapping[str, Sequence[str]]) -> int:
     if not dependents[start]:
         return 0
     seen = {start}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.errors import IllegalMove
+from sow.errors import IllegalStatusChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +30,14 @@ class Lifecycle:
         if event is not None:
             return event
         if to not in self.statuses:
-            raise IllegalMove(f"{subject}: unknown status {to!r}", "a status is one of: " + ", ".join(self.statuses))
+            raise IllegalStatusChange(
+                f"{subject}: unknown status {to!r}", "a status is one of: " + ", ".join(self.statuses)
+            )
         if status == to:
-            raise IllegalMove(f"{subject} is {status} already", "nothing to do")
+            raise IllegalStatusChange(f"{subject} is {status} already", "nothing to do")
         targets = self.targets(status)
         hint = f"from {status} it can go to: {', '.join(targets)}" if targets else f"nothing leaves {status}"
-        raise IllegalMove(f"{subject} cannot go from {status} to {to}", hint)
+        raise IllegalStatusChange(f"{subject} cannot go from {status} to {to}", hint)
 
     def diagram(self) -> str:
         """Return the table as a Mermaid state diagram."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sow.domain import actor as actors
 from sow.domain.ids import is_member
 from sow.domain.lifecycle import Lifecycle
-from sow.errors import IllegalMove
+from sow.errors import IllegalStatusChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Note
+    from sow.domain.documents.state import Note
 
 NOTE = Lifecycle(
     "note",
@@ -25,9 +25,9 @@ NOTE = Lifecycle(
 )
 
 # A worker lacks the authority to decide these matters and must escalate them.
-ESCALATED_CATEGORIES = ("technology", "architecture", "security", "requirements", "conflict")
+AUTHORITY_CATEGORIES = ("technology", "architecture", "security", "requirements", "conflict")
 SELF_CATEGORIES = ("consistency", "bug", "detail", "documentation")
-CATEGORIES = ESCALATED_CATEGORIES + SELF_CATEGORIES
+CATEGORIES = AUTHORITY_CATEGORIES + SELF_CATEGORIES
 
 RESOLVED_BY = {actors.WORKER: "agent_self", actors.ORCHESTRATOR: "workflow_executor", actors.PERSON: "user"}
 
@@ -41,12 +41,12 @@ def resolve(note: Note, resolution: str, *, actor: Actor, epoch: int) -> Note:
     """Return the note with its resolution. A worker may resolve only matters that it can decide itself."""
     event = NOTE.move(note["note_id"], note["status"], "resolved")
     if actor.is_worker and event == "answer":
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"{note['note_id']} is escalated: its own agent may not resolve it",
             f"{'set your status to blocked' if is_member(actor.task) else 'set the task to paused'} and end your turn",
         )
-    if actor.is_worker and note.get("category") in ESCALATED_CATEGORIES:
-        raise IllegalMove(
+    if actor.is_worker and note.get("category") in AUTHORITY_CATEGORIES:
+        raise IllegalStatusChange(
             f"{note['note_id']} is a matter of {note.get('category')}: its own agent may not resolve it",
             f'sow note escalate {int(note["note_id"][5:])} --reason "…"',
         )
@@ -65,7 +65,7 @@ def escalate(note: Note, reason: str) -> Note:
     return {**note, "status": "escalated", "escalation_reason": reason}
 
 
-def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
+def is_allowed_change(before: Note, after: Note | None, actor: Actor) -> bool:
     """Return whether this actor could have changed the note from `before` to `after`. Nobody may delete a note."""
     if after is None or before["description"] != after["description"]:
         return False
@@ -74,7 +74,7 @@ def may_become(before: Note, after: Note | None, actor: Actor) -> bool:
             resolve(before, "", actor=actor, epoch=0)
         elif after["status"] == "escalated" != before["status"]:
             escalate(before, "")
-    except IllegalMove:
+    except IllegalStatusChange:
         return False
     return after["status"] != "open" or before == after
 

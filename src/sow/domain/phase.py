@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sow.domain.lifecycle import Lifecycle
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalStatusChange, SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sow.domain.shapes import Phase
+    from sow.domain.documents.state import Phase
 
 DEFAULT_PHASE = "implementation"
 ALIASES = {"implement": "implementation"}
@@ -48,7 +48,7 @@ def check_name(name: str) -> str:
     return canonical(name)
 
 
-def match(name: str, phases: Sequence[Phase]) -> str:
+def find_name(name: str, phases: Sequence[Phase]) -> str:
     """Return the name of the phase with this name, alias or unique prefix."""
     names = [phase["name"] for phase in phases]
     wanted = canonical(name)
@@ -82,7 +82,7 @@ def active(phases: Sequence[Phase]) -> Phase | None:
     return next((phase for phase in phases if phase["status"] == "active"), None)
 
 
-def usual(phases: Sequence[Phase]) -> str:
+def default_phase(phases: Sequence[Phase]) -> str:
     """Return the phase for a plan's tasks: implementation if it exists, else the active phase, else the last one."""
     names = [phase["name"] for phase in phases]
     current = active(phases)
@@ -100,7 +100,7 @@ def propose(
     if before and after:
         raise SowError(f"phase {name!r}: both --before and --after are given", "give one place")
     current = active(phases)
-    anchor = match(before or after, phases) if before or after else current["name"] if current else names[-1]
+    anchor = find_name(before or after, phases) if before or after else current["name"] if current else names[-1]
     position = names.index(anchor) + (0 if before else 1)
     proposal: Phase = {"name": name, "status": "proposed", "created_at": now, "reason": reason, "question": question}
     return [*phases[:position], proposal, *phases[position:]]
@@ -108,7 +108,7 @@ def propose(
 
 def approve(phases: Sequence[Phase], name: str) -> list[Phase]:
     """Return the phases with the proposed one approved. If it comes before the active phase, it counts as completed."""
-    approved = [_with(phase, "pending") if phase["name"] == name else phase for phase in phases]
+    approved = [_with_status(phase, "pending") if phase["name"] == name else phase for phase in phases]
     current = active(phases) or next(phase for phase in approved if phase["name"] == name)
     return _arrange(approved, _index(approved, current))
 
@@ -122,14 +122,14 @@ def advance(phases: Sequence[Phase], open_tasks: Mapping[str, Iterable[str]]) ->
     """Return the phases with the next one active. Raise IllegalMove if this or an earlier phase has open tasks."""
     current = active(phases)
     if current is None:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             "all phases are completed", "add one with 'sow phase add NAME --reason \"…\"', or finish: sow cleanup"
         )
     current_index = _index(phases, current)
     for phase in phases[: current_index + 1]:
         open_ids = sorted(open_tasks.get(phase["name"], ()))
         if open_ids:
-            raise IllegalMove(
+            raise IllegalStatusChange(
                 f"phase {phase['name']} has open tasks: {', '.join(open_ids)}",
                 "complete or abandon them first; see 'sow status'",
             )
@@ -143,26 +143,28 @@ def back(phases: Sequence[Phase], name: str = "") -> list[Phase]:
     current_index = _index(phases, current) if current else len(phases)
     earlier = [index for index in range(current_index) if phases[index]["status"] != "proposed"]
     if not earlier:
-        raise IllegalMove("there is no earlier phase to go back to", "see 'sow phase list'")
+        raise IllegalStatusChange("there is no earlier phase to go back to", "see 'sow phase list'")
     if not name:
         return _arrange(phases, earlier[-1])
-    target = [phase["name"] for phase in phases].index(match(name, phases))
+    target = [phase["name"] for phase in phases].index(find_name(name, phases))
     if target not in earlier:
-        raise IllegalMove(f"phase {phases[target]['name']} is not an earlier phase", "go on with: sow phase advance")
+        raise IllegalStatusChange(
+            f"phase {phases[target]['name']} is not an earlier phase", "go on with: sow phase advance"
+        )
     return _arrange(phases, target)
 
 
-def may_plan_in(phases: Sequence[Phase], name: str) -> None:
+def require_approved(phases: Sequence[Phase], name: str) -> None:
     """Raise IllegalMove if the phase is only proposed, because a rejection would delete its tasks."""
     if _status(phases, name) == "proposed":
-        raise IllegalMove(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
+        raise IllegalStatusChange(f"phase {name} is only proposed", f"approve it first: sow phase approve {name}")
 
 
-def may_start_in(phases: Sequence[Phase], name: str) -> None:
+def require_begun(phases: Sequence[Phase], name: str) -> None:
     """Raise IllegalMove if the phase has not begun."""
-    may_plan_in(phases, name)
+    require_approved(phases, name)
     if _status(phases, name) == "pending":
-        raise IllegalMove(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")
+        raise IllegalStatusChange(f"phase {name} has not begun", "finish the current phase and run: sow phase advance")
 
 
 def _status(phases: Sequence[Phase], name: str) -> str:
@@ -180,11 +182,11 @@ def _arrange(phases: Sequence[Phase], active_index: int) -> list[Phase]:
     arranged = []
     for index, phase in enumerate(phases):
         status = "active" if index == active_index else "completed" if index < active_index else "pending"
-        arranged.append(phase if phase["status"] == "proposed" else _with(phase, status))
+        arranged.append(phase if phase["status"] == "proposed" else _with_status(phase, status))
     return arranged
 
 
-def _with(phase: Phase, status: str) -> Phase:
+def _with_status(phase: Phase, status: str) -> Phase:
     if phase["status"] == status:
         return phase
     PHASE.move(f"phase {phase['name']}", phase["status"], status)

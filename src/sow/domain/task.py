@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sow.domain import actor as actors
 from sow.domain.lifecycle import Lifecycle
-from sow.errors import IllegalMove, SowError
+from sow.errors import IllegalStatusChange, SowError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sow.domain.actor import Actor
-    from sow.domain.shapes import Answered, Approval, Chosen, Concern, Task
+    from sow.domain.documents.state import Answered, Approval, Chosen, Concern, Task
 
 OPEN_STATUSES = ("pending", "in_progress", "needs_review", "paused", "failed")
 ENDED_STATUSES = ("completed", "abandoned")
@@ -40,17 +40,17 @@ WORKER_MOVES = frozenset({"start", "submit", "ask", "fail"})
 NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})
 
 
-def may_move(actor: Actor, task: Task, event: str) -> None:
+def require_may_move(actor: Actor, task: Task, event: str) -> None:
     """Raise IllegalMove if this actor may not make this move."""
     if actor.kind != actors.WORKER:
         return
     if actor.task != task["id"]:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"a worker on task {actor.task} may not move task {task['id']}",
             'a worker moves only its own task; write what you found to the log: sow agent log "…"',
         )
     if event not in WORKER_MOVES:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"a worker may not {event.replace('_', ' ')} task {task['id']}",
             "set it to needs_review, paused or failed; the orchestrator or a person decides the rest",
         )
@@ -59,7 +59,7 @@ def may_move(actor: Actor, task: Task, event: str) -> None:
 def refuse_ended(task: Task) -> None:
     """Raise IllegalMove if the task is completed or abandoned."""
     if task["status"] in ENDED_STATUSES:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"task {task['id']} is {task['status']}", "create a new task for more work on it: sow task create …"
         )
 
@@ -73,21 +73,21 @@ def waits_for(task: Task, statuses: Mapping[str, str]) -> list[str]:
     ]
 
 
-def may_start(task: Task, statuses: Mapping[str, str]) -> None:
+def require_dependencies_done(task: Task, statuses: Mapping[str, str]) -> None:
     """Raise IllegalMove if a dependency of the task is not completed."""
     unfinished = waits_for(task, statuses)
     if unfinished:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"task {task['id']} waits for {', '.join(unfinished)}",
             f'finish those first, or change them: sow task set --id {task["id"]} depends_on ""',
         )
 
 
-def gate(task: Task, unresolved: Iterable[str]) -> None:
+def require_resolved_notes(task: Task, unresolved: Iterable[str]) -> None:
     """Raise IllegalMove if the task folder has a note that is not resolved."""
     note_ids = list(unresolved)
     if note_ids:
-        raise IllegalMove(
+        raise IllegalStatusChange(
             f"task {task['id']} has unresolved notes: {', '.join(note_ids)}",
             "resolve each ('sow note resolve N --resolution …'), or escalate it and set the task to paused",
         )
@@ -98,7 +98,7 @@ def is_approved(task: Task) -> bool:
     return "approval" in task and task["approval"]["iteration"] == task["iteration"]
 
 
-def concerns(task: Task) -> list[Concern]:
+def current_concerns(task: Task) -> list[Concern]:
     """Return the concerns of the current iteration, and those of earlier iterations whose work is merged."""
     unique: dict[tuple[str, str], Concern] = {}
     for concern in task.get("concerns", ()):
@@ -107,7 +107,7 @@ def concerns(task: Task) -> list[Concern]:
     return list(unique.values())
 
 
-def approve_apart(task: Task, *, actor: Actor, now: str) -> Task:
+def approve_unmerged(task: Task, *, actor: Actor, now: str) -> Task:
     """Return the task with an approval and its old status. A run merges the work later."""
     return {**task, "approval": _approval(task, actor, now), "updated_at": now}
 
@@ -124,7 +124,7 @@ def move(
     `may_reopen` is for a run whose final checks found that a completed task broke another one.
     """
     event = TASK.move(f"task {task['id']}", task["status"], to)
-    may_move(actor, task, event)
+    require_may_move(actor, task, event)
     if event == "reopen" and not may_reopen:
         refuse_ended(task)
     changed: Task = {**task, "status": to, "updated_at": now}
@@ -159,7 +159,7 @@ def ask(task: Task, text: str, *, number: int, now: str) -> Task:
     return {**task, "question": {**previous, "text": joined}, "updated_at": now}
 
 
-def settle(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
+def answer_question(task: Task, answer: str, *, actor: Actor, now: str) -> Task:
     """Return the task with its question moved to the answered ones."""
     settled: Task = {**task, "updated_at": now}
     question = settled.pop("question", None)
@@ -203,15 +203,15 @@ def _path(start: str, goal: str, graph: Mapping[str, Iterable[str]]) -> list[str
     return []
 
 
-def by_hand(task: Task) -> list[str]:
+def user_references(task: Task) -> list[str]:
     """Return the references that a person gave the task, without those that sow chose."""
     chosen_paths = {choice["path"] for choice in task.get("context", ())}
     return [path for path in task["references"] if path not in chosen_paths]
 
 
-def refer(task: Task, chosen: list[Chosen], *, now: str) -> Task:
+def set_chosen_references(task: Task, chosen: list[Chosen], *, now: str) -> Task:
     """Return the task with new chosen references. Those that a person gave stay, and come first."""
-    given_paths = by_hand(task)
+    given_paths = user_references(task)
     kept = [choice for choice in chosen if choice["path"] not in given_paths]
     references = [*given_paths, *(choice["path"] for choice in kept)]
     return {**task, "references": references, "context": kept, "updated_at": now}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.engine.runner import SupervisedRunner as DefaultCommandRunner
+    from sow.engine.turns.runner import SupervisedRunner as DefaultCommandRunner
 
 __all__ = ["DefaultCommandRunner"]
 
@@ -13,6 +13,6 @@ def __getattr__(name: str) -> object:
     """Load the runner that executors use outside of tests when it is first requested."""
     if name != "DefaultCommandRunner":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sow.engine.runner import SupervisedRunner
+    from sow.engine.turns.runner import SupervisedRunner
 
     return SupervisedRunner

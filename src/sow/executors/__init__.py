@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sow.executors.mock import MockCommandRunner, MockExecutor
 
 __all__ = ["CommandRunner", "Executor", "MockCommandRunner", "MockExecutor"]
-PLACES = {
+MODULES = {
     "CommandRunner": "command_runner",
     "Executor": "executor",
     "MockCommandRunner": "mock",
@@ -19,8 +19,8 @@ PLACES = {
 
 def __getattr__(name: str) -> object:
     """Imports an exported name on first use, so that a worker's start does not pay for it."""
-    if name not in PLACES:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"sow.executors.{PLACES[name]}"), name)
+    return getattr(import_module(f"sow.executors.{MODULES[name]}"), name)

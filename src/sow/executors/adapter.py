@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import signal
 
+from sow.executors.events import Event
 from sow.executors.json_lines import parse
-from sow.executors.story import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from sow.executors.story import Story
+    from sow.executors.events import TurnSummary
 
 GIVEN = "given"  # sow chooses the session id and saves it before the CLI starts
 ASSIGNED = "assigned"  # the CLI chooses it and prints it in its output
 FILE = "file"  # the session is a file that sow names
 NONE = "none"  # the CLI keeps no session
-WRITERS = frozenset({"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"})
+WRITE_TOOLS = frozenset({"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit"})
 
 
 class Capabilities:
@@ -29,10 +29,9 @@ class Capabilities:
         "closes",
         "cumulative_cost",
         "cumulative_tokens",
-        "help_words",
+        "help_arguments",
         "hides_git_identity",
         "install",
-        "known_flags",
         "leaves",
         "model",
         "needs_yolo",
@@ -40,14 +39,15 @@ class Capabilities:
         "read_only",
         "reports_cost",
         "reports_tokens",
+        "required_flags",
         "resumes",
         "runs_commands",
         "session",
-        "stop_group",
         "stop_signal",
+        "stops_group",
         "structured",
         "variables",
-        "version_words",
+        "version_arguments",
     )
 
     def __init__(
@@ -95,17 +95,17 @@ class Capabilities:
         self.hides_git_identity = hides_git_identity  # its tools do not see the user's git identity
         self.leaves = leaves  # folders that it creates in the checkout; sow removes them after a turn
         self.stop_signal = stop_signal
-        self.stop_group = stop_group
+        self.stops_group = stop_group
         self.variables = variables
-        self.version_words = version_words
-        self.help_words = help_words
-        self.known_flags = known_flags  # words of its help text that our command lines depend on
+        self.version_arguments = version_words
+        self.help_arguments = help_words
+        self.required_flags = known_flags  # words of its help text that our command lines depend on
 
 
 class Role:
     """The role an agent plays: its name, its tools, and whether it is a judge."""
 
-    __slots__ = ("description", "judges", "name", "tools", "words")
+    __slots__ = ("description", "judges", "name", "subagent_prompt", "tools")
 
     def __init__(
         self,
@@ -120,32 +120,32 @@ class Role:
         self.tools = tools
         self.judges = judges
         self.description = description
-        self.words = words  # the prompt of a role that runs as the CLI's own subagent; otherwise empty
+        self.subagent_prompt = words  # the prompt of a role that runs as the CLI's own subagent; otherwise empty
 
     @property
     def reads_only(self) -> bool:
         """Whether it is a judge or none of its tools can write; for CLIs without a list of tools."""
-        return self.judges or (bool(self.tools) and not WRITERS & set(self.tools))
+        return self.judges or (bool(self.tools) and not WRITE_TOOLS & set(self.tools))
 
 
 class Request:
     """One turn to run."""
 
     __slots__ = (
-        "closed",
         "commands",
         "custom_args",
         "cwd",
+        "external_readable",
         "extra",
-        "folder",
-        "folders",
-        "linked",
         "model",
         "readable",
         "role",
         "session",
-        "state",
+        "session_folder",
+        "sow_folder",
         "trusted",
+        "writable",
+        "write_protected",
         "yolo",
     )
 
@@ -171,12 +171,12 @@ class Request:
         self.role = role
         self.session = session
         self.cwd = cwd
-        self.folder = folder  # the session's own folder, for files that an adapter needs
-        self.folders = folders  # folders it may write besides the working folder: its task folder, the git folder
+        self.session_folder = folder  # the session's own folder, for files that an adapter needs
+        self.writable = folders  # folders it may write besides the working folder: its task folder, the git folder
         self.readable = readable  # folders with references of the task; everything in them is write-protected
-        self.linked = linked  # the same in linked repositories outside; no pattern protects them
-        self.closed = closed  # patterns of files in writable folders that it may not write: other tasks' state
-        self.state = state  # where sow writes when the worker calls it; a sandbox must allow it
+        self.external_readable = linked  # the same in linked repositories outside; no pattern protects them
+        self.write_protected = closed  # patterns of files in writable folders that it may not write: other tasks' state
+        self.sow_folder = state  # where sow writes when the worker calls it; a sandbox must allow it
         self.commands = commands  # what it may run without asking: sow, git, the task's tests
         self.yolo = yolo
         self.trusted = trusted  # whether the user allows the repository's own settings
@@ -185,17 +185,17 @@ class Request:
         self.extra = dict(extra or {})
 
     @property
-    def outside(self) -> list[str]:
+    def writable_outside(self) -> list[str]:
         """The writable folders that are not below the working folder."""
-        return [folder for folder in self.folders if not f"{folder}/".startswith(f"{self.cwd}/")]
+        return [folder for folder in self.writable if not f"{folder}/".startswith(f"{self.cwd}/")]
 
     @property
-    def shelves(self) -> list[str]:
+    def readable_outside(self) -> list[str]:
         """The readable, write-protected folders that are not below the working folder."""
         return [folder for folder in self.readable if not f"{folder}/".startswith(f"{self.cwd}/")]
 
 
-class Call:
+class AgentCommand:
     """A command to run, with the environment and files it needs."""
 
     __slots__ = ("arguments", "environment", "files", "report")
@@ -214,15 +214,15 @@ class Call:
         self.report = report  # a file in which the CLI writes its token counts when it ends
 
 
-class Ending:
+class ProcessEnd:
     """The end of a process: exit code (negative for a signal), last lines of stderr, and why sow stopped it."""
 
-    __slots__ = ("code", "stderr", "stopped")
+    __slots__ = ("code", "stderr", "stop_reason")
 
     def __init__(self, *, code: int, stderr: str = "", stopped: str = "") -> None:
         self.code = code
         self.stderr = stderr
-        self.stopped = stopped  # "", "timeout", "silence", "linger", "size", "retries", "interrupt"
+        self.stop_reason = stopped  # "", "timeout", "silence", "linger", "size", "retries", "interrupt"
 
 
 class Outcome:
@@ -238,10 +238,10 @@ class Outcome:
 
 
 # Git commands that a judge may run: they only read, without the options that write a file or run a program.
-GIT_LOOKS = ("git status", "git diff", "git log", "git show")
-GIT_LOOPHOLES = ("--output", "--ext-diff", "--textconv")
-OVERLOADED = (500, 502, 503, 504, 529)
-LIMITED = (429,)
+READ_ONLY_GIT = ("git status", "git diff", "git log", "git show")
+UNSAFE_GIT_OPTIONS = ("--output", "--ext-diff", "--textconv")
+OVERLOAD_STATUSES = (500, 502, 503, 504, 529)
+LIMIT_STATUSES = (429,)
 
 
 class Adapter:
@@ -253,13 +253,15 @@ class Adapter:
     in_use: tuple[str, ...] = ()  # messages for a session id that is in use
     limits: tuple[str, ...] = ()  # messages for a used-up plan
     exits_without_result = False  # its output has no final event; only the exit code counts
-    opening: tuple[str, ...] | None = None  # arguments before the prompt of an interactive start; None: it has none
+    interactive_args: tuple[str, ...] | None = (
+        None  # arguments before the prompt of an interactive start; None: it has none
+    )
 
-    def spawn_command(self, request: Request) -> Call:
+    def spawn_command(self, request: Request) -> AgentCommand:
         """Returns the command line of a new session."""
         raise NotImplementedError
 
-    def resume_command(self, request: Request) -> Call:
+    def resume_command(self, request: Request) -> AgentCommand:
         """Returns the command line that resumes a session."""
         raise NotImplementedError
 
@@ -267,7 +269,7 @@ class Adapter:
         """Returns the first prompt of a session, with instructions that the CLI does not read itself."""
         return prompt
 
-    def lost(self, request: Request) -> str:
+    def lost_session_reason(self, request: Request) -> str:
         """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
         return ""
 
@@ -296,15 +298,15 @@ class Adapter:
         """Parses the report file that the CLI wrote at its end."""
         return []
 
-    def outcome(self, ending: Ending, story: Story) -> Outcome:
+    def outcome(self, ending: ProcessEnd, story: TurnSummary) -> Outcome:
         """Returns the result of a turn; it is done only if final event, error flag and exit code agree."""
-        if ending.stopped in ("timeout", "silence", "size"):
-            return Outcome("timeout", reason=ending.stopped, text=story.last_text)
-        if ending.stopped == "interrupt":
+        if ending.stop_reason in ("timeout", "silence", "size"):
+            return Outcome("timeout", reason=ending.stop_reason, text=story.last_text)
+        if ending.stop_reason == "interrupt":
             return Outcome("interrupted", reason="interrupted", text=story.last_text)
         finished = story.finished or (self.exits_without_result and ending.code == 0)
-        exit_ok = ending.code == 0 or ending.stopped == "linger"
-        if finished and exit_ok and not story.failed and ending.stopped != "retries":
+        exit_ok = ending.code == 0 or ending.stop_reason == "linger"
+        if finished and exit_ok and not story.failed and ending.stop_reason != "retries":
             return Outcome("done", text=story.final_text or story.last_text or story.raw.strip())
         text = f"{story.error}\n{ending.stderr}"
         if any(mark in text for mark in self.not_found):
@@ -313,14 +315,14 @@ class Adapter:
             return Outcome("in_use", reason=first_line(text))
         return self.failure(ending, story, first_line(text))
 
-    def failure(self, ending: Ending, story: Story, reason: str) -> Outcome:
+    def failure(self, ending: ProcessEnd, story: TurnSummary, reason: str) -> Outcome:
         """Returns the result of a turn that failed, by its kind."""
         if story.limited_until is not None:
             return Outcome("limited", reason=reason, reset_at=story.limited_until)
         text = f"{story.error}\n{ending.stderr}"
-        if story.error_status in LIMITED or any(mark in text for mark in self.limits):
+        if story.error_status in LIMIT_STATUSES or any(mark in text for mark in self.limits):
             return Outcome("limited", reason=reason)
-        if story.error_status in OVERLOADED:
+        if story.error_status in OVERLOAD_STATUSES:
             return Outcome("overloaded", reason=reason)
         return Outcome(
             "failed", reason=reason or f"it ended with exit code {ending.code} and no result", text=story.last_text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from sow.executors.adapter import Call, Ending, Request
-from sow.executors.story import Story
+from sow.executors.adapter import AgentCommand, ProcessEnd, Request
+from sow.executors.events import TurnSummary
 
 
 @runtime_checkable
 class CommandRunner(Protocol):
     """Runs a command to its end, with the prompt on stdin, and adds each line of output to the story."""
 
-    def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending: ...
+    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd: ...

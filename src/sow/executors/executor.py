@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.executors.adapter import Adapter, Call, Outcome, Request
-from sow.executors.story import Story
+from sow.executors.adapter import Adapter, AgentCommand, Outcome, Request
+from sow.executors.events import TurnSummary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,22 +26,22 @@ class Executor:
         self.runner = runner
         self.binary = binary or adapter.capabilities.binary
 
-    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
+    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
         """Starts a new session."""
         return self._run(*self.spawn_call(request, prompt), request)
 
-    def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
+    def resume(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
         """Runs the next turn of a session."""
         reason = self.lost(request)
         if reason:
-            return Outcome("not_found", reason=reason), Story()
+            return Outcome("not_found", reason=reason), TurnSummary()
         return self._run(*self.resume_call(request, prompt), request)
 
-    def spawn_call(self, request: Request, prompt: str) -> tuple[Call, str]:
+    def spawn_call(self, request: Request, prompt: str) -> tuple[AgentCommand, str]:
         """Returns the command and the prompt of a new session."""
         return self._with_binary(self.adapter.spawn_command(request)), self.adapter.first_prompt(request, prompt)
 
-    def resume_call(self, request: Request, prompt: str) -> tuple[Call, str]:
+    def resume_call(self, request: Request, prompt: str) -> tuple[AgentCommand, str]:
         """Returns the command and the prompt of a session's next turn."""
         return self._with_binary(self.adapter.resume_command(request)), prompt
 
@@ -49,14 +49,14 @@ class Executor:
         """Returns why a session cannot be resumed, or "" if only starting the CLI would show it."""
         if not self.supports_resumption():
             raise no_resumption(self.name, "", "")
-        return self.adapter.lost(request)
+        return self.adapter.lost_session_reason(request)
 
-    def _with_binary(self, call: Call) -> Call:
+    def _with_binary(self, call: AgentCommand) -> AgentCommand:
         call.arguments.insert(0, self.binary)
         return call
 
-    def _run(self, call: Call, prompt: str, request: Request) -> tuple[Outcome, Story]:
-        story = Story()
+    def _run(self, call: AgentCommand, prompt: str, request: Request) -> tuple[Outcome, TurnSummary]:
+        story = TurnSummary()
         ending = self.runner.run(call, request, prompt, story)
         return self.adapter.outcome(ending, story), story
 

@@ -22,12 +22,12 @@ def parse(line: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def whole(value: object) -> int | None:
+def as_integer(value: object) -> int | None:
     """Returns the value if it is an integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def number(value: object) -> float | None:
+def as_number(value: object) -> float | None:
     """Returns the value as a float if it is a finite number, else None."""
     finite = (
         isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) != float("inf")
@@ -35,7 +35,7 @@ def number(value: object) -> float | None:
     return float(value) if finite else None  # type: ignore[arg-type]
 
 
-def mapping(value: object) -> dict[str, Any]:
+def as_mapping(value: object) -> dict[str, Any]:
     """Returns the value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
@@ -48,14 +48,14 @@ def text_of(value: object) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-def quoted(text: str) -> str:
+def json_string(text: str) -> str:
     """Returns a text as a JSON and TOML string; importing `json` would slow down every spawn."""
     return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
-def listed(texts: Iterable[str]) -> str:
+def json_list(texts: Iterable[str]) -> str:
     """Returns a list of texts in JSON."""
-    return f"[{', '.join(quoted(text) for text in texts)}]"
+    return f"[{', '.join(json_string(text) for text in texts)}]"
 
 
 def _escaped(character: str) -> str:
@@ -64,7 +64,7 @@ def _escaped(character: str) -> str:
     return f"\\u{ord(character):04x}" if character < " " or "\x7f" <= character <= "\x9f" else character
 
 
-def status_in(text: str) -> int:
+def http_status(text: str) -> int:
     """Returns the HTTP status in a CLI's message about a failed request, or 0."""
     import re
 

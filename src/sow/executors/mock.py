@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.executors.adapter import Call, Ending, Outcome, Request
-from sow.executors.story import Story
+from sow.executors.adapter import AgentCommand, Outcome, ProcessEnd, Request
+from sow.executors.events import TurnSummary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ class MockExecutor:
         self,
         *,
         name: str = "mock",
-        spawn: Callable[[Request, str], tuple[Outcome, Story]] | None = None,
-        resume: Callable[[Request, str], tuple[Outcome, Story]] | None = None,
+        spawn: Callable[[Request, str], tuple[Outcome, TurnSummary]] | None = None,
+        resume: Callable[[Request, str], tuple[Outcome, TurnSummary]] | None = None,
         supports_resumption: Callable[[], bool] | None = None,
     ) -> None:
         self.name = name
@@ -26,11 +26,11 @@ class MockExecutor:
         self.resume_function = resume
         self.supports_resumption_function = supports_resumption
 
-    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
-        return self.spawn_function(request, prompt) if self.spawn_function else (Outcome("done"), Story())
+    def spawn(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
+        return self.spawn_function(request, prompt) if self.spawn_function else (Outcome("done"), TurnSummary())
 
-    def resume(self, request: Request, prompt: str) -> tuple[Outcome, Story]:
-        return self.resume_function(request, prompt) if self.resume_function else (Outcome("done"), Story())
+    def resume(self, request: Request, prompt: str) -> tuple[Outcome, TurnSummary]:
+        return self.resume_function(request, prompt) if self.resume_function else (Outcome("done"), TurnSummary())
 
     def supports_resumption(self) -> bool:
         return self.supports_resumption_function() if self.supports_resumption_function else True
@@ -42,13 +42,13 @@ class MockExecutor:
 class MockCommandRunner:
     """A runner that records its last call and starts nothing."""
 
-    def __init__(self, run: Callable[[Call, Request, str, Story], Ending] | None = None) -> None:
+    def __init__(self, run: Callable[[AgentCommand, Request, str, TurnSummary], ProcessEnd] | None = None) -> None:
         self.run_function = run
         self.last_name = ""
         self.last_arguments: list[str] = []
         self.last_stdin = ""
 
-    def run(self, call: Call, request: Request, prompt: str, story: Story) -> Ending:
+    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
         self.last_name, *self.last_arguments = call.arguments
         self.last_stdin = prompt
-        return self.run_function(call, request, prompt, story) if self.run_function else Ending(code=0)
+        return self.run_function(call, request, prompt, story) if self.run_function else ProcessEnd(code=0)

@@ -34,5 +34,5 @@ def adapter(kind: str) -> Adapter:
     if kind not in ADAPTERS:
         raise SowError(f"unknown executor type: {kind}", "the types are: " + ", ".join(ADAPTERS))
     module, name = ADAPTERS[kind]
-    instance: Adapter = getattr(import_module(f"sow.executors.{module}"), name)()
+    instance: Adapter = getattr(import_module(f"sow.executors.clis.{module}"), name)()
     return instance

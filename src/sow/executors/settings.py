@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.text import is_model
+from sow.domain.text.inputs import is_model
 from sow.executors.registry import adapter
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # setting → the only type that has it
-ONLY_FOR = {"command": "command", "allow_empty": "command", "scenario": "simulated"}
+TYPE_OF_SETTING = {"command": "command", "allow_empty": "command", "scenario": "simulated"}
 
 
 def program(kind: str, settings: Mapping[str, object]) -> str:
@@ -22,9 +22,9 @@ def program(kind: str, settings: Mapping[str, object]) -> str:
     return adapter(kind).capabilities.binary if binary is None else os.path.expanduser(str(binary))
 
 
-def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
+def setting_error(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
     """Returns a message about the first setting that does not fit the type, or ""."""
-    for name, owner in ONLY_FOR.items():
+    for name, owner in TYPE_OF_SETTING.items():
         if name in settings and kind != owner:
             return f"settings.{name}: only type {owner} has this, and the type here is {kind}"
     if kind == "command" and not settings.get("command"):
@@ -35,10 +35,10 @@ def misfit(kind: str, settings: Mapping[str, object], custom_args: Sequence[str]
         return f"settings.model: must be one word that is no flag, not {settings['model']!r:.80}"
     if "model" in settings and not adapter(kind).capabilities.model:
         return f"settings.model: type {kind} takes no model"
-    return _unclear_program(kind, settings) or _unclear_rest(settings) or _nul(settings, custom_args)
+    return _program_error(kind, settings) or _scenario_or_env_error(settings) or _nul_error(settings, custom_args)
 
 
-def _unclear_rest(settings: Mapping[str, object]) -> str:
+def _scenario_or_env_error(settings: Mapping[str, object]) -> str:
     """Checks that the scenario is an absolute path and that `env` lists names of variables."""
     scenario, names = settings.get("scenario"), settings.get("env")
     if scenario is not None and not os.path.isabs(os.path.expanduser(str(scenario))):
@@ -50,7 +50,7 @@ def _unclear_rest(settings: Mapping[str, object]) -> str:
     return ""
 
 
-def _unclear_program(kind: str, settings: Mapping[str, object]) -> str:
+def _program_error(kind: str, settings: Mapping[str, object]) -> str:
     """Checks for a program name or absolute path; a relative path would let a repository decide what runs."""
     binary = program(kind, settings)
     if binary and ("/" not in binary or os.path.isabs(binary)):
@@ -59,7 +59,7 @@ def _unclear_program(kind: str, settings: Mapping[str, object]) -> str:
     return f"{field}: must be the name of a program or an absolute path, not {binary!r}"
 
 
-def _nul(settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
+def _nul_error(settings: Mapping[str, object], custom_args: Sequence[str]) -> str:
     """Checks for NUL bytes, which no argument can contain."""
     command = settings.get("command")
     lists = {"settings.command": command if isinstance(command, list) else [], "custom_args": custom_args}

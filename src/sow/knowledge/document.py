@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import Chosen
+    from sow.domain.documents.state import Chosen
 
 SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upstream"
 
@@ -12,7 +12,7 @@ SINK, ADR, KNOWLEDGE, REPO, UPSTREAM = "sink", "adr", "knowledge", "repo", "upst
 class Document:
     """One file: its path, its owner, and its owner's description."""
 
-    __slots__ = ("about", "kind", "mtime", "owner", "path", "place", "size", "sure", "tags")
+    __slots__ = ("about", "absolute_path", "certain_reason", "kind", "mtime", "owner", "path", "size", "tags")
 
     def __init__(
         self,
@@ -28,14 +28,14 @@ class Document:
         sure: str = "",
     ) -> None:
         self.path = path  # as the task's state names it: relative to the root
-        self.place = place  # absolute path from which it is read
+        self.absolute_path = place  # absolute path from which it is read
         self.kind = kind
         self.size = size
         self.mtime = mtime
         self.owner = owner  # the sink, the linked repository or the task that it comes from
         self.about = about  # the owner's description
         self.tags = tags
-        self.sure = sure  # reason why it belongs to the task whatever its text says; else empty
+        self.certain_reason = sure  # reason why it belongs to the task whatever its text says; else empty
 
     @property
     def title(self) -> str:
@@ -52,13 +52,13 @@ class Document:
 class Pick:
     """A document with its score and the reason, before the budget is applied."""
 
-    __slots__ = ("document", "reason", "score", "words")
+    __slots__ = ("document", "reason", "score", "shared_words")
 
     def __init__(self, document: Document, score: float, reason: str, words: tuple[str, ...] = ()) -> None:
         self.document = document
         self.score = score
         self.reason = reason
-        self.words = words  # words of the task that are in the document, to find the best excerpt
+        self.shared_words = words  # words of the task that are in the document, to find the best excerpt
 
 
 class Choice:

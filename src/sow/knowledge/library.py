@@ -7,18 +7,18 @@ import stat
 
 from sow.errors import SowError
 from sow.knowledge.document import ADR, KNOWLEDGE, REPO, SINK, UPSTREAM, Document
-from sow.store import artifacts, repo_index, sink_index
-from sow.store import desk as desks
+from sow.store.knowledge import artifacts, repo_index, sink_index
 from sow.store.layout import ARTIFACTS
+from sow.store.projects import task_folder as desks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from typing import Any
 
-    from sow.domain.index_shapes import Repo, Sink
-    from sow.domain.shapes import ProjectState, Task
-    from sow.store.home import Home
+    from sow.domain.documents.index import Repo, Sink
+    from sow.domain.documents.state import ProjectState, Task
+    from sow.store.files.checkout_home import Home
 
 TEXTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".org")
 MOST_BYTES = 2 << 20  # largest document that is read
@@ -31,16 +31,16 @@ GENERATED = ("README.md",)  # files that `sow init` writes into the folders of d
 class Library:
     """The documents for one task, and remarks about what could not be read."""
 
-    __slots__ = ("folder", "found", "home", "linked", "remarks")
+    __slots__ = ("by_path", "folder", "home", "link_targets", "remarks")
 
     def __init__(self, home: Home, folder: str, linked: Collection[str] = ()) -> None:
         self.home = home
-        self.linked = linked  # targets of links that the user made
+        self.link_targets = linked  # targets of links that the user made
         self.folder = folder  # folder in which the task is worked on: its worktree, or the home checkout
-        self.found: dict[str, Document] = {}
+        self.by_path: dict[str, Document] = {}
         self.remarks: list[str] = []
 
-    def fill(self, project: ProjectState, task: Task) -> None:
+    def find_documents(self, project: ProjectState, task: Task) -> None:
         """Finds all documents."""
         self._sinks()
         self._knowledge()
@@ -49,7 +49,7 @@ class Library:
 
     @property
     def documents(self) -> list[Document]:
-        return list(self.found.values())
+        return list(self.by_path.values())
 
     def _sinks(self) -> None:
         sinks: list[Sink] = self._entries(sink_index.load)
@@ -79,26 +79,26 @@ class Library:
         for repo in repos:
             base = f".sow/repos/{repo['name']}"
             folder = f"{self.home.root}/{base}"
-            if os.path.islink(folder) and os.path.realpath(folder) not in self.linked:
+            if os.path.islink(folder) and os.path.realpath(folder) not in self.link_targets:
                 self.remarks.append(f"{base} is a link that you did not make, so nothing is taken from there")
                 continue
             tags = tuple(repo["tags"])
             about = "\n".join((repo["name"], *tags, repo["purpose"]))
-            for path, hint in self._hinted(base, repo).items():
+            for path, hint in self._hinted_files(base, repo).items():
                 self._add(path, REPO, owner=repo["name"], about=f"{about}\n{hint}", tags=tags, linked=base)
 
-    def _hinted(self, base: str, repo: Repo) -> dict[str, str]:
+    def _hinted_files(self, base: str, repo: Repo) -> dict[str, str]:
         """Returns the files that the repository's hints name, directly or by folder, and its README."""
         about_by_path: dict[str, str] = {}
         for hint in repo["hints"]:
-            for path in self._named(base, hint["path"]):
+            for path in self._files_at(base, hint["path"]):
                 about_by_path.setdefault(path, hint["about"])
-        for entry in self._listed(f"{self.home.root}/{base}"):
+        for entry in self._list_folder(f"{self.home.root}/{base}"):
             if entry.name.lower().startswith("readme") and entry.name.lower().endswith(TEXTS):
                 about_by_path.setdefault(f"{base}/{entry.name}", "")
         return about_by_path
 
-    def _named(self, base: str, path: str) -> list[str]:
+    def _files_at(self, base: str, path: str) -> list[str]:
         """Returns the file at a path of a linked repository, or all texts of the folder there."""
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if ".." in parts or ".git" in parts:
@@ -112,13 +112,13 @@ class Library:
         """Adds the outputs of the tasks that this one builds on, and the files that they wrote."""
         for ident in task["depends_on"]:
             try:
-                desk = desks.find(self.home, project, ident)
-                upstream = desk.task()
+                folder = desks.find(self.home, project, ident)
+                upstream = folder.task()
             except SowError as error:
                 self.remarks.append(error.message)
                 continue
             owner = f"task {ident}"
-            for path in self._texts(self.home.relative(f"{desk.folder}/task_output"), suffixes=()):
+            for path in self._texts(self.home.relative(f"{folder.folder}/task_output"), suffixes=()):
                 self._add(path, UPSTREAM, owner=owner, sure=f"output of {owner}, which this task builds on")
             for path in upstream.get("files", ()):
                 if path not in task.get("files", ()):  # files that this task writes itself are in its description
@@ -141,7 +141,7 @@ class Library:
         count = 0
         while stack:
             folder, depth = stack.pop()
-            for entry in self._listed(f"{root or self.home.root}/{folder}"):
+            for entry in self._list_folder(f"{root or self.home.root}/{folder}"):
                 if entry.name.startswith(".") or not entry.name.isprintable():
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < MOST_DEPTH:
@@ -152,7 +152,7 @@ class Library:
                         return
                     yield f"{folder}/{entry.name}"
 
-    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+    def _list_folder(self, folder: str) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
@@ -174,4 +174,4 @@ class Library:
             return
         if inside and stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= MOST_BYTES:
             document = Document(path=path, place=full, kind=kind, size=facts.st_size, mtime=facts.st_mtime_ns, **more)
-            self.found.setdefault(path, document)
+            self.by_path.setdefault(path, document)

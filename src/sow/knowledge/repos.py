@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import source as sources
 from sow.errors import SowError
-from sow.knowledge import describing, fetching
-from sow.knowledge.keeper import Keeper
-from sow.store import shelf
-from sow.store.repo_index import CATALOG
+from sow.knowledge import descriptions, fetcher
+from sow.knowledge import source_rules as sources
+from sow.knowledge.installed_sources import SourceManager
+from sow.store.knowledge import install_folder
+from sow.store.knowledge.repo_index import CATALOG
 from sow.system import checkout, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.index_shapes import Repo, RepoHint
-    from sow.store.shelf import Scratch
+    from sow.domain.documents.index import Repo, RepoHint
+    from sow.store.knowledge.install_folder import Scratch
 
 CLONE, SYMLINK = "clone", "symlink"
 
 
-class Words:
+class RepoDescription:
     """A user's description of a repository; an empty field is filled from its files."""
 
     __slots__ = ("hints", "purpose", "tags")
@@ -39,34 +39,34 @@ class Words:
         return {key: value for key, value in given.items() if value}
 
 
-class Repos(Keeper):
+class Repos(SourceManager):
     """The linked repositories of one checkout."""
 
     catalog = CATALOG
 
     def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
-        return fetching.fetch_repository(scratch, source["url"], commit, self.limits)
+        return fetcher.fetch_repository(scratch, source["url"], commit, self.limits)
 
-    def described(self, entry: Any, folder: str) -> Any:
+    def with_description(self, entry: Any, folder: str) -> Any:
         """Keeps what the user wrote, and fills the rest from the files."""
-        by_user = entry.get("described_by") == describing.BY_USER
+        by_user = entry.get("described_by") == descriptions.BY_USER
         purpose = entry["purpose"] if by_user and entry["purpose"] else ""
         hints = entry["hints"] if by_user and entry["hints"] else []
         tags = entry["tags"] if by_user and entry["tags"] else []
-        description = describing.describe(folder, entry["name"])
+        description = descriptions.describe(folder, entry["name"])
         return {
             **entry,
             "purpose": purpose or description.summary,
-            "hints": hints or describing.hints(folder),
+            "hints": hints or descriptions.hints(folder),
             "tags": tags or list(description.tags),
-            "described_by": describing.BY_USER if by_user else describing.BY_FILES,
+            "described_by": descriptions.BY_USER if by_user else descriptions.BY_FILES,
         }
 
     def add(
-        self, address: str, description: Words, *, ref: str, name: str, clone: bool, cwd: str
+        self, address: str, description: RepoDescription, *, ref: str, name: str, clone: bool, cwd: str
     ) -> tuple[Repo, list[str]]:
         """Links a repository: a path on this machine by a link, any other URL by a clone."""
-        url = self.url(address, cwd)
+        url = self.stored_url(address, cwd)
         mode = CLONE if clone or sources.kind_of(url) != sources.PATH else SYMLINK
         if mode == SYMLINK and ref:
             raise SowError("a link follows whatever is checked out there, so --ref has no meaning", "add --clone")
@@ -77,12 +77,12 @@ class Repos(Keeper):
             "purpose": description.purpose,
             "hints": description.hints,
             "tags": description.tags,
-            "described_by": describing.BY_USER if description.fields else describing.BY_FILES,
+            "described_by": descriptions.BY_USER if description.fields else descriptions.BY_FILES,
         }
-        self.refuse_known(draft["name"])
+        self.refuse_entry_name(draft["name"])
         if mode == SYMLINK:
             return self._link(draft), []
-        return self.bring_in(draft, fetching.resolve(url, ref, seconds=self.limits.seconds))
+        return self.fetch_and_install(draft, fetcher.resolve(url, ref, seconds=self.limits.seconds))
 
     def _link(self, draft: Any) -> Repo:
         """Links to a checkout on this machine."""
@@ -91,14 +91,14 @@ class Repos(Keeper):
         if checkout.at(target) is None:
             raise SowError(f"{target} is not the root of a git checkout", "give the folder that holds .git")
         now = clock.now()
-        entry: Repo = self.described({**draft, "installed_at": now, "updated_at": now}, target)
+        entry: Repo = self.with_description({**draft, "installed_at": now, "updated_at": now}, target)
         self.catalog.put_user(self.environment, entry)
         with self.home.lock():
-            link = self.place(entry["name"])
+            link = self.folder_of(entry["name"])
             if not os.path.islink(link) or os.readlink(link) != target:  # a crash may have left the right link
-                self.refuse_taken(entry["name"])
-                shelf.link(self.home, target, self.catalog.key, entry["name"])
-            self.catalog.put(self.home, entry)
+                self.refuse_used_name(entry["name"])
+                install_folder.link(self.home, target, self.catalog.key, entry["name"])
+            self.catalog.add_or_replace(self.home, entry)
         return entry
 
     def _refuse_own(self, target: str) -> None:
@@ -107,7 +107,7 @@ class Repos(Keeper):
         if f"{root}/".startswith(f"{target.rstrip('/')}/") or f"{target}/".startswith(f"{root}/.sow/"):
             raise SowError(f"{target} is this repository itself, or lies around it", "give another repository")
 
-    def describe(self, name: str, description: Words) -> Repo:
+    def describe(self, name: str, description: RepoDescription) -> Repo:
         """Replaces a repository's description by the user's."""
-        changed: Repo = self.change(name, {**description.fields, "described_by": describing.BY_USER})
+        changed: Repo = self.set_fields(name, {**description.fields, "described_by": descriptions.BY_USER})
         return changed

@@ -4,55 +4,55 @@ from __future__ import annotations
 
 import os
 
-from sow.domain import source as sources
-from sow.errors import SowError, nearest
-from sow.knowledge import describing, fetching
-from sow.knowledge.keeper import Keeper
-from sow.store.sink_index import CATALOG
+from sow.errors import SowError, suggestion
+from sow.knowledge import descriptions, fetcher
+from sow.knowledge import source_rules as sources
+from sow.knowledge.installed_sources import SourceManager
+from sow.store.knowledge.sink_index import CATALOG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.index_shapes import Sink, SinkSource
-    from sow.knowledge.describing import Description
-    from sow.store.shelf import Scratch
+    from sow.domain.documents.index import Sink, SinkSource
+    from sow.knowledge.descriptions import Description
+    from sow.store.knowledge.install_folder import Scratch
 
 
-class Sinks(Keeper):
+class Sinks(SourceManager):
     """The sinks of one checkout."""
 
     catalog = CATALOG
 
     def fetch(self, scratch: Scratch, source: Any, commit: str) -> tuple[str, list[str]]:
-        return fetching.fetch_folder(scratch, source["url"], commit, source["path"], self.limits)
+        return fetcher.fetch_folder(scratch, source["url"], commit, source["path"], self.limits)
 
-    def described(self, entry: Any, folder: str) -> Any:
-        if entry.get("described_by", describing.BY_FILES) != describing.BY_FILES:
+    def with_description(self, entry: Any, folder: str) -> Any:
+        if entry.get("described_by", descriptions.BY_FILES) != descriptions.BY_FILES:
             return entry
-        description = describing.describe(folder, entry["name"])
+        description = descriptions.describe(folder, entry["name"])
         tags = list(description.tags)
         fields = {"summary": description.summary, "when_to_use": description.when_to_use, "tags": tags}
-        return {**entry, **fields, "described_by": describing.BY_FILES}
+        return {**entry, **fields, "described_by": descriptions.BY_FILES}
 
     def install(self, name_or_url: str, path: str, *, ref: str | None, name: str, cwd: str) -> tuple[Sink, list[str]]:
         """Installs a folder of a repository, or a sink that the user's list has by this name."""
-        draft = self._known(name_or_url, cwd) if not path else None
+        draft = self._user_sink(name_or_url, cwd) if not path else None
         if draft is None:
-            url, folder = self.url(name_or_url, cwd), sources.check_folder(path)
+            url, folder = self.stored_url(name_or_url, cwd), sources.check_folder(path)
             draft = self._draft(url, folder, name or sources.name_for(name_or_url if folder == "" else url, folder))
         draft["name"] = sources.check_name(name or draft["name"])
         draft["source"]["ref"] = sources.check_ref(draft["source"]["ref"] if ref is None else ref)
-        self.refuse_known(draft["name"])
+        self.refuse_entry_name(draft["name"])
         source = draft["source"]
-        commit = fetching.resolve(source["url"], source["ref"], seconds=self.limits.seconds)
-        return self.bring_in(draft, commit)
+        commit = fetcher.resolve(source["url"], source["ref"], seconds=self.limits.seconds)
+        return self.fetch_and_install(draft, commit)
 
     def _draft(self, url: str, folder: str, name: str) -> Sink:
         source: SinkSource = {"url": url, "path": folder, "ref": ""}
         return {"name": name, "source": source, "summary": "", "when_to_use": "", "tags": []}
 
-    def _known(self, name_or_url: str, cwd: str) -> Sink | None:
+    def _user_sink(self, name_or_url: str, cwd: str) -> Sink | None:
         """Returns the entry of that name in the user's list; None if a folder of that name exists here."""
         if "/" in name_or_url or ":" in name_or_url or os.path.isdir(os.path.join(cwd, name_or_url)):
             return None
@@ -61,7 +61,7 @@ class Sinks(Keeper):
         if sink is None:
             if sources.kind_of(name_or_url) == sources.PATH and not os.path.lexists(os.path.join(cwd, name_or_url)):
                 names = [entry["name"] for entry in user_entries]
-                hint = nearest(name_or_url, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
+                hint = suggestion(name_or_url, names) or f"see 'sow sinks list --known', or {sources.FORMS}"
                 raise SowError(
                     f"there is no folder {name_or_url!r:.100} here, and no sink that you know by that name", hint
                 )
@@ -81,5 +81,5 @@ class Sinks(Keeper):
         fields |= {"summary": description.summary} if description.summary else {}
         fields |= {"when_to_use": description.when_to_use} if description.when_to_use else {}
         fields |= {"tags": list(description.tags)} if description.tags else {}
-        changed: Sink = self.change(name, fields)
+        changed: Sink = self.set_fields(name, fields)
         return changed

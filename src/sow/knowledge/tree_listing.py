@@ -14,19 +14,19 @@ BAD = "\\\u2028\u2029\ufffd"  # separators of other systems, line ends, and byte
 MOST_HOPS = 8
 
 
-class Entry:
+class TreeEntry:
     """One file in a commit: its mode, object id, size and path below the folder."""
 
-    __slots__ = ("mode", "name", "path", "size")
+    __slots__ = ("mode", "object_id", "path", "size")
 
     def __init__(self, *, mode: str, name: str, size: int, path: str) -> None:
         self.mode = mode
-        self.name = name
+        self.object_id = name
         self.size = size
         self.path = path
 
 
-def listing(tree: str, options: list[str], folder: str) -> list[Entry]:
+def listing(tree: str, options: list[str], folder: str) -> list[TreeEntry]:
     """Lists all files below a tree; refuses a bad name."""
     text, complete = git.read(
         ["ls-tree", "-r", "-l", "-z", "--full-tree", tree], cwd=folder, options=options, limit=MOST_TEXT
@@ -36,11 +36,11 @@ def listing(tree: str, options: list[str], folder: str) -> list[Entry]:
     return [_entry(line) for line in text.split("\0") if line]
 
 
-def _entry(line: str) -> Entry:
+def _entry(line: str) -> TreeEntry:
     head, _, path = line.partition("\t")
     mode, _, name, size = head.split()
     _check_path(path)
-    return Entry(mode=mode, name=name, size=int(size) if size.isdigit() else 0, path=path)
+    return TreeEntry(mode=mode, name=name, size=int(size) if size.isdigit() else 0, path=path)
 
 
 def _check_path(path: str) -> None:
@@ -56,7 +56,7 @@ def _is_good(part: str) -> bool:
     return plain and 0 < len(part.encode()) <= LONGEST_PART and bare not in ("", ".git", "git~1")
 
 
-def refuse_large(entries: list[Entry], *, megabytes: int, files: int) -> None:
+def refuse_large(entries: list[TreeEntry], *, megabytes: int, files: int) -> None:
     """Refuses more data or files than the limits allow."""
     size = sum(entry.size for entry in entries)
     if size > megabytes << 20:
@@ -70,7 +70,7 @@ def refuse_large(entries: list[Entry], *, megabytes: int, files: int) -> None:
         )
 
 
-def follow(start: Entry, targets: dict[str, str], by_path: dict[str, Entry]) -> Entry | None:
+def link_target(start: TreeEntry, targets: dict[str, str], by_path: dict[str, TreeEntry]) -> TreeEntry | None:
     """Returns the file that a link leads to; None if it is a folder or missing; raises if it lies outside."""
     entry = start
     for _ in range(MOST_HOPS):
@@ -90,16 +90,16 @@ def _target(path: str, target: str) -> str:
     for part in target.split("/"):
         if part == "..":
             if not parts:
-                raise _leaving(path, target)
+                raise _outside_error(path, target)
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
     if target.startswith("/"):
-        raise _leaving(path, target)
+        raise _outside_error(path, target)
     return "/".join(parts)
 
 
-def _leaving(path: str, target: str) -> SowError:
+def _outside_error(path: str, target: str) -> SowError:
     return SowError(
         f"{path[:200]!r} is a link that leads out of the folder, to {target[:200]!r}",
         "nothing was installed; ask the author of the source to put the file itself there",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import posixpath
 from itertools import pairwise
 
-from sow.domain import graph
-from sow.domain.plan import TYPES
-from sow.plans.near import nearest
-from sow.plans.words import is_number, shown
+from sow.domain.plans import graph
+from sow.domain.plans.plan import TYPES
+from sow.plans.typo_hints import nearest
+from sow.plans.values import is_number, shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sow.domain.plan import Plan, PlanTask
+    from sow.domain.plans.plan import Plan, PlanTask
 
 MODES = ("auto", "explicit", "mixed", "intelligent")
 INSTEAD = "; the default agent is used"
@@ -52,7 +52,7 @@ def _type(plan: Plan, task: PlanTask) -> None:
         message = f"task {task.id}: the type {task.type!r:.40} is read as regular"
         plan.warn(task.file, task.line_of("type"), message, "a type is one of: " + ", ".join(TYPES))
         task.type = "regular"
-    if task.type == "integration" and not task.references:
+    if task.type == "integration" and not task.dependency_references:
         message = f"task {task.id} integrates, but depends on nothing"
         plan.error(task.file, task.line_of("type"), message, "name the tasks that it integrates")
 
@@ -62,9 +62,9 @@ def _groups(plan: Plan) -> None:
     groups = dict.fromkeys(plan.worktree_groups)
     for task in plan.tasks if groups else ():
         if task.worktree_group and task.worktree_group not in groups:
-            near = nearest(task.worktree_group, groups) if plan.may_suggest() else ""
-            names = ", ".join(shown(name) for name in plan.worktree_groups[:12])
-            hint = f"did you mean {shown(near)}?" if near else f"the groups are: {names}"
+            near = nearest(task.worktree_group, groups) if plan.use_suggestion() else ""
+            names = ", ".join(shortened(name) for name in plan.worktree_groups[:12])
+            hint = f"did you mean {shortened(near)}?" if near else f"the groups are: {names}"
             message = f"task {task.id}: there is no worktree group {task.worktree_group!r:.60}"
             plan.warn(task.file, task.line_of("worktree_group"), message, hint, kind="group")
 
@@ -72,18 +72,18 @@ def _groups(plan: Plan) -> None:
 class _Agents:
     """The known agents. An unknown agent is only a warning: the default agent does its work."""
 
-    __slots__ = ("hints", "known", "plan")
+    __slots__ = ("hints", "names", "plan")
 
     def __init__(self, plan: Plan, agents: Collection[str]) -> None:
         self.plan = plan
-        self.known = agents
+        self.names = agents
         self.hints: dict[str, str] = {}
 
     def check(self) -> None:
         """Warns about unknown agents and replaces them by the default agent."""
         plan = self.plan
         if plan.default_agent:
-            file, line = plan.places["default_agent"]
+            file, line = plan.setting_lines["default_agent"]
             if not self._is_known(plan.default_agent, file, line, "default_agent: ", "; the usual one is used"):
                 plan.default_agent = ""
         for task in plan.tasks:
@@ -92,17 +92,17 @@ class _Agents:
         self._check_reviewers()
 
     def _check_reviewers(self) -> None:
-        file, line = self.plan.places.get("quality_control", ("", 0))
+        file, line = self.plan.setting_lines.get("quality_control", ("", 0))
         control = self.plan.quality_control
         names = [name for key in REVIEWERS for name in control.get("agents", {}).get(key, ())]
         for name in filter(None, [control.get("review_agent"), *names]):
             self._is_known(name, file, line, "quality_control: ", "")
 
     def _is_known(self, name: str, file: str, line: int, whose: str, instead: str = INSTEAD) -> bool:
-        if name in self.known:
+        if name in self.names:
             return True
         if name not in self.hints:
-            near = nearest(name, self.known) if self.plan.may_suggest() else ""
+            near = nearest(name, self.names) if self.plan.use_suggestion() else ""
             self.hints[name] = f"did you mean {near}?" if near else "see 'sow agent list'"
         message = f"{whose}there is no agent {name!r:.60}{instead}"
         self.plan.warn(file, line, message, self.hints[name], kind="agent")
@@ -112,7 +112,7 @@ class _Agents:
 def _review_mode(plan: Plan) -> None:
     mode = plan.quality_control.get("agents", {}).get("mode", MODES[0])
     if mode not in MODES:
-        file, line = plan.places["quality_control"]
+        file, line = plan.setting_lines["quality_control"]
         plan.warn(file, line, f"quality_control: {mode!r:.60} is no mode", "a mode is one of: " + ", ".join(MODES))
 
 
@@ -131,7 +131,7 @@ def _order_overlaps(plan: Plan) -> None:
     writers = [(file, tasks) for file, tasks in _writers(plan).items() if len(tasks) > 1]
     shared = writers + [("", tasks) for tasks in _members(plan).values() if len(tasks) > 1]
     level = {task: number for number, wave in enumerate(graph.waves(needs)) for task in wave}
-    before = graph.all_before(needs) if shared else {}
+    before = graph.ancestor_bits(needs) if shared else {}
     order = {task: index for index, task in enumerate(needs)}
     waits: dict[str, dict[str, None]] = {task: {} for task in needs}
     for file, tasks in shared:
@@ -140,12 +140,14 @@ def _order_overlaps(plan: Plan) -> None:
                 continue
             waits[second.id][first.id] = None
             if not file:
-                second.grouped.append(first.id)
+                second.group_dependencies.append(first.id)
             elif level[first.id] == level[second.id]:
-                message = f"tasks {first.id} and {second.id} both write {shown(file)}: {second.id} waits for {first.id}"
+                message = (
+                    f"tasks {first.id} and {second.id} both write {shortened(file)}: {second.id} waits for {first.id}"
+                )
                 plan.warn(second.file, second.line_of("files"), message)
     for task in plan.tasks:
-        task.implied = list(waits[task.id])
+        task.implied_dependencies = list(waits[task.id])
 
 
 def _members(plan: Plan) -> dict[str, list[PlanTask]]:

@@ -7,18 +7,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sow.domain.plan import Plan, PlanTask
+    from sow.domain.plans.plan import Plan, PlanTask
 
 MAX_DEPTH = 20
 
 
 def description(plan: Plan, task: PlanTask) -> str:
     """Returns the Markdown of a task's description.md."""
-    parts = [f"# {task.name}", (task.brief if task.whole else task.text).strip()]
-    if not task.whole:  # in Markdown the fields are part of the text; from YAML they are added here
+    parts = [f"# {task.name}", (task.brief if task.text_has_fields else task.text).strip()]
+    if not task.text_has_fields:  # in Markdown the fields are part of the text; from YAML they are added here
         parts += _fields(task)
         parts += [f"## {_title(name)}\n\n{_rendered(value)}" for name, value in task.context.items()]
-    hidden = plan.protected if task.whole else task.protected  # in Markdown the task's own patterns are in its text
+    hidden = (
+        plan.protected if task.text_has_fields else task.protected
+    )  # in Markdown the task's own patterns are in its text
     parts.append(_section("Protected paths: do not change them", [f"`{pattern}`" for pattern in hidden]))
     if plan.context:
         parts.append("## Plan context\n\n" + _rendered(plan.context))

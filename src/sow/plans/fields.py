@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from sow.domain import path_pattern
-from sow.domain.plan import kind_of
-from sow.plans import words
+from sow.domain.plans.plan import kind_of
+from sow.domain.text import path_pattern
+from sow.plans import values
 from sow.plans.dependencies import MAX_REFERENCES, dependencies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sow.domain.plan import Plan, PlanTask
+    from sow.domain.plans.plan import Plan, PlanTask
 
 YES = ("yes", "true", "y", "on")
 NO = ("no", "false", "n", "off")
@@ -30,23 +30,23 @@ def set_fact(plan: Plan, task: PlanTask, field: str, value: str, line: int) -> N
 
 
 def _estimate(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    task.estimated_minutes = words.minutes(value)
-    if task.estimated_minutes is None and not words.is_nothing(value):
+    task.estimated_minutes = values.minutes(value)
+    if task.estimated_minutes is None and not values.is_none_word(value):
         message = f"task {task.number}: {value!r:.60} is not a duration"
         plan.warn(task.file, line, message, "write: 30m, 1h 15m, 2 days")
 
 
 def _agent(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     """Sets the agent to one name, and warns about words after it."""
-    name, *rest = words.without_remarks(value).strip(MARKS).split() or [""]
+    name, *rest = values.without_remarks(value).strip(MARKS).split() or [""]
     name = name.strip(MARKS + ",;").removeprefix("@")
-    task.agent = "" if words.is_nothing(name) else name
+    task.agent = "" if values.is_none_word(name) else name
     if rest:
         plan.warn(task.file, line, f"task {task.number}: of {value!r:.60} only {name!r:.60} is read", "name one agent")
 
 
 def _status(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    status = words.status(value)
+    status = values.status(value)
     task.status = status or "pending"
     if status is None:
         message = f"task {task.number}: the status {value!r:.60} is read as pending"
@@ -54,17 +54,17 @@ def _status(plan: Plan, task: PlanTask, value: str, line: int) -> None:
 
 
 def _type(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    task.type = words.without_remarks(value).strip(MARKS).lower() or "regular"
+    task.type = values.without_remarks(value).strip(MARKS).lower() or "regular"
 
 
 def _worktree_group(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    task.worktree_group = "" if words.is_nothing(value) else value.strip(MARKS)
+    task.worktree_group = "" if values.is_none_word(value) else value.strip(MARKS)
 
 
 def _allow_empty(plan: Plan, task: PlanTask, value: str, line: int) -> None:
-    word = words.without_remarks(value).strip(MARKS).lower()
+    word = values.without_remarks(value).strip(MARKS).lower()
     task.allow_empty = word in YES
-    if word not in (*YES, *NO) and not words.is_nothing(value):
+    if word not in (*YES, *NO) and not values.is_none_word(value):
         message = f"task {task.number}: allow empty is yes or no, not {value!r:.60}; it is read as no"
         plan.warn(task.file, line, message, "write: **Allow empty**: yes")
 
@@ -85,7 +85,7 @@ def add_dependencies(plan: Plan, task: PlanTask, value: str, line: int) -> None:
     if plan.reference_count > MAX_REFERENCES:
         return
     references, unreadable = dependencies(value, line)
-    task.references += references
+    task.dependency_references += references
     plan.reference_count += len(references)
     if plan.reference_count > MAX_REFERENCES:
         message = f"task {task.number}: with these the plan has more than {MAX_REFERENCES:,} dependencies"
@@ -103,11 +103,11 @@ def add_files(plan: Plan, task: PlanTask, value: str, line: int) -> None:
 
 def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[str]:
     """Returns the patterns of protected paths in a text, in backticks or between commas; a bad one is an error."""
-    if words.is_nothing(value):
+    if values.is_none_word(value):
         return []
     protected = [part.strip(" \t\"'") for part in value.replace("`", "").split(",") if part.strip()]
     for pattern in protected:
-        problem = path_pattern.problem_with(pattern)
+        problem = path_pattern.pattern_problem(pattern)
         if problem:
             message = f"{whose}the protected path {pattern!r:.80} {problem}"
             plan.error(file, line, message, "write paths below the repository's root: tests/**, ci/, *.lock")
@@ -116,7 +116,7 @@ def patterns(plan: Plan, whose: str, file: str, value: str, line: int) -> list[s
 
 def paths(plan: Plan, task: PlanTask, value: str, line: int) -> list[str]:
     """Returns the paths in a text, and warns about other words in it."""
-    files, unreadable = words.paths(value)
+    files, unreadable = values.paths(value)
     for part in unreadable:
         message = f"task {task.number}: {part!r:.80} is not read as a file"
         plan.warn(task.file, line, message, "put the path in backticks")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from sow.domain.plan import MAX_FINDINGS, MAX_TASKS, Finding, Plan
-from sow.plans import checks, markdown, references
+from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan, PlanFinding
+from sow.plans import checks, references
+from sow.plans.markdown import reader
 from sow.plans.references import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sow.domain.plan import Source
+    from sow.domain.plans.plan import PlanSource
 
 YAML_ENDINGS = (".yaml", ".yml")
 MAX_LINES = 400_000  # of all files together
@@ -18,7 +19,7 @@ FORM = "write one as: ## Task 1: name"
 YAML_FORM = "write them below tasks:, each with number, name and prompt"
 
 
-def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: Sequence[Finding] = ()) -> Plan:
+def read(sources: Sequence[PlanSource], *, agents: Collection[str] = (), findings: Sequence[PlanFinding] = ()) -> Plan:
     """Reads, joins and checks the files; adds all problems to the plan's findings, after the given ones."""
     plan = Plan()
     plan.files = [source.name for source in sources]
@@ -29,7 +30,7 @@ def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: S
     if not plan.tasks and not plan.counts[True]:
         plan.error(plan.files[0] if plan.files else "plan", 0, "there are no tasks", FORM)
     plan.name = plan.name or (stem(plan.files[0]) if plan.files else "")
-    _name_apart(plan)
+    _disambiguate_ids(plan)
     _give_default_agents(plan)
     references.resolve(plan)
     checks.check(plan, agents)
@@ -37,7 +38,7 @@ def read(sources: Sequence[Source], *, agents: Collection[str] = (), findings: S
     return plan
 
 
-def _read_all(plan: Plan, sources: Sequence[Source]) -> bool:
+def _read_all(plan: Plan, sources: Sequence[PlanSource]) -> bool:
     """Reads the files in order; returns False if the plan is too large, and nothing more is done with it."""
     lines = 0
     for source in sources:
@@ -53,14 +54,14 @@ def _read_all(plan: Plan, sources: Sequence[Source]) -> bool:
     return True
 
 
-def _read_one(plan: Plan, source: Source, text: str) -> None:
+def _read_one(plan: Plan, source: PlanSource, text: str) -> None:
     tasks, errors = len(plan.tasks), plan.counts[True]
     if source.name.lower().endswith(YAML_ENDINGS):
         from sow.plans import yaml_plan  # a Markdown plan does not load the YAML parser
 
         name = yaml_plan.read(plan, text, source.name)
     else:
-        name = markdown.read(plan, text, source.name)
+        name = reader.read(plan, text, source.name)
     plan.name = plan.name or name
     if len(plan.tasks) > tasks or plan.counts[True] > errors:
         return
@@ -71,7 +72,7 @@ def _read_one(plan: Plan, source: Source, text: str) -> None:
         plan.error(source.name, 0, "there are no tasks in this file", form)
 
 
-def _name_apart(plan: Plan) -> None:
+def _disambiguate_ids(plan: Plan) -> None:
     """Prefixes a number that occurs in two files with the file's name (`setup#2`), or its path if names collide."""
     files_of: dict[str, set[str]] = {}
     for task in plan.tasks:
@@ -101,5 +102,7 @@ def _sort_findings(plan: Plan) -> None:
         if more > 0:
             file = plan.files[0] if plan.files else "plan"
             plan.findings.append(
-                Finding(file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error, kind="more")
+                PlanFinding(
+                    file, 0, f"there are {more:,} more {kind}", hint="mend these first", error=error, kind="more"
+                )
             )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import posixpath
 from itertools import islice
 
-from sow.plans.near import nearest
-from sow.plans.words import shown
+from sow.plans.typo_hints import nearest
+from sow.plans.values import shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sow.domain.plan import Plan, PlanTask, Reference
+    from sow.domain.plans.plan import DependencyReference, Plan, PlanTask
 
 
 def stem(file: str) -> str:
@@ -20,12 +20,12 @@ def stem(file: str) -> str:
     return posixpath.splitext(posixpath.basename(file))[0]
 
 
-def beside(file: str, name: str) -> str:
+def relative_path(file: str, name: str) -> str:
     """Returns the path of a file that is named relative to another file."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
 
-class _Names:
+class TaskIndex:
     """The tasks of a plan by number and by file."""
 
     __slots__ = ("by_ending", "by_file", "by_number", "by_path", "order")
@@ -52,16 +52,16 @@ class _Names:
 
     def files(self, file: str, name: str) -> list[str]:
         """Returns the files that a name can mean: the one in the same folder, or all with this ending."""
-        return self.by_path.get(beside(file, name)) or self.by_ending.get(posixpath.normpath(name), [])
+        return self.by_path.get(relative_path(file, name)) or self.by_ending.get(posixpath.normpath(name), [])
 
 
 def resolve(plan: Plan) -> None:
     """Sets the ids of the tasks that each task depends on."""
-    names = _Names(plan)
+    names = TaskIndex(plan)
     for task in plan.tasks:
         ids: dict[str, None] = {}
-        own_numbers = {reference.task for reference in task.references if not reference.file}
-        for reference in task.references:
+        own_numbers = {reference.task for reference in task.dependency_references if not reference.file}
+        for reference in task.dependency_references:
             target = _target(plan, task, reference, names, own_numbers)
             if target is task:
                 plan.error(task.file, reference.line, f"task {task.id} depends on itself", "remove that dependency")
@@ -70,7 +70,9 @@ def resolve(plan: Plan) -> None:
         task.depends_on = list(ids)
 
 
-def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]) -> PlanTask | None:
+def _target(
+    plan: Plan, task: PlanTask, reference: DependencyReference, names: TaskIndex, own_numbers: set[str]
+) -> PlanTask | None:
     if reference.file:
         return _in_file(plan, task, reference, names, own_numbers)
     local = names.by_file[task.file].get(reference.task)
@@ -86,7 +88,9 @@ def _target(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own
     return None
 
 
-def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]) -> PlanTask | None:
+def _in_file(
+    plan: Plan, task: PlanTask, reference: DependencyReference, names: TaskIndex, own_numbers: set[str]
+) -> PlanTask | None:
     files = names.files(task.file, reference.file)
     for file in files:
         if reference.task in names.by_file[file]:
@@ -98,12 +102,12 @@ def _in_file(plan: Plan, task: PlanTask, reference: Reference, names: _Names, ow
 
 
 def _in_missing_file(
-    plan: Plan, task: PlanTask, reference: Reference, names: _Names, own_numbers: set[str]
+    plan: Plan, task: PlanTask, reference: DependencyReference, names: TaskIndex, own_numbers: set[str]
 ) -> PlanTask | None:
     """Handles a file that was not given: uses the only earlier task of that number, unless the task names it too."""
     candidates = names.by_number.get(reference.task, [])
-    message = f"task {task.id} depends on task {reference.task} of {shown(reference.file)}, which was not given"
-    hint = f"name that file too: sow plan show {task.file} {shown(beside(task.file, reference.file))}"
+    message = f"task {task.id} depends on task {reference.task} of {shortened(reference.file)}, which was not given"
+    hint = f"name that file too: sow plan show {task.file} {shortened(relative_path(task.file, reference.file))}"
     if (
         len(candidates) == 1
         and reference.task not in own_numbers
@@ -116,9 +120,9 @@ def _in_missing_file(
     return None
 
 
-def _unknown(plan: Plan, task: PlanTask, reference: Reference, numbers: Collection[str]) -> None:
-    origin = f" of {shown(reference.file)}" if reference.file else ""
+def _unknown(plan: Plan, task: PlanTask, reference: DependencyReference, numbers: Collection[str]) -> None:
+    origin = f" of {shortened(reference.file)}" if reference.file else ""
     message = f"task {task.id} depends on task {reference.task}{origin}, which does not exist"
-    near = nearest(reference.task, numbers) if plan.may_suggest() else ""
+    near = nearest(reference.task, numbers) if plan.use_suggestion() else ""
     examples = ", ".join(islice(numbers, 12)) + (", …" if len(numbers) > 12 else "")
     plan.error(task.file, reference.line, message, f"did you mean {near}?" if near else f"the tasks are: {examples}")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sow.plans import fields
-from sow.plans.mapping import Mapping
-from sow.plans.nodes import BadYamlError, parse
+from sow.plans.yaml_mapping import FieldReader
+from sow.plans.yaml_nodes import BadYamlError, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sow.domain.plan import Plan
-    from sow.plans.nodes import Node
+    from sow.domain.plans.plan import Plan
+    from sow.plans.yaml_nodes import Node
 
 GROUP_KEYS = ("group_id", "id", "name")
 HINT = "agents see it as plan context"
@@ -35,7 +35,7 @@ CONTEXT = {
 def read_frontmatter(plan: Plan, text: str, file: str, *, first_line: int) -> str:
     """Reads the settings in a Markdown file's frontmatter; returns the name in it."""
     try:
-        root = Mapping(plan, file, parse(text, first_line))
+        root = FieldReader(plan, file, parse(text, first_line))
     except BadYamlError as error:
         plan.error(file, error.line, error.message, error.hint)
         return ""
@@ -44,7 +44,7 @@ def read_frontmatter(plan: Plan, text: str, file: str, *, first_line: int) -> st
     return name
 
 
-def read(root: Mapping, inner: Mapping | None) -> None:
+def read(root: FieldReader, inner: FieldReader | None) -> None:
     """Reads the settings from the top of a file and the mappings in it; unknown keys become context."""
     for section in (root.inner("sow"), root.inner("conductor"), inner, root):
         if section is None:
@@ -53,11 +53,11 @@ def read(root: Mapping, inner: Mapping | None) -> None:
         for key, shape in CONTEXT.items():
             if key in section.node.value:
                 _keep(section, key, typed(section, key, shape))
-        for key, data in section.left(HINT).items():
+        for key, data in section.warn_unknown_keys(HINT).items():
             _keep(section, key, data)
 
 
-def _set(section: Mapping) -> None:
+def _set(section: FieldReader) -> None:
     """Sets what this mapping says, unless it was set before."""
     plan = section.plan
     agent = section.text("default_agent")
@@ -79,10 +79,10 @@ def _set(section: Mapping) -> None:
         _group(section, group)
 
 
-def _is_first(section: Mapping, key: str, differs: bool) -> bool:
+def _is_first(section: FieldReader, key: str, differs: bool) -> bool:
     """Returns whether a setting counts; if several differ, the first does, and the others become context."""
     node = section.node.value[key]
-    file, before = section.plan.places.setdefault(key, (section.file, node.line))
+    file, before = section.plan.setting_lines.setdefault(key, (section.file, node.line))
     if differs:
         message = f"{section.path}{key} is left out: that of {file}:{before} counts"
         section.plan.warn(section.file, node.line, message, "keep one of the two")
@@ -90,7 +90,7 @@ def _is_first(section: Mapping, key: str, differs: bool) -> bool:
     return not differs
 
 
-def typed(section: Mapping, key: str, shape: Any) -> Any:
+def typed(section: FieldReader, key: str, shape: Any) -> Any:
     """Returns a field in its shape: data of the right types and unknown keys; None if the type is wrong."""
     if key == "agents" and key in section.node.value and isinstance(section.node.value[key].value, list):
         return {"mode": "explicit", "explicit_list": section.texts(key)}  # the short form
@@ -104,17 +104,17 @@ def typed(section: Mapping, key: str, shape: Any) -> Any:
         return None
     data = {name: typed(inner, name, field_shape) for name, field_shape in shape.items()}
     given = {name: value for name, value in data.items() if name in inner.node.value and value not in (None, "")}
-    return {**given, **inner.left("it is kept as it is")}
+    return {**given, **inner.warn_unknown_keys("it is kept as it is")}
 
 
-def _group(section: Mapping, node: Node) -> None:
+def _group(section: FieldReader, node: Node) -> None:
     """Adds a group of tasks that share a worktree: its name, or a mapping that has one."""
     ident = node.value
     if isinstance(ident, dict):
-        group = section.below(node, "worktree_groups")
+        group = section.nested(node, "worktree_groups")
         ident = group.text_of(group.first(GROUP_KEYS), GROUP_KEYS[0])
     if not ident or not isinstance(ident, str):
-        section.wrong(node, "worktree_groups", "a list of groups, each with a group_id", "- group_id: api")
+        section.report_type(node, "worktree_groups", "a list of groups, each with a group_id", "- group_id: api")
         return
     section.plan.worktree_groups.append(ident)
     data = node.data()
@@ -123,7 +123,7 @@ def _group(section: Mapping, node: Node) -> None:
     section.plan.context.setdefault("worktree_groups", []).append(data)
 
 
-def _keep(section: Mapping, key: str, data: Any) -> None:
+def _keep(section: FieldReader, key: str, data: Any) -> None:
     """Adds data to the context of the plan, beside data that another file has under the same name."""
     if data is not None:
         name = key if key not in section.plan.context else f"{key} ({section.file})"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 
-from sow.domain import crew_plan, graph
-from sow.domain.crew_plan import Checker, Complaint, Member, Required, WorkflowPlan
-from sow.domain.plan import Plan
-from sow.plans import words
-from sow.plans.mapping import Mapping
-from sow.plans.markdown import frontmatter
-from sow.plans.nodes import BadYamlError, Node, parse
+from sow.domain.plans import graph
+from sow.domain.plans.plan import Plan
+from sow.domain.workflows import crew_plan
+from sow.domain.workflows.crew_plan import DesignProblem, Member, RequiredAgent, Verifier, WorkflowPlan
+from sow.plans import values
+from sow.plans.markdown.reader import frontmatter
+from sow.plans.yaml_mapping import FieldReader
+from sow.plans.yaml_nodes import BadYamlError, Node, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def read(text: str, file: str = crew_plan.PLAN_FILE) -> WorkflowPlan:
         return plan
     _read_head(plan, header)
     _order(plan)
-    bind(plan, {})
+    set_digests(plan, {})
     plan.complaints.sort(key=lambda complaint: complaint.line)
     return plan
 
 
 def _complain(plan: WorkflowPlan, line: int, rule: str, text: str, hint: str) -> None:
-    plan.complaints.append(Complaint(plan.file, line, rule, text, hint))
+    plan.complaints.append(DesignProblem(plan.file, line, rule, text, hint))
 
 
 def _refuse_broken(plan: WorkflowPlan, text: str) -> None:
@@ -64,25 +65,25 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
     """Reads the fields; findings of the mapping become complaints of the plan."""
     collector = Plan()
     try:
-        root = Mapping(collector, plan.file, parse(header, 2))
+        root = FieldReader(collector, plan.file, parse(header, 2))
     except BadYamlError as error:
         _complain(plan, error.line, "form", error.message, error.hint)
         return
     plan.name = _line(root, "workflow")
     plan.task_id = _line(root, "task_id")
     for key in ("workflow", "task_id"):
-        if root.take(key) is None:
+        if root.node_of(key) is None:
             collector.error(plan.file, 1, f"the plan has no {key}", f"write: {key}: user_management")
     _each(root, "agents", lambda entry, name: plan.members.append(_member(entry, name)))
     _each(root, "verifiers", lambda entry, name: plan.verifiers.append(_checker(entry, name)))
     _each(root, "required_agents", lambda entry, name: plan.required.append(_required(entry, name)))
     _groups(plan, root)
-    root.left(HINT)
+    root.warn_unknown_keys(HINT)
     if not plan.members and not collector.errors:
         collector.error(plan.file, 1, "the plan has no agents", "write them below agents:, each with a name")
     # A mistyped key would silently drop a dependency or a verifier, so it is an error.
     plan.complaints += [
-        Complaint(
+        DesignProblem(
             finding.file,
             finding.line,
             "form",
@@ -94,40 +95,40 @@ def _read_head(plan: WorkflowPlan, header: str) -> None:
     ]
 
 
-def _each(root: Mapping, key: str, add: Callable[[Mapping, str], None]) -> None:
+def _each(root: FieldReader, key: str, add: Callable[[FieldReader, str], None]) -> None:
     """Reads a list of mappings with a name, and warns about unknown keys in them."""
-    field = root.take(key)
+    field = root.node_of(key)
     if field is None:
         return
     if not isinstance(field.value, list):
-        root.wrong(field, key, "a list", f"{key}: with one dash for each entry")
+        root.report_type(field, key, "a list", f"{key}: with one dash for each entry")
         return
     if len(field.value) > crew_plan.MAX_MEMBERS:
-        root.wrong(field, key, f"a list of at most {crew_plan.MAX_MEMBERS} entries", "several workflows")
+        root.report_type(field, key, f"a list of at most {crew_plan.MAX_MEMBERS} entries", "several workflows")
         return
     for number, node in enumerate(field.value, 1):
         if not isinstance(node.value, dict):
-            root.wrong(node, f"{key}[{number}]", "a mapping", "- name: database_agent")
+            root.report_type(node, f"{key}[{number}]", "a mapping", "- name: database_agent")
             continue
-        entry = Mapping(root.plan, root.file, node, f"{key}[{number}]: ")
+        entry = FieldReader(root.plan, root.file, node, f"{key}[{number}]: ")
         name = _line(entry, "name")
         if name:
-            entry.whose = f"{name:.63}: "
+            entry.owner = f"{name:.63}: "
             add(entry, name)
-            entry.left(HINT)
-        elif entry.take("name") is None:
+            entry.warn_unknown_keys(HINT)
+        elif entry.node_of("name") is None:
             root.plan.error(root.file, node.line, f"{key}[{number}] has no name", "write: name: database_agent")
 
 
-def _line(entry: Mapping, key: str) -> str:
+def _line(entry: FieldReader, key: str) -> str:
     """Returns a text on one line, of limited length."""
-    node = entry.take(key)
+    node = entry.node_of(key)
     text = entry.text_of(node, key).strip()
     if node is not None and isinstance(node.value, str) and not text:
-        entry.wrong(node, key, "a text that is not empty", f"{key}: some words")
+        entry.report_type(node, key, "a text that is not empty", f"{key}: some words")
     if node is None or _is_line(text):
         return text
-    entry.wrong(node, key, f"one line of at most {MAX_LINE:,} characters", f"{key}: some words")
+    entry.report_type(node, key, f"one line of at most {MAX_LINE:,} characters", f"{key}: some words")
     return ""
 
 
@@ -135,23 +136,23 @@ def _is_line(text: str) -> bool:
     return len(text) <= MAX_LINE and not any(character < " " or "\x7f" <= character <= "\x9f" for character in text)
 
 
-def _lines(entry: Mapping, key: str) -> list[str]:
+def _lines(entry: FieldReader, key: str) -> list[str]:
     """Returns a list of such lines."""
     nodes = entry.entries(key)
     if len(nodes) > MAX_LIST:
-        entry.wrong(nodes[0], key, f"a list of at most {MAX_LIST} entries", "several agents")
+        entry.report_type(nodes[0], key, f"a list of at most {MAX_LIST} entries", "several agents")
         return []
     texts = [(node, entry.text_of(node, key).strip()) for node in nodes]
     for node, text in texts:
         if isinstance(node.value, str) and not (text and _is_line(text)):
-            entry.wrong(node, key, "a list of single lines", f"{key}: [one, two]")
+            entry.report_type(node, key, "a list of single lines", f"{key}: [one, two]")
     return [text for _, text in texts if text and _is_line(text)]
 
 
-def _member(entry: Mapping, name: str) -> Member:
+def _member(entry: FieldReader, name: str) -> Member:
     kind = _line(entry, "role") or crew_plan.DOER
     if kind not in crew_plan.KINDS:
-        entry.wrong(entry.node.value["role"], "role", " or ".join(crew_plan.KINDS), "role: doer")
+        entry.report_type(entry.node.value["role"], "role", " or ".join(crew_plan.KINDS), "role: doer")
         kind = crew_plan.DOER
     member = Member(
         name,
@@ -160,7 +161,7 @@ def _member(entry: Mapping, name: str) -> Member:
         task_id=_line(entry, "task_id"),
         dependencies=_lines(entry, "dependencies"),
         verifier=_line(entry, "verifier"),
-        inputs=[crew_plan.plain_path(path) for path in _lines(entry, "inputs")],
+        inputs=[crew_plan.normalized_path(path) for path in _lines(entry, "inputs")],
         outputs=[crew_plan.own_path(name, path) for path in _lines(entry, "outputs")],
         criteria=_lines(entry, "criteria"),
         timeout=_timeout(entry),
@@ -170,20 +171,20 @@ def _member(entry: Mapping, name: str) -> Member:
     return member
 
 
-def _timeout(entry: Mapping) -> float:
+def _timeout(entry: FieldReader) -> float:
     """Returns the timeout in seconds; it is written as `60m`, `1h 30m` or `90s`."""
-    node = entry.take("timeout")
+    node = entry.node_of("timeout")
     if node is None:
         return crew_plan.TIMEOUT
-    minutes = words.minutes(node.value) if isinstance(node.value, str) else None
+    minutes = values.minutes(node.value) if isinstance(node.value, str) else None
     if minutes is None or not MIN_TIMEOUT <= minutes * 60 <= MAX_TIMEOUT:
-        entry.wrong(node, "timeout", "a duration from 1s to 7d", "timeout: 60m")
+        entry.report_type(node, "timeout", "a duration from 1s to 7d", "timeout: 60m")
         return crew_plan.TIMEOUT
     return minutes * 60
 
 
-def _checker(entry: Mapping, name: str) -> Checker:
-    return Checker(
+def _checker(entry: FieldReader, name: str) -> Verifier:
+    return Verifier(
         name,
         agent=_line(entry, "agent") or "verifier",
         verifies=_lines(entry, "verifies"),
@@ -191,24 +192,24 @@ def _checker(entry: Mapping, name: str) -> Checker:
     )
 
 
-def _required(entry: Mapping, name: str) -> Required:
-    return Required(
+def _required(entry: FieldReader, name: str) -> RequiredAgent:
+    return RequiredAgent(
         name,
         description=_line(entry, "description"),
-        capabilities=_words(entry, "capabilities"),
-        prompt=_words(entry, "prompt"),
+        capabilities=_multiline_text(entry, "capabilities"),
+        prompt=_multiline_text(entry, "prompt"),
         line=entry.node.line,
     )
 
 
-def _words(entry: Mapping, key: str) -> str:
+def _multiline_text(entry: FieldReader, key: str) -> str:
     """Returns a text of any length; each entry of a list becomes one line."""
     return "\n".join(text.strip() for node in entry.entries(key) if (text := entry.text_of(node, key)).strip())
 
 
-def _groups(plan: WorkflowPlan, root: Mapping) -> None:
+def _groups(plan: WorkflowPlan, root: FieldReader) -> None:
     """Reads the sequence: each entry is a name, or a list of names that work at the same time."""
-    field = root.take("groups")
+    field = root.node_of("groups")
     if field is None:
         return
     plan.groups_line = field.line
@@ -218,10 +219,12 @@ def _groups(plan: WorkflowPlan, root: Mapping) -> None:
         plan.order.append([name for name in names if name])
 
 
-def _name_in_group(root: Mapping, node: Node) -> str:
+def _name_in_group(root: FieldReader, node: Node) -> str:
     if isinstance(node.value, str) and _is_line(node.value) and node.value.strip():
         return node.value.strip()
-    root.wrong(node, "groups", "a list of names and lists of names", "groups: [database_agent, [api_agent, ui_agent]]")
+    root.report_type(
+        node, "groups", "a list of names and lists of names", "groups: [database_agent, [api_agent, ui_agent]]"
+    )
     return ""
 
 
@@ -238,10 +241,10 @@ def _order(plan: WorkflowPlan) -> None:
     plan.order = [[name] for name in order if name not in on_call]
 
 
-def bind(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
+def set_digests(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
     """Sets a digest of each member and of the plan, instructions included; layout and comments do not count."""
     for member in plan.members:
-        texts = [_told(instructions, name) for name in (member.name, member.verifier)]
+        texts = [_instruction_lines(instructions, name) for name in (member.name, member.verifier)]
         plan.sections[member.name] = _digest([_section(plan, member), texts])
     whole = {
         "workflow": plan.name,
@@ -249,7 +252,7 @@ def bind(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
         "sections": plan.sections,
         "order": plan.order,
         "verifiers": [
-            [verifier.name, verifier.agent, verifier.verifies, _told(instructions, verifier.name)]
+            [verifier.name, verifier.agent, verifier.verifies, _instruction_lines(instructions, verifier.name)]
             for verifier in plan.verifiers
         ],
         "required": [
@@ -260,7 +263,7 @@ def bind(plan: WorkflowPlan, instructions: dict[str, str | None]) -> None:
     plan.digest = _digest(whole)
 
 
-def _told(instructions: dict[str, str | None], name: str) -> list[str]:
+def _instruction_lines(instructions: dict[str, str | None], name: str) -> list[str]:
     return _lines_of(instructions.get(name) or "")
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from sow.domain.plan import Plan, Source
+from sow.domain.plans.plan import Plan, PlanSource
 from sow.errors import SowError
-from sow.plans import markdown_status, reader, words
-from sow.plans.status_edit import Refusal, word
+from sow.plans import reader, values
+from sow.plans.markdown import status as markdown_status
+from sow.plans.status_edit import StatusRefusal, status_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from sow.domain.plan import PlanTask
+    from sow.domain.plans.plan import PlanTask
     from sow.plans.status_edit import Edit
 
 BOM = "\ufeff"
@@ -28,17 +29,19 @@ def with_statuses(text: str, file: str, statuses: Mapping[str, str]) -> str:
     if not changes:
         return text
     after = _applied(body, _edits(body, changes))
-    _prove(before, _read(after, file), {task.number: status for task, status in changes}, (body, after))
+    _verify_only_statuses_changed(
+        before, _read(after, file), {task.number: status for task, status in changes}, (body, after)
+    )
     return text[: len(text) - len(body)] + after
 
 
 def _read(body: str, file: str) -> Plan:
-    return reader.read([Source(file, body)])
+    return reader.read([PlanSource(file, body)])
 
 
 def _changes(plan: Plan, file: str, statuses: Mapping[str, str]) -> list[tuple[PlanTask, str]]:
     """Returns the tasks whose status changes, in the order of the file."""
-    wanted = {words.plain_id(number): status for number, status in statuses.items()}
+    wanted = {values.normalized_id(number): status for number, status in statuses.items()}
     tasks: dict[str, PlanTask] = {}
     for task in plan.tasks:
         if task.number in tasks and task.number in wanted:
@@ -54,35 +57,35 @@ def _refused(task: PlanTask, status: str, reason: str) -> SowError:
     location = f"{task.file}:{task.status_line or task.line}"
     return SowError(
         f"{location}: the status of task {task.number} cannot be written: {reason}",
-        f"write it there by hand: {word(status)}",
+        f"write it there by hand: {status_word(status)}",
     )
 
 
 def _edits(body: str, changes: list[tuple[PlanTask, str]]) -> list[Edit]:
-    text = _plain(body)
+    text = _with_unix_newlines(body)
     if changes[0][0].file.lower().endswith(reader.YAML_ENDINGS):
         from sow.plans import yaml_status
 
         edit_of = yaml_status.places(text)
     else:
-        edit_of = markdown_status.places(text)
+        edit_of = markdown_status.status_editor(text)
     edits = []
     for task, status in changes:
         try:
-            edits.append(edit_of(task, word(status)))
-        except Refusal as refusal:
+            edits.append(edit_of(task, status_word(status)))
+        except StatusRefusal as refusal:
             raise _refused(task, status, str(refusal)) from None
     return sorted(edits)
 
 
-def _plain(body: str) -> str:
+def _with_unix_newlines(body: str) -> str:
     """Returns the text as the reader sees it: each line ends with \\n."""
     return body.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _applied(body: str, edits: Iterable[Edit]) -> str:
     """Returns the text with the edits; each uses the line ending at its position."""
-    pairs = _pairs(body)
+    pairs = _crlf_positions(body)
     parts = []
     position = 0
     for start, end, new in edits:
@@ -92,7 +95,7 @@ def _applied(body: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, body[position:]])
 
 
-def _pairs(body: str) -> list[int]:
+def _crlf_positions(body: str) -> list[int]:
     """Returns the indexes of two-character line endings, counted in the text as the reader sees it."""
     indexes = []
     position = -1
@@ -110,13 +113,13 @@ def _ending(body: str, index: int) -> str:
     return "\r" if position >= 0 and body[position] == "\r" else "\n"
 
 
-def _prove(before: Plan, after: Plan, wanted: Mapping[str, str], texts: tuple[str, str]) -> None:
+def _verify_only_statuses_changed(before: Plan, after: Plan, wanted: Mapping[str, str], texts: tuple[str, str]) -> None:
     """Raises SowError if anything but these statuses would be read differently."""
-    old_lines, new_lines = (_plain(text).split("\n") for text in texts)
+    old_lines, new_lines = (_with_unix_newlines(text).split("\n") for text in texts)
     for old, new in zip(before.tasks, after.tasks, strict=False):
         status = wanted.get(old.number, old.status)
         if new.number == old.number and new.status != status:
-            raise _refused(old, status, f"it would be read as {word(new.status)}")
+            raise _refused(old, status, f"it would be read as {status_word(new.status)}")
         if _facts(old, old_lines, old.number in wanted) != _facts(new, new_lines, old.number in wanted):
             raise _refused(old, status, "something else would be read otherwise")
     if len(before.tasks) != len(after.tasks) or _settings(before) != _settings(after):
@@ -127,7 +130,9 @@ def _all_refused(before: Plan, after: Plan, wanted: Mapping[str, str]) -> SowErr
     """Returns the error if the whole file would be read differently, with the reader's first new error."""
     tasks = [*wanted][:12] + ["…"] * (len(wanted) > 12)
     messages = {error.message for error in before.errors}
-    reason = next((f" ({error.place}: {error.message})" for error in after.errors if error.message not in messages), "")
+    reason = next(
+        (f" ({error.location}: {error.message})" for error in after.errors if error.message not in messages), ""
+    )
     return SowError(
         f"{before.files[0]}: the status of task {', '.join(tasks)} cannot be written: the file would be broken{reason}",
         "write it there by hand",

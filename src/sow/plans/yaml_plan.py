@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sow.domain.plan import Criterion, PlanTask, Reference
-from sow.plans import fields, settings, words
-from sow.plans.mapping import Mapping
-from sow.plans.nodes import BadYamlError, Node, parse
+from sow.domain.plans.plan import Criterion, DependencyReference, PlanTask
+from sow.plans import fields, settings, values
+from sow.plans.yaml_mapping import FieldReader
+from sow.plans.yaml_nodes import BadYamlError, Node, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.plan import Plan
+    from sow.domain.plans.plan import Plan
 
 NUMBER_KEYS = ("number", "id", "task_number")
 TEXT_KEYS = ("prompt", "description")
@@ -26,18 +26,18 @@ HINT = "the agent sees it as plan context"
 def read(plan: Plan, text: str, file: str) -> str:
     """Adds the tasks of one file to the plan; returns the file's own name."""
     try:
-        root = Mapping(plan, file, parse(text))
+        root = FieldReader(plan, file, parse(text))
     except BadYamlError as error:
         plan.error(file, error.line, error.message, error.hint)
         return ""
     inner = root.inner("plan")
     name = _name(root, inner)
     for section in (inner, root):
-        tasks = section.take("tasks") if section is not None else None
+        tasks = section.node_of("tasks") if section is not None else None
         if tasks is None or section is None:
             continue
         if not isinstance(tasks.value, list):
-            section.wrong(tasks, "tasks", "a list", "one entry with a dash for each task")
+            section.report_type(tasks, "tasks", "a list", "one entry with a dash for each task")
             continue
         for index, node in enumerate(tasks.value, 1):
             _add_task(plan, file, node, index)
@@ -45,7 +45,7 @@ def read(plan: Plan, text: str, file: str) -> str:
     return name
 
 
-def _name(root: Mapping, inner: Mapping | None) -> str:
+def _name(root: FieldReader, inner: FieldReader | None) -> str:
     """Returns the first name that the plan or its metadata has."""
     names = [section.text("name") for section in (root, inner) if section is not None]
     for section in (inner, root):
@@ -61,19 +61,19 @@ def _add_task(plan: Plan, file: str, node: Node, index: int) -> None:
         message = f"task {index} of the list is not a mapping"
         plan.error(file, node.line, message, "give it number, name and prompt")
         return
-    entry = Mapping(plan, file, node, f"task {index} of the list: ")
+    entry = FieldReader(plan, file, node, f"task {index} of the list: ")
     number = entry.first(NUMBER_KEYS)
     if number is None:
         plan.error(file, node.line, f"task {index} of the list has no number", "give it a number: 1")
         return
     if not isinstance(number.value, str):
-        entry.wrong(number, "number", "a number or a word", "number: 1")
+        entry.report_type(number, "number", "a number or a word", "number: 1")
         return
-    ident = words.plain_id(number.value)
-    if not words.is_id(ident):
+    ident = values.normalized_id(number.value)
+    if not values.is_id(ident):
         plan.error(file, number.line, f"{ident!r:.60} is not an id of a task", "use 1, 2.5 or integration-1")
         return
-    entry.whose = f"task {ident}: "
+    entry.owner = f"task {ident}: "
     task = PlanTask(number=ident, name="", file=file, line=node.line)
     task.lines = {key: value.line for key, value in node.value.items()}
     task.name = _required(entry, task, ("name",), "give it a name")
@@ -84,9 +84,9 @@ def _add_task(plan: Plan, file: str, node: Node, index: int) -> None:
     plan.tasks.append(task)
 
 
-def _required(entry: Mapping, task: PlanTask, keys: tuple[str, ...], hint: str) -> str:
+def _required(entry: FieldReader, task: PlanTask, keys: tuple[str, ...], hint: str) -> str:
     """Returns the texts under these keys, joined; reports an error if there is none or a type is wrong."""
-    nodes = [(key, node) for key in keys if (node := entry.take(key)) is not None]
+    nodes = [(key, node) for key in keys if (node := entry.node_of(key)) is not None]
     texts = [entry.text_of(node, key).strip("\n") for key, node in nodes]
     if not any(text.strip() for text in texts) and all(isinstance(node.value, str) for _, node in nodes):
         line = nodes[0][1].line if nodes else task.line
@@ -94,46 +94,46 @@ def _required(entry: Mapping, task: PlanTask, keys: tuple[str, ...], hint: str) 
     return "\n\n".join(text for text in texts if text.strip())
 
 
-def _facts(entry: Mapping, task: PlanTask) -> None:
+def _facts(entry: FieldReader, task: PlanTask) -> None:
     for key in DEPENDENCY_KEYS:
-        node = entry.take(key)
+        node = entry.node_of(key)
         if node is not None:
             _dependencies(entry, task, node)
     for key, setter in fields.SETTERS.items():
-        value = entry.take(key)
+        value = entry.node_of(key)
         if value is not None and (text := entry.text_of(value, key)):
             setter(entry.plan, task, text, value.line)
 
 
-def _dependencies(entry: Mapping, task: PlanTask, node: Node) -> None:
+def _dependencies(entry: FieldReader, task: PlanTask, node: Node) -> None:
     """Adds dependencies: numbers, texts as in Markdown, and {file: F, task: N}."""
     for entry_node in node.value if isinstance(node.value, list) else [node]:
         if isinstance(entry_node.value, str):
             fields.add_dependencies(entry.plan, task, entry_node.value, entry_node.line)
         elif isinstance(entry_node.value, dict):
-            _reference(task, entry.below(entry_node, "depends_on"))
+            _reference(task, entry.nested(entry_node, "depends_on"))
         elif entry_node.value is not None:
-            entry.wrong(entry_node, "a dependency", "a number, a text or a mapping", "1, or {file: F, task: N}")
+            entry.report_type(entry_node, "a dependency", "a number, a text or a mapping", "1, or {file: F, task: N}")
 
 
-def _reference(task: PlanTask, mapping: Mapping) -> None:
-    file, number = mapping.text("file").strip(), mapping.take("task")
-    ident = words.plain_id(mapping.text_of(number, "task"))
-    if words.is_id(ident):
-        task.references.append(Reference(ident, file=file, line=mapping.node.line))
+def _reference(task: PlanTask, mapping: FieldReader) -> None:
+    file, number = mapping.text("file").strip(), mapping.node_of("task")
+    ident = values.normalized_id(mapping.text_of(number, "task"))
+    if values.is_id(ident):
+        task.dependency_references.append(DependencyReference(ident, file=file, line=mapping.node.line))
     elif number is None or isinstance(number.value, str):
-        mapping.wrong(number or mapping.node, "task", "the id of a task", "{file: F, task: N}")
-    unknown = mapping.left(HINT)
+        mapping.report_type(number or mapping.node, "task", "the id of a task", "{file: F, task: N}")
+    unknown = mapping.warn_unknown_keys(HINT)
     if unknown:
         task.context.setdefault("dependencies", []).append({"task": ident, **unknown})
 
 
-def _lists(entry: Mapping, task: PlanTask) -> None:
+def _lists(entry: FieldReader, task: PlanTask) -> None:
     for node in entry.entries("files"):
         fields.add_files(entry.plan, task, entry.text_of(node, "files"), node.line)
     for node in entry.entries("protected"):
         text = entry.text_of(node, "protected")
-        task.protected += fields.patterns(entry.plan, entry.whose, task.file, text, node.line)
+        task.protected += fields.patterns(entry.plan, entry.owner, task.file, text, node.line)
     for node in entry.entries("test_commands"):
         command = _command(entry, task, node).strip()
         task.test_commands += [command] if command else []
@@ -145,30 +145,33 @@ def _lists(entry: Mapping, task: PlanTask) -> None:
         for key in RUNTIME_KEYS:
             getattr(task, key).extend(_line_of(node) for node in metadata.entries(key))
         task.context["runtime_metadata"] = metadata.node.data()
-        metadata.left(HINT)
+        metadata.warn_unknown_keys(HINT)
 
 
-def _command(entry: Mapping, task: PlanTask, node: Node) -> str:
+def _command(entry: FieldReader, task: PlanTask, node: Node) -> str:
     """Returns the command of a text, or of a mapping with a command."""
     if not isinstance(node.value, dict):
         return entry.text_of(node, "test_commands")
     task.context.setdefault("test_commands", []).append(node.data())
-    mapping = entry.below(node, "test_commands")
-    command = mapping.take("command")
+    mapping = entry.nested(node, "test_commands")
+    command = mapping.node_of("command")
     if command is None:
-        mapping.wrong(node, "command", "there", "command: the command line")
+        mapping.report_type(node, "command", "there", "command: the command line")
     return mapping.text_of(command, "command")
 
 
-def _criterion(entry: Mapping, task: PlanTask, node: Node, key: str) -> Criterion:
+def _criterion(entry: FieldReader, task: PlanTask, node: Node, key: str) -> Criterion:
     """Reads a text, or {criterion, verification: {command, expected, description}}."""
     if not isinstance(node.value, dict):
         return Criterion(entry.text_of(node, key).strip())
-    mapping = entry.below(node, key)
+    mapping = entry.nested(node, key)
     text = mapping.text_of(mapping.first(CRITERION_KEYS), CRITERION_KEYS[0]).strip()
     verification = mapping.inner("verification")
     parts = {name: verification.text(name).strip() for name in VERIFICATION_KEYS} if verification is not None else {}
-    unknown = {**mapping.left(HINT), **(verification.left(HINT) if verification is not None else {})}
+    unknown = {
+        **mapping.warn_unknown_keys(HINT),
+        **(verification.warn_unknown_keys(HINT) if verification is not None else {}),
+    }
     if unknown:
         task.context.setdefault(key, []).append(node.data())
     return Criterion(text or _line_of(node), **parts)
@@ -185,14 +188,14 @@ def _line_of(node: Node) -> str:
     return "; ".join(f"{key}: {value}" for key, value in data.items())
 
 
-def _context(entry: Mapping, task: PlanTask) -> None:
+def _context(entry: FieldReader, task: PlanTask) -> None:
     """Adds structured parts and unknown keys to the agent's context; warns about the unknown ones."""
     for key in CONTEXT_KEYS:
-        node = entry.take(key)
+        node = entry.node_of(key)
         if node is not None:
             task.context[key] = node.data()
         if node is not None and key == "implementation" and isinstance(node.value, dict):
-            task.key_points += [_line_of(point) for point in entry.below(node, key).entries("key_points")]
+            task.key_points += [_line_of(point) for point in entry.nested(node, key).entries("key_points")]
     commit = task.context.get("commit")
     task.commit = commit if isinstance(commit, dict) else {"message": commit} if commit else {}
-    task.context.update(entry.left(HINT))
+    task.context.update(entry.warn_unknown_keys(HINT))

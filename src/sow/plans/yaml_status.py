@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import yaml
 
-from sow.plans import words
-from sow.plans.status_edit import Refusal
+from sow.plans import values
+from sow.plans.status_edit import StatusRefusal
 from sow.plans.yaml_plan import NUMBER_KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sow.domain.plan import PlanTask
+    from sow.domain.plans.plan import PlanTask
     from sow.plans.status_edit import Edit
 
 NULLS = ("", "~", "null", "Null", "NULL")
@@ -28,7 +28,7 @@ def places(text: str) -> Callable[[PlanTask, str], Edit]:
     def edit(task: PlanTask, word: str) -> Edit:
         node = tasks.get(task.number)
         if node is None:
-            raise Refusal("its place was not found")
+            raise StatusRefusal("its place was not found")
         for key, value in node.value:
             if key.value == "status":
                 return _scalar(text, key, value, word)
@@ -54,13 +54,13 @@ def _field(node: yaml.Node, name: str) -> yaml.Node | None:
 
 def _number(node: yaml.Node) -> str:
     number = next((field for name in NUMBER_KEYS if (field := _field(node, name)) is not None), None)
-    return words.plain_id(number.value) if isinstance(number, yaml.ScalarNode) else ""
+    return values.normalized_id(number.value) if isinstance(number, yaml.ScalarNode) else ""
 
 
 def _scalar(text: str, key: yaml.Node, value: yaml.Node, word: str) -> Edit:
     """Replaces the present value, and keeps its quotes."""
     if not isinstance(value, yaml.ScalarNode):
-        raise Refusal("it is not a text")
+        raise StatusRefusal("it is not a text")
     start, end = value.start_mark.index, value.end_mark.index
     if value.style in BLOCKS:
         return _block(text, start, end, word)
@@ -105,7 +105,7 @@ def _new_line(text: str, node: yaml.MappingNode, word: str) -> Edit:
         elif last is not None:
             break
     if last is None:
-        raise Refusal("there is no line for it")
+        raise StatusRefusal("there is no line for it")
     key, value = last
     end = text.find("\n", value.end_mark.index)
     end = end if end >= 0 else len(text)

@@ -8,8 +8,7 @@ import sys
 
 from sow.errors import SowError
 from sow.simulated import scenario, stream
-from sow.simulated.memory import Memory
-from sow.simulated.player import Player
+from sow.simulated.player import Memory, ScenarioPlayer
 
 
 def main() -> int:
@@ -35,9 +34,9 @@ def main() -> int:
     except SowError as error:
         sys.stderr.write(f"scenario: {error.message}\n")
         return 2
-    voice = stream.Voice(memory.session, options.model)
+    voice = stream.OutputWriter(memory.session, options.model)
     voice.begin(history)
-    return Player(voice, read_only=options.read_only, prompt=prompt).play(steps)
+    return ScenarioPlayer(voice, read_only=options.read_only, prompt=prompt).play(steps)
 
 
 if __name__ == "__main__":

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from sow.simulated import mischief
+from sow.simulated import bad_behaviour
 from sow.simulated.scenario import Step
-from sow.simulated.stream import Voice
+from sow.simulated.stream import OutputWriter
 
 REFUSED = "This command requires approval"
 
 
-class Ended(Exception):
+class ScenarioEnd(Exception):
     """Ends the program with this exit code."""
 
     def __init__(self, code: int) -> None:
@@ -24,37 +26,39 @@ class Ended(Exception):
         self.code = code
 
 
-class Player:
+class ScenarioPlayer:
     """Does the steps in order, and reports them in its output."""
 
-    def __init__(self, voice: Voice, *, read_only: bool, prompt: str = "") -> None:
+    def __init__(self, voice: OutputWriter, *, read_only: bool, prompt: str = "") -> None:
         self.voice = voice
         self.read_only = read_only
-        self.told = prompt  # the prompt of this turn
-        self.last = "done"
+        self.prompt = prompt  # the prompt of this turn
+        self.last_text = "done"
 
     def play(self, steps: list[Step]) -> int:
         try:
             for step in steps:
                 ((name, value),) = step.items()
                 self.step(name, value)
-        except Ended as end:
+        except ScenarioEnd as end:
             return end.code
-        self.voice.result(self.last)
+        self.voice.result(self.last_text)
         return 0
 
     def step(self, name: str, value: Any) -> None:
         """Does one step by its name."""
-        action = getattr(self, f"do_{name}", None) or getattr(mischief, f"do_{name}", None)
+        action = getattr(self, f"do_{name}", None) or getattr(bad_behaviour, f"do_{name}", None)
         if action is None:
-            names = sorted(attribute[3:] for attribute in (*dir(self), *dir(mischief)) if attribute.startswith("do_"))
+            names = sorted(
+                attribute[3:] for attribute in (*dir(self), *dir(bad_behaviour)) if attribute.startswith("do_")
+            )
             sys.stderr.write(f"scenario: unknown step {name!r}; known are: {', '.join(names)}\n")
-            raise Ended(2)
+            raise ScenarioEnd(2)
         action(value)
 
     def do_say(self, text: object) -> None:
-        self.last = str(text)
-        self.voice.say(self.last)
+        self.last_text = str(text)
+        self.voice.say(self.last_text)
 
     def do_show(self, value: object) -> None:
         self.call_sow("task", "show")
@@ -70,7 +74,7 @@ class Player:
 
     def do_if(self, value: Any) -> None:
         """Does `then` if a program succeeds or the prompt contains a text, else `else`."""
-        condition = str(value["told"]) in self.told if "told" in value else self.run(_words(value["run"]))
+        condition = str(value["told"]) in self.prompt if "told" in value else self.run(_words(value["run"]))
         branch = "then" if condition else "else"
         for step in value.get(branch, ()):
             ((name, inner),) = step.items()
@@ -121,12 +125,12 @@ class Player:
     def do_limit(self, seconds: object) -> None:
         self.voice.limit(int(time.time() + float(str(seconds))))
         self.voice.result("You've hit your session limit", failed=True, status=429)
-        raise Ended(1)
+        raise ScenarioEnd(1)
 
     def do_error(self, status: object) -> None:
         self.voice.retry(int(str(status)), "simulated")
         self.voice.result(f"API Error: {status} simulated", failed=True, status=int(str(status)))
-        raise Ended(1)
+        raise ScenarioEnd(1)
 
     def do_other_session(self, session: object) -> None:
         self.voice.session = str(session)
@@ -136,7 +140,7 @@ class Player:
         self.voice.result(str(text))
 
     def do_exit(self, code: object) -> None:
-        raise Ended(int(str(code)))
+        raise ScenarioEnd(int(str(code)))
 
     def write(self, path: str, text: str, mode: str) -> None:
         self.voice.tool("Write", path)
@@ -176,3 +180,30 @@ def _holds(path: str, text: str) -> bool:
 
 def _words(value: Any) -> list[str]:
     return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
+
+
+class Memory:
+    """One conversation in a file of the user."""
+
+    def __init__(self, session: str, environment: Mapping[str, str]) -> None:
+        self.session = session
+        base = environment.get("XDG_STATE_HOME") or os.path.join(environment.get("HOME", "/"), ".local", "state")
+        self.folder = os.path.join(base, "sow-simulated")
+        self.path = os.path.join(self.folder, f"{session}.json")
+
+    def exists(self) -> bool:
+        return os.path.isfile(self.path)
+
+    def add(self, prompt: str) -> list[str]:
+        """Adds a prompt; returns all of them, oldest first."""
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        history: list[str] = []
+        if self.exists():
+            with open(self.path, encoding="utf-8") as file:
+                history = json.load(file)
+        history.append(prompt)
+        temporary = f"{self.path}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(history, file)
+        os.replace(temporary, self.path)
+        return history

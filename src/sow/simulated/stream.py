@@ -10,7 +10,7 @@ from typing import Any
 PRICE_IN, PRICE_OUT = 3e-6, 15e-6
 
 
-class Voice:
+class OutputWriter:
     """Prints events, and counts what they would have cost."""
 
     def __init__(self, session: str, model: str) -> None:

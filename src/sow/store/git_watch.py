@@ -1,6 +1,6 @@
 """Compares a repository's git folder with its state before workers ran, reports the differences and undoes them.
 
-A command that starts workers seals the repository first (system/sealed.py), so its own git calls ignore later changes
+A command that starts workers seals the repository first (system/sealed_git.py). Its own git calls ignore later changes
 to hooks, settings, attributes and replaced objects.
 """
 
@@ -10,17 +10,17 @@ import base64
 import os
 from contextlib import contextmanager
 
-from sow.errors import Failed
-from sow.system import boundary, clock, git, sealed
+from sow.errors import SystemFailure
+from sow.system import clock, crash_points, git, sealed_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sow.store.home import Home
+    from sow.store.files.checkout_home import Home
     from sow.system.checkout import Checkout
-    from sow.system.sealed import Seal
+    from sow.system.sealed_git import Seal
 
     Setting = tuple[str, str, str | None]  # the file that holds it, the key, the value
     Picture = dict[str, Any]
@@ -39,70 +39,70 @@ KEEP = "sow doctor --keep-git-changes"
 
 
 @contextmanager
-def guarded(home: Home) -> Iterator[None]:
+def sealed_repository(home: Home) -> Iterator[None]:
     """Seals the repository while workers run, and removes the seal at the end if nothing changed."""
-    seal = begin(home)
+    seal = seal_repository(home)
     try:
         yield
     finally:
-        sealed.OWNED.pop(home.root, None)
+        sealed_git.ACTIVE.pop(home.root, None)
         if not _differences(home.checkout, seal):
             seal.remove()
 
 
-def begin(home: Home) -> Seal:
+def seal_repository(home: Home) -> Seal:
     """Seals the repository. A seal from an earlier command is reused, because later changes are not trusted."""
     checkout = home.checkout
-    seal = sealed.load(checkout)
+    seal = sealed_git.load(checkout)
     if seal is None:
-        seal = sealed.make(checkout, _facts(checkout))
-    seal.own(home.root)
+        seal = sealed_git.make(checkout, _facts(checkout))
+    seal.activate(home.root)
     return seal
 
 
-def news(home: Home) -> list[str]:
+def new_changes(home: Home) -> list[str]:
     """Returns the changes since the seal that were not reported yet, one line each."""
-    seal = sealed.OWNED.get(home.root)
+    seal = sealed_git.ACTIVE.get(home.root)
     if seal is None:
         return []
-    lines = [line for line in _differences(home.checkout, seal) if line not in seal.told]
-    seal.told.update(lines)
+    lines = [line for line in _differences(home.checkout, seal) if line not in seal.reported]
+    seal.reported.update(lines)
     return lines
 
 
-def pending(home: Home) -> list[str]:
+def open_changes(home: Home) -> list[str]:
     """Returns the changes since the last seal that were neither undone nor accepted, one line each."""
-    seal = sealed.find(home.root)
+    seal = sealed_git.find(home.root)
     return _differences(home.checkout, seal) if seal is not None else []
 
 
-def keep(home: Home) -> None:
+def accept_changes(home: Home) -> None:
     """Accepts all changes: the next command trusts the git folder as it is then."""
-    seal = sealed.find(home.root)
+    seal = sealed_git.find(home.root)
     if seal is not None:
         seal.remove()
 
 
 def undo(home: Home) -> list[str]:
     """Undoes all changes, and returns those that remain. Removed files move to `<git folder>/sow/removed`."""
-    seal = sealed.find(home.root)
+    seal = sealed_git.find(home.root)
     if seal is None:
         return []
-    checkout, before = home.checkout, seal.picture
+    checkout, before = home.checkout, seal.recorded_state
     removed_folder = f"{checkout.common}/sow/removed/{clock.now().replace(':', '')}"
     seal.remove()  # a seal refuses git calls while a file redirects git
     try:
         now = _picture(checkout)
-    except Failed:  # the config file is broken
+    except SystemFailure:  # the config file is broken
         _restore(f"{checkout.common}/config", before["config"], removed_folder)
         now = _picture(checkout)
-    for path in _unequal(before["files"], now["files"]):
+    for path in _changed_keys(before["files"], now["files"]):
         _restore(path, before["files"].get(path), removed_folder)
-    for origin, key, value in _minus(now["settings"], before["settings"]):
+    for origin, key, value in _new_settings(now["settings"], before["settings"]):
         _unset(checkout.root, origin, key, value)
-    for origin, key, value in _minus(before["settings"], now["settings"]):
+    for origin, key, value in _new_settings(before["settings"], now["settings"]):
         git.run(["config", "--file", origin, "--add", key, value or "true"], cwd=checkout.root, check=False)
-    for ref in _unequal(before["replaced"], now["replaced"]):
+    for ref in _changed_keys(before["replaced"], now["replaced"]):
         old = before["replaced"].get(ref)
         arguments = ["update-ref", ref, old] if old else ["update-ref", "-d", ref]
         git.run(arguments, cwd=checkout.root, check=False)
@@ -121,7 +121,7 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
     """Moves a file away, and restores its old content."""
     if backup is not None and backup[1] is None:
         return  # it was too large for a backup
-    boundary.cross(f"restore {path}")
+    crash_points.crash_point(f"restore {path}")
     try:
         if os.path.lexists(path):
             os.makedirs(removed_folder, exist_ok=True)
@@ -131,26 +131,30 @@ def _restore(path: str, backup: list[Any] | None, removed_folder: str) -> None:
                 file.write(base64.b64decode(backup[1]))
             os.chmod(path, backup[0])
     except OSError as error:
-        raise Failed(f"cannot restore {path}: {error.strerror}", f"look at it: ls -l {path}") from None
+        raise SystemFailure(f"cannot restore {path}: {error.strerror}", f"look at it: ls -l {path}") from None
 
 
 def _facts(checkout: Checkout) -> dict[str, Any]:
     """Returns the content of a seal."""
     picture = _picture(checkout)
-    files = {name: text for name in sealed.COPIES if (text := sealed.content(f"{checkout.common}/{name}")) is not None}
+    files = {
+        name: text
+        for name in sealed_git.COPIES
+        if (text := sealed_git.content(f"{checkout.common}/{name}")) is not None
+    }
     settings = [(key, value) for _, key, value in picture["settings"] if not _is_left_out(key)]
     for name, path in _user_lists(checkout, picture["settings"]).items():
-        if text := sealed.content(path):
+        if text := sealed_git.content(path):
             files[name] = text
-    files["config"] = sealed.config_text(settings)
+    files["config"] = sealed_git.config_text(settings)
     return {
-        "identity": sealed.identity(checkout),
+        "identity": sealed_git.identity(checkout),
         "common": checkout.common,
         "git": checkout.git,
         "root": checkout.root,
         "lazy": any(_is_promise(key) for key, _ in settings),
         "files": files,
-        "refused": {name: sealed.content(f"{checkout.common}/{name}") for name in sealed.REFUSED},
+        "refused": {name: sealed_git.content(f"{checkout.common}/{name}") for name in sealed_git.REFUSED},
         "picture": picture,
     }
 
@@ -184,10 +188,15 @@ def _picture(checkout: Checkout) -> Picture:
     settings = _settings(checkout)
     folders = [f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, settings)]
     paths = [path for folder in folders for path in _listed(folder)]
-    paths += [f"{checkout.common}/{name}" for name in (*sealed.REFUSED, "shallow")]
+    paths += [f"{checkout.common}/{name}" for name in (*sealed_git.REFUSED, "shallow")]
     paths += _user_lists(checkout, settings).values()
-    files = {path: backup for path in paths if (backup := _kept(path)) is not None}
-    return {"settings": settings, "files": files, "replaced": replaced, "config": _kept(f"{checkout.common}/config")}
+    files = {path: backup for path in paths if (backup := _file_content(path)) is not None}
+    return {
+        "settings": settings,
+        "files": files,
+        "replaced": replaced,
+        "config": _file_content(f"{checkout.common}/config"),
+    }
 
 
 def _settings(checkout: Checkout) -> list[list[str | None]]:
@@ -215,7 +224,7 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _kept(path: str) -> list[Any] | None:
+def _file_content(path: str) -> list[Any] | None:
     """Returns the mode and the content of a file; for a large file, its size and time instead of its content."""
     try:
         info = os.stat(path)
@@ -235,25 +244,25 @@ def _replaced(checkout: Checkout) -> dict[str, str]:
         arguments = ["for-each-ref", "--format=%(objectname) %(refname)", REPLACED]
         lines = git.run(arguments, cwd=checkout.root, is_sealed=False).splitlines()
     else:
-        packed = sealed.content(f"{checkout.common}/packed-refs") or ""
+        packed = sealed_git.content(f"{checkout.common}/packed-refs") or ""
         lines = [line for line in packed.split("\n") if f" {REPLACED}" in line]
         for path in _listed(f"{checkout.common}/{REPLACED.rstrip('/')}"):
-            lines.append(f"{(sealed.content(path) or '').strip()} {REPLACED}{os.path.basename(path)}")
+            lines.append(f"{(sealed_git.content(path) or '').strip()} {REPLACED}{os.path.basename(path)}")
     return {ref: oid for oid, _, ref in (line.partition(" ") for line in lines)}
 
 
 def _differences(checkout: Checkout, seal: Seal) -> list[str]:
     """Returns one line for each change since the seal. Git runs only if the time of a file changed."""
-    stamps = _stamps(checkout, seal.picture)
+    stamps = _stamps(checkout, seal.recorded_state)
     if stamps != seal.seen[0]:
-        seal.seen = (stamps, _read_differences(checkout, seal.picture))
+        seal.seen = (stamps, _read_differences(checkout, seal.recorded_state))
     return seal.seen[1]
 
 
 def _read_differences(checkout: Checkout, before: Picture) -> list[str]:
     try:
         return _lines(checkout, before, _picture(checkout))
-    except Failed as problem:
+    except SystemFailure as problem:
         return [f"the git settings cannot be read any more: {problem.message}"]
 
 
@@ -261,7 +270,8 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
     """Returns the times of all files in which a change could be."""
     paths = {path for path, _, _ in before["settings"]} | {f"{checkout.git}/config.worktree", *before["files"]}
     paths |= {
-        f"{checkout.common}/{name}" for name in ("config", "packed-refs", "refs/replace", *sealed.REFUSED, "shallow")
+        f"{checkout.common}/{name}"
+        for name in ("config", "packed-refs", "refs/replace", *sealed_git.REFUSED, "shallow")
     }
     paths |= {
         os.path.expanduser("~/.gitconfig"),
@@ -275,14 +285,14 @@ def _stamps(checkout: Checkout, before: Picture) -> list[Any]:
     }
     for folder in (f"{checkout.common}/hooks", f"{checkout.common}/info", *_hooks_folder(checkout, before["settings"])):
         paths |= {folder, *_listed(folder)}
-    return [(path, sealed.stamp(path)) for path in sorted(paths)]
+    return [(path, sealed_git.stamp(path)) for path in sorted(paths)]
 
 
 def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
     """Returns one line for each difference between two pictures."""
     lines = []
-    removed = _minus(before["settings"], now["settings"])
-    for origin, key, value in _minus(now["settings"], before["settings"]):
+    removed = _new_settings(before["settings"], now["settings"])
+    for origin, key, value in _new_settings(now["settings"], before["settings"]):
         verb = "changed" if any(setting[:2] == [origin, key] for setting in removed) else "set"
         lines.append(f"{_shown(checkout, origin)}: {key} was {verb} to {value!r}")
     current_keys = {(origin, key) for origin, key, _ in now["settings"]}
@@ -291,16 +301,16 @@ def _lines(checkout: Checkout, before: Picture, now: Picture) -> list[str]:
         for origin, key, _ in removed
         if (origin, key) not in current_keys
     ]
-    for path in _unequal(before["files"], now["files"]):
+    for path in _changed_keys(before["files"], now["files"]):
         verb = "added" if path not in before["files"] else "changed" if path in now["files"] else "removed"
         lines.append(f"{_shown(checkout, path)} was {verb}")
-    for ref in _unequal(before["replaced"], now["replaced"]):
+    for ref in _changed_keys(before["replaced"], now["replaced"]):
         verb = "added" if ref not in before["replaced"] else "changed" if ref in now["replaced"] else "removed"
         lines.append(f"the replacement of object {ref.removeprefix(REPLACED)} was {verb}")
     return lines
 
 
-def _minus(settings: list[Any], baseline: list[Any]) -> list[Any]:
+def _new_settings(settings: list[Any], baseline: list[Any]) -> list[Any]:
     """Returns the settings that the baseline does not have, without those that git writes in normal use."""
     remaining, extra = list(baseline), []
     for setting in settings:
@@ -316,7 +326,7 @@ def _is_everyday(key: str) -> bool:
     return by_editor or key.startswith(EVERYDAY) or (key.startswith("lfs.") and key.endswith(".access"))
 
 
-def _unequal(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def _changed_keys(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 

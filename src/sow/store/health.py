@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 
 from sow.errors import SowError
-from sow.store import desk as desks
-from sow.store import git_watch, notes, workflow_health
-from sow.store import project as projects
-from sow.store.home import Home
-from sow.store.kinds import validate_file
+from sow.store import git_watch
+from sow.store.file_kinds import validate_file
+from sow.store.files.checkout_home import Home
+from sow.store.projects import notes
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.workflows import health
 from sow.system import git
 
 Finding = dict[str, str]
@@ -25,14 +27,14 @@ def _finding(state: str, text: str, hint: str = "") -> Finding:
     return {"state": state, "what": text, "hint": hint}
 
 
-def examine(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
+def check_all(find_home: Callable[[], Home], cwd: str) -> list[Finding]:
     """Returns every finding, from the machine to the last task."""
     findings = list(_machine(cwd))
     try:
         home = find_home()
     except SowError as error:
         return [*findings, _finding("problem", error.message, error.hint)]
-    findings += [*_repository(home), *workflow_health.examine(home)]
+    findings += [*_repository(home), *health.examine(home)]
     if not projects.exists(home):
         return [*findings, _finding("ok", f"no project on branch {home.checkout.branch() or '(detached)'}")]
     return findings + list(_project(home))
@@ -77,7 +79,7 @@ def _repository(home: Home) -> Iterator[Finding]:
     for name in ("config.yaml", "sinks/index.json", "repos/index.json"):
         if os.path.isfile(f"{home.sow}/{name}"):
             yield _valid(f"{home.sow}/{name}", f".sow/{name}")
-    for change in git_watch.pending(home):
+    for change in git_watch.open_changes(home):
         hint = f"undo it: {git_watch.UNDO}, or keep it: {git_watch.KEEP}"
         yield _finding("warning", f"{change} during a run; sow ignores it", hint)
     if _ignored(home):
@@ -134,26 +136,26 @@ def _project(home: Home) -> Iterator[Finding]:
         return
     yield _finding("ok", f"project {project['name']} on branch {project['branch']}")
     readable = 0
-    for desk in desks.desks(home, project):
+    for folder in desks.all_folders(home, project):
         try:
-            desk.load()
-            notes.listed(desk)
+            folder.load()
+            notes.load_notes(folder)
             readable += 1
         except SowError as error:
             yield _finding("problem", error.message, error.hint)
-        if not os.path.isfile(desk.description_path):
+        if not os.path.isfile(folder.description_path):
             yield _finding(
                 "warning",
-                f"{home.relative(desk.description_path)} is missing",
+                f"{home.relative(folder.description_path)} is missing",
                 "write what the task is about, or restore it from git",
             )
         yield from (
             _finding(
                 "warning",
-                f"a broken state was set aside: {home.relative(desk.folder)}/{name}",
+                f"a broken state was set aside: {home.relative(folder.folder)}/{name}",
                 "look at it, then remove it",
             )
-            for name in _aside(desk.folder)
+            for name in _broken_states(folder.folder)
         )
     yield _finding("ok", f"{readable} task{'' if readable == 1 else 's'} can be read")
     phase_names = {phase["name"] for phase in project["phases"]}
@@ -167,5 +169,5 @@ def _project(home: Home) -> Iterator[Finding]:
             )
 
 
-def _aside(folder: str) -> list[str]:
+def _broken_states(folder: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.startswith("state.broken-"))

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import InvalidFile
-from sow.store import yaml_text
-from sow.store.disk import create_file
-from sow.store.home import Home
-from sow.store.schema import VERSION
+from sow.errors import InvalidFile, SowError
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import create_file, make_folders
+from sow.store.formats import yaml_text
+from sow.store.formats.schema import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
 
 ARTIFACTS = {"adrs": ".sow/knowledge/adrs", "designs": ".sow/knowledge/designs"}
 IGNORED = "# Written by sow init: what belongs to this machine alone\n/local/\n/sinks/\n/repos/\n*.tmp\n"
-ALL = "# Written by sow init: no stash and no clean takes what is here, even where .sow/.gitignore was taken\n*\n"
+IGNORE_ALL = (
+    "# Written by sow init: no stash and no clean takes what is here, even where .sow/.gitignore was taken\n*\n"
+)
 FILES = (".gitignore", "config.yaml", "knowledge/adrs/README.md", "knowledge/designs/README.md")
 KEEP = "Documents of this kind outlive a project: they stay when it is cleaned up.\n"
 
 
-def lay_out(home: Home) -> list[str]:
+def create_missing(home: Home) -> list[str]:
     """Makes the missing files and folders below .sow/, and returns the paths it made."""
     created_paths: list[str] = []
     for folder in ("knowledge/adrs", "knowledge/designs", "local"):
@@ -35,16 +41,24 @@ def lay_out(home: Home) -> list[str]:
     for name, text in files.items():
         if create_file(home.disk, f"{home.sow}/{name}", text):
             created_paths.append(f".sow/{name}")
-    create_file(home.disk, f"{home.sow}/local/.gitignore", ALL)
+    create_file(home.disk, f"{home.sow}/local/.gitignore", IGNORE_ALL)
     return created_paths
 
 
 def check(home: Home) -> None:
     """Refuses a .sow folder in which a link or a folder has the name of one of our files."""
     for name in FILES:
-        _refuse_odd(f"{home.sow}/{name}")
+        _require_regular_file(f"{home.sow}/{name}")
 
 
-def _refuse_odd(path: str) -> None:
+def _require_regular_file(path: str) -> None:
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise InvalidFile(f"{path} is not a regular file", "move it away and run 'sow init' again")
+
+
+def create(home: Home, folder: str, name: str, text: str) -> str:
+    """Creates the file; returns its path in the repository."""
+    parent = make_folders(home.disk, home.root, tuple(folder.split("/")))
+    if not create_file(home.disk, f"{parent}/{name}.md", text):
+        raise SowError(f"{folder}/{name}.md is there already", "edit it, or choose another name")
+    return f"{folder}/{name}.md"

@@ -9,17 +9,21 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from sow.errors import Failed, SowError, Waiting
-from sow.store import kept, runs, schema, state, workflow, yaml_text
-from sow.store import project as projects
-from sow.store.disk import counted, failure, sync_tree
-from sow.store.formats import is_version
-from sow.store.home import Home
-from sow.store.schema_diff import Change, changes
+from sow.errors import SowError, SystemFailure, Waiting
+from sow.store.files.checkout_home import Home
+from sow.store.files.disk import crash_counted, sync_tree, system_error
+from sow.store.formats import schema, yaml_text
+from sow.store.formats.schema_diff import SchemaChange, changes
+from sow.store.formats.string_formats import is_version
+from sow.store.projects import project as projects
+from sow.store.runs import run_folder
+from sow.store.state import backup as state_backup
+from sow.store.state import state_file
+from sow.store.workflows import folder
 from sow.system import clock
 
 
-class Step:
+class MigrationStep:
     """Describes one file with the changes that it needs."""
 
     __slots__ = ("data", "lines", "name", "path", "version")
@@ -32,23 +36,25 @@ class Step:
         self.lines = lines
 
 
-def plan(home: Home) -> list[Step]:
+def plan(home: Home) -> list[MigrationStep]:
     """Returns the files that are older than this sow, each with its new content. Writes nothing."""
-    return _look(home)[0]
+    return _scan(home)[0]
 
 
 def unreadable(home: Home) -> list[str]:
     """Returns one message for each task that cannot be migrated. Such a task stays as it is."""
-    return _look(home)[1]
+    return _scan(home)[1]
 
 
-def _look(home: Home) -> tuple[list[Step], list[str]]:
+def _scan(home: Home) -> tuple[list[MigrationStep], list[str]]:
     steps, problems = [], []
     for path, name in _state_files(home):
         try:
             step = _step(home, path, name)
         except SowError as error:
-            if name == "project" or isinstance(error, Failed):  # a failure of the disk is not an error in the file
+            if name == "project" or isinstance(
+                error, SystemFailure
+            ):  # a failure of the disk is not an error in the file
                 raise
             problems.append(error.message)
             continue
@@ -57,7 +63,7 @@ def _look(home: Home) -> tuple[list[Step], list[str]]:
     return steps, problems
 
 
-def _step(home: Home, path: str, name: str) -> Step | None:
+def _step(home: Home, path: str, name: str) -> MigrationStep | None:
     """Returns the changes that one file needs; None if it is current."""
     shown_path = home.relative(path)
     data = yaml_text.load(home.read(path), shown_path)
@@ -67,10 +73,10 @@ def _step(home: Home, path: str, name: str) -> Step | None:
     if version == schema.VERSION:
         return None
     lines = _migrate(data, name, str(version))
-    state.check(data, f"{shown_path}, migrated", _validator(name))
+    state_file.check(data, f"{shown_path}, migrated", _validator(name))
     if name == "project":
         projects.check_branch(home, data["branch"])
-    return Step(path=path, name=name, version=str(version), data=data, lines=lines)
+    return MigrationStep(path=path, name=name, version=str(version), data=data, lines=lines)
 
 
 def _refuse(version: object, shown_path: str) -> None:
@@ -85,7 +91,7 @@ def _refuse(version: object, shown_path: str) -> None:
     )
 
 
-def apply(home: Home, steps: list[Step]) -> str:
+def apply(home: Home, steps: list[MigrationStep]) -> str:
     """Writes the migrated files after a backup of the whole project, and returns the path of the backup."""
     with home.claim("project", purpose="migrating"), home.lock():
         if [(step.path, step.data) for step in plan(home)] != [(step.path, step.data) for step in steps]:
@@ -96,21 +102,21 @@ def apply(home: Home, steps: list[Step]) -> str:
             _copy(home, steps, backup)
             sync_tree(home.disk, backup)
         except OSError as error:
-            counted(f"remove {backup}")
+            crash_counted(f"remove {backup}")
             shutil.rmtree(backup, ignore_errors=True)
-            raise _not_copied(home.project, error) from None
+            raise _copy_error(home.project, error) from None
         # Tasks come first: while the project's own file is old, all other commands refuse the partly migrated project.
         for step in sorted(steps, key=lambda item: item.name == "project"):
-            text = state.write(home, step.path, step.data, _validator(step.name))
-            name, copy_owner = _kept_as(step, owner)
+            text = state_file.write(home, step.path, step.data, _validator(step.name))
+            name, copy_owner = _backup_key(step, owner)
             if name:
-                kept.keep(home, copy_owner, name, text)
+                state_backup.save(home, copy_owner, name, text)
     return home.relative(backup)
 
 
-def _copy(home: Home, steps: list[Step], backup: str) -> None:
+def _copy(home: Home, steps: list[MigrationStep], backup: str) -> None:
     """Copies the project, and the migrated files outside of it."""
-    counted(f"copy to {backup}")
+    crash_counted(f"copy to {backup}")
     if os.path.isdir(home.project):
         shutil.copytree(home.project, backup, symlinks=True)
     for step in steps:
@@ -120,7 +126,7 @@ def _copy(home: Home, steps: list[Step], backup: str) -> None:
             shutil.copyfile(step.path, target)
 
 
-def _project_id(home: Home, steps: list[Step]) -> str:
+def _project_id(home: Home, steps: list[MigrationStep]) -> str:
     """Returns the id of the migrated project; empty for a workflow without a project."""
     project_ids = [step.data["project_id"] for step in steps if step.name == "project"]
     if project_ids or not any(step.name == "task" for step in steps):
@@ -128,29 +134,31 @@ def _project_id(home: Home, steps: list[Step]) -> str:
     return projects.load_anywhere(home)["project_id"]
 
 
-def _kept_as(step: Step, project_id: str) -> tuple[str, str]:
+def _backup_key(step: MigrationStep, project_id: str) -> tuple[str, str]:
     """Returns the name and the owner of a migrated file's backup; both empty for archived workflows and sessions."""
     if step.name == "project":
         return "project", project_id
     if step.name == "task":
         return step.data["task"]["id"], project_id
     if step.name == "run":  # sorted by time, so the backup is the last run
-        return runs.COPY, step.data["run"]["project_id"]
+        return run_folder.COPY, step.data["run"]["project_id"]
     if step.name == "workflow" and "/archive/" not in step.path:
-        return workflow.COPY, step.data["workflow"]["id"]
+        return folder.COPY, step.data["workflow"]["id"]
     return "", ""
 
 
-def _not_copied(project: str, error: OSError) -> Failed:
+def _copy_error(project: str, error: OSError) -> SystemFailure:
     """Builds the error for a failed copy. `shutil` lists every file that it could not copy; the first is enough."""
     if not isinstance(error, shutil.Error):
-        return failure("copy", project, error)
+        return system_error("copy", project, error)
     source, _, reason = error.args[0][0]
-    return Failed(f"cannot copy {source}: {reason}", "nothing was changed; make room and run 'sow migrate' again")
+    return SystemFailure(
+        f"cannot copy {source}: {reason}", "nothing was changed; make room and run 'sow migrate' again"
+    )
 
 
-def _validator(name: str) -> state.Validate:
-    validate: state.Validate = import_module(f"sow.store.validators.{name}").validate
+def _validator(name: str) -> state_file.Validate:
+    validate: state_file.Validate = import_module(f"sow.store.validators.{name}").validate
     return validate
 
 
@@ -194,7 +202,7 @@ def _migrate(data: dict[str, Any], name: str, version: str) -> list[str]:
     return lines or ["Updating field: schema_version"]
 
 
-def _apply(data: dict[str, Any], change: Change) -> list[str]:
+def _apply(data: dict[str, Any], change: SchemaChange) -> list[str]:
     container: Any = data
     for key in change.parent.split(".") if change.parent else ():
         container = container.get(key) if isinstance(container, dict) else None

@@ -5,51 +5,51 @@ from __future__ import annotations
 import os
 
 from sow.errors import SowError
-from sow.store import kept
-from sow.store import project as projects
-from sow.store.disk import make_folders
-from sow.store.seen import NOT_YET, UNKNOWN, UNREADABLE, Look, Seen
+from sow.store.files.disk import make_folders
+from sow.store.projects import project as projects
+from sow.store.state import backup
+from sow.store.state_watcher import NEVER, UNKNOWN, UNREADABLE, FileVersion, StateWatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sow.domain.shapes import ProjectState
-    from sow.store.home import Home
+    from sow.domain.documents.state import ProjectState
+    from sow.store.files.checkout_home import Home
 
 
-class Edit:
+class HandEdit:
     """One file edited by hand: its text now and its correct text; None if it is missing."""
 
-    __slots__ = ("good", "name", "now", "owner", "path", "task")
+    __slots__ = ("current", "expected", "name", "owner", "path", "task")
 
     def __init__(self, *, name: str, task: str, path: str, now: str | None, good: str | None, owner: str = "") -> None:
         self.owner = owner  # the project or workflow to which it belongs
         self.name = name  # the name of its backup copy
         self.task = task  # or the agent; empty for the state of the project or the workflow itself
         self.path = path
-        self.now = now
-        self.good = good
+        self.current = now
+        self.expected = good
 
     @property
     def is_notes(self) -> bool:
-        return self.name == kept.of_notes(self.task)
+        return self.name == backup.notes_key(self.task)
 
     @property
     def in_conflict(self) -> bool:
         """Returns whether git left a conflict in it, which a person resolves."""
-        return self.now is not None and "\n<<<<<<< " in f"\n{self.now}"
+        return self.current is not None and "\n<<<<<<< " in f"\n{self.current}"
 
     @property
     def text(self) -> str:
         """Returns its readable text; empty if it is missing or unreadable."""
-        return "" if self.now is None or self.now == UNREADABLE else self.now
+        return "" if self.current is None or self.current == UNREADABLE else self.current
 
-    def take_back(self, home: Home) -> None:
+    def revert(self, home: Home) -> None:
         """Restores the file to its correct text."""
-        if self.good is None:
+        if self.expected is None:
             home.remove(self.path)
-        elif self.good != UNREADABLE:
+        elif self.expected != UNREADABLE:
             make_folders(home.disk, home.root, os.path.dirname(home.relative(self.path)).split("/"))  # may be missing
-            home.replace(self.path, self.good)
+            home.replace(self.path, self.expected)
 
 
 class Snapshot:
@@ -58,45 +58,45 @@ class Snapshot:
     The texts are not parsed, because most are never needed again.
     """
 
-    __slots__ = ("__weakref__", "changes", "home", "looks", "over", "project", "seen")
+    __slots__ = ("__weakref__", "changes", "ended_at", "home", "looks", "project", "watcher")
 
-    def __init__(self, home: Home, project: ProjectState | None = None, seen: Seen | None = None) -> None:
+    def __init__(self, home: Home, project: ProjectState | None = None, seen: StateWatcher | None = None) -> None:
         self.home = home
         self.project = project or _project(home)
-        self.seen = seen or Seen(home)
-        self.looks = self.seen.begin(self, self.project)
-        self.changes = len(self.seen.changes)
-        self.over = NOT_YET  # the time after which this turn can have written nothing
+        self.watcher = seen or StateWatcher(home)
+        self.looks = self.watcher.begin(self, self.project)
+        self.changes = len(self.watcher.changes)
+        self.ended_at = NEVER  # the time after which this turn can have written nothing
 
-    def edits(self, own: str = "") -> list[Edit]:
+    def hand_edits(self, own: str = "") -> list[HandEdit]:
         """Returns the edits by hand since then: the project's state first, and a task's notes before its state.
 
         With `own`, possibly only that task folder is checked now, and the rest of the scan is deferred.
         """
-        self.seen.turns.discard(self)
-        if own and self.seen.may_wait(self, own):
-            self.seen.owed = self.seen.owed or self
-            looks = ((path, self.seen.look(path)) for path in self.seen.desks[own])
+        self.watcher.turns.discard(self)
+        if own and self.watcher.can_defer(self, own):
+            self.watcher.deferred = self.watcher.deferred or self
+            looks = ((path, self.watcher.read_version(path)) for path in self.watcher.paths_by_task[own])
             return [edit for path, look in looks if look and (edit := self._edit(path, look))]
-        looks_now = self.seen.scan(self.project, self.over)
-        changed = sorted(set(self.seen.changes[self.changes :]), key=lambda path: self.seen.files[path].place)
+        looks_now = self.watcher.scan(self.project, self.ended_at)
+        changed = sorted(set(self.watcher.changes[self.changes :]), key=lambda path: self.watcher.files[path].order)
         return [edit for path in changed if (edit := self._edit(path, looks_now[path]))]
 
-    def _edit(self, path: str, now: Look) -> Edit | None:
+    def _edit(self, path: str, now: FileVersion) -> HandEdit | None:
         """Compares a file with its correct text: the copy that sow wrote meanwhile, else the text before."""
-        file = self.seen.files[path]
+        file = self.watcher.files[path]
         before = self.looks.get(path, UNKNOWN)
         was_written = now.copy != before.copy
         if was_written and now.is_kept:
             return None
-        good = (kept.recall(self.home, file.owner, file.name) if was_written else None) or before.text
+        good = (backup.load(self.home, file.owner, file.name) if was_written else None) or before.text
         if now.text != good or now.stamp is None:  # another turn may have written or restored it since
-            now = self.seen.look(path) or now
+            now = self.watcher.read_version(path) or now
         if now.text == good:
             return None
-        edit = Edit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)
+        edit = HandEdit(owner=file.owner, name=file.name, task=file.task, path=path, now=now.text, good=good)
         if good is not None and good != UNREADABLE and not edit.in_conflict:
-            self.seen.expect(path, good, now.copy)
+            self.watcher.expect_text(path, good, now.copy)
         return edit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.errors import Failed, SowError
+from sow.errors import SowError, SystemFailure
 
 PATIENCE = 10  # seconds for one call of git
 
@@ -23,10 +23,10 @@ class Checkout:
         """Returns the branch that is checked out, or nothing if HEAD is detached."""
         head = _link(f"{self.git}/HEAD") or _first_line(f"{self.git}/HEAD")
         if head == "ref: refs/heads/.invalid":  # the reftable format keeps HEAD elsewhere
-            from sow.system.program import ask
+            from sow.system.process.program import capture
 
             command = ["git", "-C", self.root, "symbolic-ref", "--quiet", "--short", "HEAD"]
-            return ask(command, environment=os.environ, timeout=PATIENCE).text.strip()
+            return capture(command, environment=os.environ, timeout=PATIENCE).text.strip()
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
 
 
@@ -69,5 +69,5 @@ def _first_line(path: str) -> str:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Failed(f"cannot read {path}: {error.strerror}", "repair the repository: git fsck") from None
+        raise SystemFailure(f"cannot read {path}: {error.strerror}", "repair the repository: git fsck") from None
     return data.partition(b"\n")[0].decode("utf-8", "surrogateescape")

@@ -10,7 +10,7 @@ def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def written(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Returns another time in the same form."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 

@@ -30,7 +30,7 @@ PATHS = (
 )  # fmt: skip
 VENVS = (".venv", "venv", "env")
 # Variables that a CLI sets for its own children; they would confuse a CLI that starts below another one.
-OUTER_MARKS = frozenset(
+CLI_MARKERS = frozenset(
     {
         "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION",
         "CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
@@ -50,12 +50,12 @@ def worker_environment(
     kept = {
         name: value
         for name, value in environment.items()
-        if (name in ALLOWED or name in exact or name.startswith(prefixes)) and name not in OUTER_MARKS
+        if (name in ALLOWED or name in exact or name.startswith(prefixes)) and name not in CLI_MARKERS
     }
     return {**kept, **marks}
 
 
-def inside(
+def checkout_environment(
     environment: Mapping[str, str],
     checkout: str,
     folder: str,
@@ -109,7 +109,7 @@ def own_venv(folder: str) -> str:
     return next((name for name in VENVS if os.path.isfile(f"{folder}/{name}/pyvenv.cfg")), "")
 
 
-def below(path: str, folder: str) -> str | None:
+def relative_to(path: str, folder: str) -> str | None:
     """Returns the part of a path below a folder, also through links, or None for a path elsewhere."""
     for candidate, parent in ((path, folder), (os.path.realpath(path), os.path.realpath(folder))):
         if candidate == parent or candidate.startswith(f"{parent}/"):
@@ -119,11 +119,11 @@ def below(path: str, folder: str) -> str | None:
 
 def _moved(path: str, checkout: str, folder: str, *, home: str) -> str:
     """Returns a path of the user's environment as it is for another checkout."""
-    if not os.path.isabs(path) or below(path, folder) is not None:
+    if not os.path.isabs(path) or relative_to(path, folder) is not None:
         return path
-    part = below(path, checkout)
+    part = relative_to(path, checkout)
     # If the home folder itself is the checkout, the tools in it are the user's, not the repository's.
-    is_personal = part is not None and below(home, checkout) == "" and part.startswith(".")
+    is_personal = part is not None and relative_to(home, checkout) == "" and part.startswith(".")
     if part is None or (is_personal and not os.path.isfile(f"{path}/../pyvenv.cfg")):
         return path
     return os.path.join(folder, part) if part else folder

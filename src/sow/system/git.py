@@ -7,8 +7,9 @@ import shlex
 import signal
 import subprocess
 
-from sow.errors import Failed
-from sow.system import boundary, sealed, tree
+from sow.errors import SystemFailure
+from sow.system import crash_points, sealed_git
+from sow.system.process import process_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ SETTINGS = tuple(
     )
     for word in ("-c", setting)
 )
-HIDDEN = (
+REMOVED_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -67,7 +68,7 @@ HIDDEN = (
     "GIT_SHALLOW_FILE",
     "GIT_CONFIG",
 )
-QUIET = {
+ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -76,29 +77,31 @@ QUIET = {
     "LC_ALL": "C",
 }
 MAX_HEAD = 200  # bytes of the line before an object
-ROOM = 64 << 10  # bytes that git needs at least for its smallest files
-BLAME = ("fatal: ", "error: ")
-FOREIGN = b"detected dubious ownership"
+LEAST_FREE = 64 << 10  # bytes that git needs at least for its smallest files
+ERROR_PREFIXES = ("fatal: ", "error: ")
+DUBIOUS_OWNERSHIP = b"detected dubious ownership"
 
 
-class Done:
+class GitResult:
     """The result of one git command."""
 
-    __slots__ = ("code", "err", "full", "out")
+    __slots__ = ("code", "err", "is_disk_full", "out")
 
     def __init__(self, *, code: int, out: str, err: str, full: bool = False) -> None:
         self.code = code
         self.out = out
         self.err = err
-        self.full = full  # whether it failed on a full disk, which git does not always report
+        self.is_disk_full = full  # whether it failed on a full disk, which git does not always report
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """Returns git's own error message: the line of the failure, not a warning before it."""
         exit_text = f"exit {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
         lines = self.err.strip().splitlines() or self.out.strip().splitlines() or [exit_text]
-        message = next((line for start in BLAME for line in lines if line.startswith(start)), lines[0])
-        return message.removeprefix("fatal: ").removeprefix("error: ") + (" (the disk is full)" if self.full else "")
+        message = next((line for start in ERROR_PREFIXES for line in lines if line.startswith(start)), lines[0])
+        return message.removeprefix("fatal: ").removeprefix("error: ") + (
+            " (the disk is full)" if self.is_disk_full else ""
+        )
 
 
 def run(
@@ -131,9 +134,9 @@ def run(
     return result.out
 
 
-def failure(arguments: Sequence[str], result: Done) -> Failed:
+def failure(arguments: Sequence[str], result: GitResult) -> SystemFailure:
     """Returns the error for a failed command."""
-    return Failed(f"git {arguments[0]} failed: {result.words}", "see 'git status' in this repository")
+    return SystemFailure(f"git {arguments[0]} failed: {result.message}", "see 'git status' in this repository")
 
 
 def attempt(
@@ -147,20 +150,20 @@ def attempt(
     timeout: float = TIMEOUT,
     hold: int = -1,
     is_sealed: bool = True,
-) -> Done:
+) -> GitResult:
     """Returns the result of one git command, even of a failed one.
 
     `options` precede the command, `index` is another index file than the checkout's own, and `hold` is a lock that git
     keeps while it runs: if we are killed, the next process waits until our git has ended. With `is_sealed` off, git
     reads the repository's own settings although a seal exists.
     """
-    own = sealed.variables(arguments, cwd, options) if is_sealed else sealed.UNSEALED
+    own = sealed_git.variables(arguments, cwd, options) if is_sealed else sealed_git.UNSEALED
     process = _start(arguments, cwd, options, _environment(index, {**own, **(variables or {})}), hold)
     try:
         out, err = process.communicate(input.encode("utf-8", "surrogateescape"), timeout=timeout)
     except subprocess.TimeoutExpired:
         _kill(process)
-        raise Failed(
+        raise SystemFailure(
             f"git {arguments[0]} did not end within {timeout:.0f} seconds", "look for a hanging git process"
         ) from None
     except KeyboardInterrupt:
@@ -168,13 +171,13 @@ def attempt(
         _finish(process, timeout)
         raise
     code = process.returncode
-    if code and FOREIGN in err:
+    if code and DUBIOUS_OWNERSHIP in err:
         raise _foreign(cwd)
-    return Done(code=code, out=_text(out), err=_text(err), full=bool(code) and _is_full(cwd))
+    return GitResult(code=code, out=_text(out), err=_text(err), full=bool(code) and _is_full(cwd))
 
 
-def _foreign(cwd: str) -> Failed:
-    return Failed(
+def _foreign(cwd: str) -> SystemFailure:
+    return SystemFailure(
         f"{cwd} belongs to another user, and git refuses to work in it",
         f"if you trust it: git config --global --add safe.directory {shlex.quote(cwd)}",
     )
@@ -185,12 +188,12 @@ def _is_full(folder: str) -> bool:
         disk = os.statvfs(folder)
     except OSError:
         return False
-    return disk.f_bavail * disk.f_frsize < ROOM
+    return disk.f_bavail * disk.f_frsize < LEAST_FREE
 
 
 def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), limit: int) -> tuple[str, bool]:
     """Returns the beginning of a command's output, up to the limit in bytes, and whether it is complete."""
-    environment = _environment("", sealed.variables(arguments, cwd, options))
+    environment = _environment("", sealed_git.variables(arguments, cwd, options))
     process = _start(arguments, cwd, options, environment, -1, errors=subprocess.DEVNULL)
     try:
         output = process.stdout.read(limit + 1) if process.stdout else b""
@@ -202,7 +205,7 @@ def read(arguments: Sequence[str], *, cwd: str, options: Sequence[str] = (), lim
 def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Iterator[bytes]:
     """Yields the contents of objects by name, as they are stored: no filter is run."""
     command = ["cat-file", "--batch"]
-    environment = _environment("", sealed.variables(command, cwd, options))
+    environment = _environment("", sealed_git.variables(command, cwd, options))
     process = _start(command, cwd, options, environment, -1, errors=subprocess.DEVNULL)
     requests, replies = process.stdin, process.stdout
     try:
@@ -214,17 +217,17 @@ def blobs(names: Sequence[str], *, cwd: str, options: Sequence[str] = ()) -> Ite
             _, _, size = replies.readline(MAX_HEAD).rstrip(b"\n").rpartition(b" ")
             data = replies.read(int(size) + 1) if size.isdigit() else b""
             if not data:
-                raise Failed(f"the object {name} cannot be read", "run the command again")
+                raise SystemFailure(f"the object {name} cannot be read", "run the command again")
             yield data[:-1]
     except BrokenPipeError:
-        raise Failed("git cat-file ended too early", "run the command again") from None
+        raise SystemFailure("git cat-file ended too early", "run the command again") from None
     finally:
         _kill(process)
 
 
 def _environment(index: str, variables: Mapping[str, str] | None) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
-    environment |= QUIET
+    environment = {name: value for name, value in os.environ.items() if name not in REMOVED_VARIABLES}
+    environment |= ENVIRONMENT
     if index:
         environment["GIT_INDEX_FILE"] = index
     return environment | dict(variables or {})
@@ -238,7 +241,7 @@ def _start(
     hold: int,
     errors: int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    boundary.cross(f"git {arguments[0]}")
+    crash_points.crash_point(f"git {arguments[0]}")
     try:
         return subprocess.Popen(
             ["git", *SETTINGS, *options, *arguments],
@@ -252,10 +255,12 @@ def _start(
         )
     except FileNotFoundError as error:
         if error.filename == cwd:
-            raise Failed(f"{cwd} is gone", "make that folder again, or go to another") from None
-        raise Failed("git is not installed", "install git 2.38 or newer and put it on PATH") from None
+            raise SystemFailure(f"{cwd} is gone", "make that folder again, or go to another") from None
+        raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
     except OSError as error:
-        raise Failed(f"cannot start git in {cwd}: {error.strerror}", "mend that and run the command again") from None
+        raise SystemFailure(
+            f"cannot start git in {cwd}: {error.strerror}", "mend that and run the command again"
+        ) from None
 
 
 def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
@@ -268,7 +273,7 @@ def _finish(process: subprocess.Popen[bytes], timeout: float) -> None:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kills git and the processes it started."""
     if process.poll() is None:
-        tree.signal_one(process.pid, signal.SIGKILL, group=True)
+        process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe:

@@ -6,8 +6,8 @@ import errno
 import os
 import stat
 
-from sow.errors import Failed
-from sow.system import boundary
+from sow.errors import SystemFailure
+from sow.system import crash_points
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,17 +112,19 @@ def redact_file(path: str, values: Iterable[str]) -> int:
     except OSError as error:
         if error.errno in NO_FILE:
             return 0
-        raise Failed(f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it") from None
+        raise SystemFailure(
+            f"cannot strike secrets out of {path}: {error.strerror}", "look at it, and remove it"
+        ) from None
     try:
         facts = os.fstat(descriptor)
         if stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
-            descriptor = _alone(path, descriptor)
+            descriptor = _replace_with_copy(path, descriptor)
         return _strike_file(descriptor, patterns) if stat.S_ISREG(facts.st_mode) else 0
     finally:
         os.close(descriptor)
 
 
-def _alone(path: str, descriptor: int) -> int:
+def _replace_with_copy(path: str, descriptor: int) -> int:
     """Replaces a file that has a second name with a copy, because under that name it may be the user's own."""
     from sow.system import plain_file
 
@@ -130,7 +132,7 @@ def _alone(path: str, descriptor: int) -> int:
     try:
         while data := os.read(descriptor, CHUNK):
             os.write(copy, data)
-        boundary.cross(f"replace {path}")
+        crash_points.crash_point(f"replace {path}")
         os.replace(f"{path}.copy", path)
     except OSError:
         os.close(copy)
@@ -144,9 +146,9 @@ def _strike_file(descriptor: int, needles: list[bytes]) -> int:
     overlap = len(needles[0]) - 1
     struck = 0
     for position in range(0, os.fstat(descriptor).st_size, CHUNK):
-        clean, count = _strike(os.pread(descriptor, CHUNK + overlap, position), needles)
+        clean, count = _replace_needles(os.pread(descriptor, CHUNK + overlap, position), needles)
         if count:
-            boundary.cross("strike")
+            crash_points.crash_point("strike")
             os.pwrite(descriptor, clean, position)
             struck += count
     return struck
@@ -157,7 +159,7 @@ def needles(values: Iterable[str]) -> list[bytes]:
     return sorted({form for value in values for form in forms(value)}, key=len, reverse=True)
 
 
-def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
+def _replace_needles(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
     count = 0
     for needle in needles:
         if needle in data:
@@ -166,16 +168,16 @@ def _strike(data: bytes, needles: list[bytes]) -> tuple[bytes, int]:
     return data, count
 
 
-def struck(data: bytes, needles: list[bytes]) -> bytes:
+def redact_bytes(data: bytes, needles: list[bytes]) -> bytes:
     """Returns the bytes with stars in the place of each needle; positions stay the same."""
-    return _strike(data, needles)[0]
+    return _replace_needles(data, needles)[0]
 
 
 def redact_text(text: str, values: Iterable[str]) -> str:
     """Returns the text without the secrets in any form."""
-    return struck_text(text, needles(values))
+    return redact_with(text, needles(values))
 
 
-def struck_text(text: str, needles: list[bytes]) -> str:
+def redact_with(text: str, needles: list[bytes]) -> str:
     """Returns the text with stars in the place of each needle."""
-    return struck(text.encode("utf-8", "surrogatepass"), needles).decode("utf-8", "surrogatepass")
+    return redact_bytes(text.encode("utf-8", "surrogatepass"), needles).decode("utf-8", "surrogatepass")

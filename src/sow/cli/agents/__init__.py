@@ -1,0 +1,1 @@
+"""Commands that list roles and start agents."""

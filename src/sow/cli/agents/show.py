@@ -1,0 +1,131 @@
+"""Lists, shows and checks roles."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.agents.briefing import load_role_prompt
+from sow.agents.discovery import read_agent, real_path
+from sow.agents.registry import AgentRegistry
+from sow.cli.context import Context
+from sow.cli.output import emit, print_findings, table
+from sow.errors import SowError
+from sow.store.files.checkout_home import enclosing
+from sow.system.terminal.terminal import err, escape_control, escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.agents.agent import Agent
+    from sow.config import Config
+
+
+def roles(context: Context, config: Config) -> AgentRegistry:
+    """Returns the roles available here; works without a .sow folder and outside of a repository."""
+    if context.root or context.environment.get("SOW_ROOT"):
+        root = context.project_home().root
+    else:
+        try:
+            root = enclosing(context.cwd).root
+        except SowError:
+            root = ""
+    user_home = context.environment.get("HOME", "")
+    return AgentRegistry(root=root, user_home=user_home, trusted=bool(root) and config.trusts(root))
+
+
+def _facts(agent: Agent, config: Config) -> dict[str, Any]:
+    executor, origin = config.binding(agent.name)
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "capabilities": agent.capabilities,
+        "tools": list(agent.tools),
+        "source": agent.source,
+        "path": agent.path or None,
+        "ignored": list(agent.unused_fields),
+        "executor": executor,
+        "executor_origin": origin,
+    }
+
+
+def list_agents(context: Context, *, json: bool) -> int:
+    config = configs.load(context.environment)
+    registry = roles(context, config)
+    facts = [_facts(registry.get(name), config) for name in registry.names()]
+    if json:
+        emit({"agents": facts, "warnings": registry.warnings})
+        return 0
+    rows = [(agent["name"], agent["executor"], agent["source"], agent["description"]) for agent in facts]
+    out(table([("AGENT", "EXECUTOR", "FROM", "DESCRIPTION"), *rows]))
+    _warn(registry.warnings)
+    return 0
+
+
+def _warn(warnings: list[str]) -> None:
+    for warning in warnings:
+        err(f"warning: {escape_line(warning)}")
+
+
+def show_agent(context: Context, name: str, *, json: bool) -> int:
+    config = configs.load(context.environment)
+    agent = roles(context, config).get(name)
+    facts = _facts(agent, config)
+    if json:
+        emit({**facts, "prompt": load_role_prompt(agent)})
+        return 0
+    facts["executor"] = f"{facts['executor']} ({facts.pop('executor_origin')})"
+    rows = [(key, ", ".join(value) if isinstance(value, list) else str(value)) for key, value in facts.items() if value]
+    out(table(rows))
+    out(f"\n{escape_control(load_role_prompt(agent)).strip()}")
+    return 0
+
+
+def validate_agents(context: Context, files: list[str], *, json: bool) -> int:
+    """Checks the given files, or all that exist; an invalid file gives exit code 2 only if it was named."""
+    return _validate_named(context, files, json=json) if files else _validate_all(context, json=json)
+
+
+def _validate_all(context: Context, *, json: bool) -> int:
+    registry = roles(context, configs.load(context.environment))
+    remarks = [_remark(agent, agent.path) for agent in registry.agents.values() if agent.unused_fields]
+    if json:
+        emit({"valid": not registry.warnings, "warnings": registry.warnings, "remarks": remarks})
+        return 0
+    _warn(registry.warnings)
+    for remark in remarks:
+        out(escape_line(remark))
+    out(f"{_count(len(registry.agents), 'agent')}, {_count(len(registry.warnings), 'warning')}")
+    return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _remark(agent: Agent, shown_path: str) -> str:
+    return f"{shown_path}: agent {agent.name}; without effect here: {', '.join(agent.unused_fields)}"
+
+
+def _validate_named(context: Context, files: list[str], *, json: bool) -> int:
+    warnings = roles(context, configs.load(context.environment)).warnings
+    findings = [_check(os.path.abspath(os.path.join(context.cwd, name)), name, warnings) for name in files]
+    return print_findings(findings, lambda finding: str(finding["remark"]), json=json)
+
+
+def _check(path: str, shown_path: str, warnings: list[str]) -> dict[str, str | None]:
+    """Checks one file; a valid file may still be ignored because of its name or another file."""
+    try:
+        if os.path.isdir(path):
+            raise SowError(f"{shown_path} is a folder", "give files; without any, all that are found are checked")
+        agent = read_agent(real_path(path), "file", shown_path)
+    except SowError as error:
+        message = error.message.replace(path, shown_path, 1)
+        return {"file": shown_path, "agent": None, "remark": None, "error": message, "hint": error.hint}
+    remark = f"{shown_path}: written by sow install, which makes it no role of its own"
+    if agent is not None:
+        remark = _remark(agent, shown_path) if agent.unused_fields else f"{shown_path}: agent {agent.name}"
+        own_warnings = [warning.removeprefix(f"{path}: ") for warning in warnings if warning.startswith(f"{path}: ")]
+        remark += f"; it does not count here: {own_warnings[0]}" if own_warnings else ""
+    return {"file": shown_path, "agent": agent.name if agent else None, "remark": remark, "error": None, "hint": None}

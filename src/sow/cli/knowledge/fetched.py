@@ -1,0 +1,157 @@
+"""Prints entries and update results for `sow sinks` and `sow repos`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from sow.cli.output import emit, table
+from sow.errors import SowError
+from sow.knowledge import installed_sources as keepers
+from sow.knowledge import updates
+from sow.store.layout import create_missing
+from sow.system import git
+from sow.system.terminal.terminal import err, escape_line, is_interactive, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.knowledge.installed_sources import SourceManager, UpdateResult
+    from sow.knowledge.updates import SourceStatus
+
+COLOURS = {updates.NEW: "yellow", keepers.UPDATED: "green", keepers.EDITED: "yellow", keepers.FAILED: "red",
+           updates.MISSING: "yellow", **dict.fromkeys(updates.BAD, "red")}  # fmt: skip
+SHORT = 10
+BAD = (*updates.BAD, keepers.FAILED, keepers.EDITED)
+
+
+def source_of(entry: Any) -> str:
+    """Returns the source of an entry on one line."""
+    source = entry["source"]
+    folder = f", folder {source['path']}" if source.get("path") else ""
+    ref = f", at {source['ref'][:40]}" if source["ref"] else ""
+    return f"{source['url']}{folder}{ref}"
+
+
+def size_of(entry: Any) -> str:
+    """Returns the number of files and the size of an entry."""
+    if "size" not in entry:
+        return "a link"
+    count = f"{entry.get('files', 0)} file{'s' if entry.get('files') != 1 else ''}"
+    size = entry["size"]
+    unit = f"{size / (1 << 20):.1f} MB" if size >= 1 << 20 else f"{size / 1024:.1f} KB"
+    return f"{count}, {unit}"
+
+
+def pin_of(entry: Any) -> str:
+    return str(entry.get("pin", ""))[:SHORT]
+
+
+def print_fetching(url: str) -> None:
+    """Tells a person at a terminal that a fetch is running."""
+    if is_interactive():
+        err(paint(escape_line(f"fetching from {url} …"), "dim", sys.stderr))
+
+
+def print_remarks(remarks: list[str]) -> None:
+    """Prints remarks on stderr."""
+    for remark in remarks[:20]:
+        err(f"note: {escape_line(remark)}")
+    if len(remarks) > 20:
+        err(f"note: and {len(remarks) - 20} more like these")
+
+
+def ignore_in_git(keeper: SourceManager, name: str) -> None:
+    """Makes git ignore the fetched folder, or prints a note if it cannot."""
+    home, path = keeper.home, f".sow/{keeper.catalog.key}/{name}"
+    with suppress(SowError):  # the file cannot be read: ask git instead
+        if not os.path.lexists(f"{home.sow}/.gitignore"):
+            create_missing(home)
+        if f"/{keeper.catalog.key}/" in home.read(f"{home.sow}/.gitignore").split("\n"):
+            return
+    if not git.run(["check-ignore", "--", path], cwd=home.root, check=False).strip():
+        err(f"note: git does not ignore {path}: add the line /{keeper.catalog.key}/ to .sow/.gitignore")
+
+
+def show_polled(polled: list[SourceStatus], key: str, *, json: bool) -> int:
+    """Prints whether each source has a newer commit; returns 1 if a source could not be reached."""
+    bad = int(any(result.status in updates.BAD for result in polled))
+    if json:
+        emit({key: [_poll_document(result) for result in polled]})
+        return bad
+    rows = [(result.entry["name"], result.status, _commit_change(result), source_of(result.entry)) for result in polled]
+    if rows:
+        out(table(rows))
+    for result in polled:
+        _print_error(result.problem)
+    names = [result.entry["name"] for result in polled if result.status in (updates.NEW, updates.MISSING)]
+    if names:
+        out(f"bring {'it' if len(names) == 1 else 'them'} in: sow {key} update {' '.join(names[:8])}")
+    return bad
+
+
+def _commit_change(polled: SourceStatus) -> str:
+    pin = pin_of(polled.entry)
+    return f"{pin} → {polled.commit[:SHORT]}" if polled.status in (updates.NEW, updates.MISSING) else pin
+
+
+def _poll_document(polled: SourceStatus) -> dict[str, Any]:
+    problem = polled.problem.message if polled.problem else ""
+    entry = polled.entry
+    facts = {
+        "name": entry["name"],
+        "status": polled.status,
+        "pin": entry.get("pin"),
+        "available": polled.commit or None,
+    }
+    return {**facts, "source": entry["source"], "problem": problem}
+
+
+def update(keeper: SourceManager, names: list[str], *, ref: str | None, force: bool, json: bool) -> int:
+    """Updates the entries and prints each result; returns 1 if one failed."""
+    results: list[UpdateResult] = []
+    print_fetching("all sources" if not names else ", ".join(names))
+    for result in keeper.update(names, ref=ref, force=force):
+        results.append(result)
+        if not json:
+            _tell(result, keeper.catalog.key)
+    if json:
+        emit({keeper.catalog.key: [_update_document(result) for result in results]})
+    elif not results:
+        out(f"there is nothing to update: see 'sow {keeper.catalog.key} list'")
+    return int(any(result.status in BAD for result in results))
+
+
+def _tell(renewed: UpdateResult, key: str) -> None:
+    entry, name = renewed.entry, renewed.entry["name"]
+    status = paint(renewed.status, COLOURS[renewed.status]) if renewed.status in COLOURS else renewed.status
+    pin = pin_of(entry)
+    moved = f"{renewed.before[:SHORT]} → {pin}" if renewed.before and renewed.before[:SHORT] != pin else pin
+    out(escape_line(f"{name}: ") + f" {status} " + escape_line(f"{moved} ({size_of(entry)})"))
+    print_remarks(renewed.remarks)
+    if renewed.status == keepers.EDITED:
+        err(f"note: .sow/{key}/{name} was changed by hand and is left as it is; --force replaces it")
+    _print_error(renewed.problem)
+
+
+def _update_document(renewed: UpdateResult) -> dict[str, Any]:
+    problem = renewed.problem.message if renewed.problem else ""
+    facts = {"status": renewed.status, "before": renewed.before or None, "remarks": renewed.remarks, "problem": problem}
+    return {**renewed.entry, **facts}
+
+
+def _print_error(problem: Any) -> None:
+    if problem is not None:
+        err(f"error: {escape_line(problem.message)}\nhint: {escape_line(problem.hint)}")
+
+
+def print_removed(entry: Any, keeper: SourceManager, *, forget: bool) -> int:
+    """Prints what was removed and how to install it again."""
+    key, name = keeper.catalog.key, entry["name"]
+    out(escape_line(f"removed {name} (from {source_of(entry)})"))
+    user_name = keeper.catalog.user_name(keeper.catalog.load_user(keeper.environment), entry) if key == "sinks" else ""
+    if user_name and not forget:
+        out(f"you still know it by its name: sow sinks install {user_name}")
+    return 0

@@ -1,0 +1,219 @@
+"""Links other repositories for workers to read, as a checkout or as a link (`sow repos`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.errors import SowError
+from sow.system.terminal.terminal import escape_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.index import Repo, RepoHint
+    from sow.knowledge.repos import RepoDescription, Repos
+
+MOST_FILES = 200_000
+
+
+def keeper(context: Context) -> Repos:
+    """Returns the linked repositories of this checkout, with the user's limits."""
+    from sow import config as configs
+    from sow.knowledge.fetcher import FetchLimits
+    from sow.knowledge.repos import Repos
+
+    config = configs.load(context.environment)
+    megabytes = config.setting("knowledge", "repo_mb")
+    seconds = configs.seconds(config.setting("knowledge", "timeout"))
+    limits = FetchLimits(megabytes=megabytes, files=MOST_FILES, seconds=seconds)
+    return Repos(context.project_home(), context.environment, limits)
+
+
+def _description(context: Context, purpose: str, hint: list[str], tag: list[str]) -> RepoDescription:
+    """Checks the user's description of a repository."""
+    from sow.domain.text import inputs
+    from sow.knowledge.repos import RepoDescription
+
+    return RepoDescription(
+        purpose=inputs.checked_text(context.text(purpose, "--purpose"), "--purpose", 4000).strip() if purpose else "",
+        hints=[_hint(value) for value in hint],
+        tags=list(dict.fromkeys(inputs.checked_line(value, "--tag", 60) for value in tag)),
+    )
+
+
+def _hint(value: str) -> RepoHint:
+    """Splits `docs/api.md: the REST interface` into a path and its description."""
+    from sow.domain.text import inputs
+
+    path, _, about = inputs.checked_line(value, "--hint", 2000).partition(": ")
+    return {"path": inputs.path(path, "the path of --hint"), "about": about.strip()[:1000]}
+
+
+def add(
+    context: Context,
+    *,
+    url: str,
+    purpose: str,
+    hint: list[str],
+    tag: list[str],
+    ref: str,
+    name: str,
+    clone: bool,
+    json: bool,
+) -> int:
+    from sow.cli.knowledge import fetched
+
+    context.require_non_worker("link a repository")
+    about = _description(context, purpose, hint, tag)
+    fetched.print_fetching(url)
+    repos = keeper(context)
+    entry, remarks = repos.add(url, about, ref=ref, name=name, clone=clone, cwd=context.cwd)
+    fetched.print_remarks(remarks)
+    fetched.ignore_in_git(repos, entry["name"])
+    if json:
+        from sow.cli.output import emit
+
+        emit(entry)
+        return 0
+    location = f" at {fetched.pin_of(entry)}" if "pin" in entry else f" to {entry['source']['url']}"
+    out(escape_line(f"linked {entry['name']} ({fetched.size_of(entry)}){location}"))
+    _print_description(entry)
+    return 0
+
+
+def _print_description(entry: Repo) -> None:
+    out("  " + escape_line(f"purpose: {entry['purpose'] or '(nothing is said)'}"))
+    for hint in entry["hints"]:
+        out("  " + escape_line(f"look at: {hint['path']}" + (f" ({hint['about']})" if hint["about"] else "")))
+    if entry["tags"]:
+        out("  " + escape_line(f"tags: {', '.join(entry['tags'])}"))
+
+
+def update(context: Context, *, name: list[str], check: bool, ref: str, force: bool, json: bool) -> int:
+    from sow.cli.knowledge import fetched
+
+    repos = keeper(context)
+    if check:
+        if ref or force:
+            raise SowError("--check changes nothing, so --ref and --force have no meaning", "leave one of them out")
+        return fetched.show_polled(repos.poll(name), "repos", json=json)
+    context.require_non_worker("update a repository")
+    if ref and len(name) != 1:
+        raise SowError("--ref is for one repository", "name it: sow repos update NAME --ref v2")
+    return fetched.update(repos, name, ref=ref or None, force=force, json=json)
+
+
+def list_repos(context: Context, *, json: bool) -> int:
+    from sow.cli.output import emit, table
+    from sow.store.knowledge import repo_index
+
+    repos = repo_index.load(context.project_home())
+    if json:
+        emit({"repos": repos})
+    elif repos:
+        from sow.cli.knowledge import fetched
+
+        rows = [(e["name"], e["mode"], fetched.pin_of(e) or e["source"]["url"], e["purpose"][:100]) for e in repos]
+        out(table(rows))
+    else:
+        out("no repository is linked here: sow repos add URL")
+    return 0
+
+
+def show(context: Context, *, name: str, json: bool) -> int:
+    from sow.cli.knowledge import fetched
+
+    repos = keeper(context)
+    entry: Repo = repos.entry(name)
+    edited = repos.is_edited(entry)
+    if json:
+        from sow.cli.output import emit
+
+        emit({**entry, "folder": f".sow/repos/{name}", "edited": edited})
+        return 0
+    out(f"{paint(name, 'bold')} " + escape_line(f"({fetched.size_of(entry)}) in .sow/repos/{name}"))
+    _print_description(entry)
+    out("  " + escape_line(f"from: {fetched.source_of(entry)}"))
+    if "pin" in entry:
+        out("  " + escape_line(f"pin: {entry['pin']}"))
+    if edited:
+        out("  changed by hand since it was linked")
+    return 0
+
+
+def remove(context: Context, *, name: str, force: bool) -> int:
+    from sow.cli.knowledge import fetched
+
+    context.require_non_worker("remove a repository")
+    repos = keeper(context)
+    return fetched.print_removed(repos.remove(name, force=force, forget=False), repos, forget=False)
+
+
+def describe(context: Context, *, name: str, purpose: str, hint: list[str], tag: list[str], json: bool) -> int:
+    context.require_non_worker("describe a repository")
+    about = _description(context, purpose, hint, tag)
+    if not about.fields:
+        raise SowError("what is to be said about it?", "give --purpose, --hint or --tag")
+    entry = keeper(context).describe(name, about)
+    if json:
+        from sow.cli.output import emit
+
+        emit(entry)
+        return 0
+    _print_description(entry)
+    return 0
+
+
+NAME = Argument("name", "Its name in 'sow repos list'", completes="repos")
+WORDS = (
+    Option("--purpose", "TEXT", "Why it is linked (TEXT, @FILE or -); without: what its README says"),
+    Option("--hint", "HINT", "Where to look, as PATH or 'PATH: what is there'", repeat=True),
+    Option("--tag", "TAG", "A word that tasks about it use", repeat=True),
+)
+COMMANDS = (
+    Command(
+        "repos add",
+        add,
+        "Link another repository, so that workers can read it",
+        arguments=(Argument("url", "Its URL, or the path of a checkout on this machine"),),
+        options=(
+            *WORDS,
+            Option("--ref", "REF", "A branch, a tag or a whole commit id to follow; without: the default branch"),
+            Option("--name", "NAME", "Its name here; without: the repository's"),
+            Option("--clone", help="Copy a repository of this machine too, instead of a link to it"),
+        ),
+        json=True,
+        details="A URL becomes a checkout of one commit in .sow/repos/NAME, a path a link to it; git ignores both.\n"
+        "No hook, filter or submodule of it is run or fetched, and links in it are plain files.",
+    ),
+    Command(
+        "repos update",
+        update,
+        "Bring all linked repositories, or some, up to what their sources have now",
+        arguments=(Argument("name", "Which ones; without: all", optional=True, repeat=True, completes="repos"),),
+        options=(
+            Option("--check", help="Only say what is new"),
+            Option("--ref", "REF", "Follow another branch, tag or commit from now on"),
+            Option("--force", help="Replace a checkout that was changed by hand"),
+        ),
+        json=True,
+    ),
+    Command("repos list", list_repos, "List the repositories that are linked here", json=True),
+    Command(
+        "repos show", show, "Show what a linked repository is for, and where to look", arguments=(NAME,), json=True
+    ),
+    Command(
+        "repos remove",
+        remove,
+        "Remove a linked repository; what a link leads to stays",
+        arguments=(NAME,),
+        options=(Option("--force", help="Do so although it was changed by hand"),),
+    ),
+    Command(
+        "repos describe",
+        describe,
+        "Say why a repository is linked, and where to look in it",
+        arguments=(NAME,),
+        options=WORDS,
+        json=True,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Creates and lists numbered decision records (`sow adr`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain.text import inputs
+from sow.store.knowledge import adrs
+from sow.system import clock
+from sow.system.terminal.terminal import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def new(context: Context, *, title: str, status: str, json: bool) -> int:
+    home = context.project_home()
+    checkout = adrs.current_checkout(home, context.cwd)
+    adr = adrs.create(home, checkout, inputs.checked_line(title, "the title"), status=status, date=clock.now()[:10])
+    if json:
+        emit({**_document(adr), "file": f"{checkout.root}/{adr.path}"})
+    else:
+        out(f"{checkout.root}/{adr.path}")
+    return 0
+
+
+def list_adrs(context: Context, *, json: bool) -> int:
+    home = context.project_home()
+    records = adrs.load_all(adrs.current_checkout(home, context.cwd))
+    if json:
+        emit({"adrs": [_document(adr) for adr in records]})
+    elif records:
+        rows = [(str(adr.number), adr.status, adr.title, adr.path) for adr in records]
+        out(table([("NUMBER", "STATUS", "TITLE", "FILE"), *rows]))
+    else:
+        out("no decision records")
+    return 0
+
+
+def _document(adr: adrs.Adr) -> dict[str, Any]:
+    return {
+        "number": adr.number,
+        "title": adr.title,
+        "status": adr.status,
+        "date": adr.date,
+        "path": adr.path,
+    }
+
+
+COMMANDS = (
+    Command(
+        "adr new",
+        new,
+        "Begin a decision record with the next number",
+        arguments=(Argument("title", "What was decided, in a few words"),),
+        options=(Option("--status", "STATUS", "Where it stands", choices=adrs.STATUSES, default="accepted"),),
+        json=True,
+        details="It is written from a template into the folder that .sow/config.yaml names under artifacts.adrs, in "
+        "the checkout that you are in; prints the file, which is yours to fill.",
+    ),
+    Command("adr list", list_adrs, "List the decision records", json=True),
+)

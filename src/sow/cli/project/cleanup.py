@@ -1,0 +1,64 @@
+"""Removes the project from its branch before a merge, and checks this in CI (`sow cleanup`, `sow check`)."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.command import Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.errors import SystemFailure
+from sow.store import state_commit
+from sow.store.projects.removal import remove
+from sow.system.terminal.terminal import out
+
+
+def cleanup(context: Context, *, yes: bool) -> int:
+    context.require_non_worker("clean up the project")
+    home = context.project_home()
+    context.recover_tasks(home)
+    copy = remove(home, force=yes, any_branch=False)
+    out(f"removed .sow/project; a copy is in {copy}")
+    if os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        out("orchestration/ stays; put a finished workflow away with: sow workflow archive")
+    dropped = state_commit.drop_state_commits(home)
+    if dropped:
+        commits = "the commit that held" if dropped == 1 else f"{dropped} commits that held"
+        out(f"took {commits} nothing but project state off this branch")
+    if state_commit.is_saved(home):
+        out("commit that before you merge: git commit -m 'Clean up the project' -- :/.sow/project")
+    return 0
+
+
+def check(context: Context, *, json: bool) -> int:
+    """Succeeds without a .sow folder, because CI runs it on every branch."""
+    home = context.checkout()
+    paths = [home.relative(home.project)] if os.path.lexists(home.project) else []
+    if json:
+        emit({"clean": not paths, "found": paths})
+        return 1 if paths else 0
+    if paths:
+        raise SystemFailure(
+            f"{' and '.join(paths)} must not be merged", "sow cleanup, then the git command that it prints, if any"
+        )
+    out("clean: no project state in this checkout")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "cleanup",
+        cleanup,
+        "Remove the finished project from its branch before the merge",
+        options=(Option("--yes", help="Do so although tasks are open"),),
+        details="A copy is kept under .sow/local/removed. Knowledge under .sow/knowledge stays. If the\n"
+        "last commits of the branch hold nothing but project state and were not pushed, they are taken off the branch.",
+    ),
+    Command(
+        "check",
+        check,
+        "For CI: fail while project state is in the checkout",
+        json=True,
+        details="Exit 0 when the branch can be merged, 1 when it cannot.",
+    ),
+)

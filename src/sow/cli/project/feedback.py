@@ -1,0 +1,61 @@
+"""Adds and lists feedback on tasks (`sow feedback`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.domain import ids
+from sow.domain.text import inputs
+from sow.store.projects import feedback, tasks
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.system.terminal.terminal import err, escape_control, escape_line, out
+
+
+def add(context: Context, *, task: str, feedback_text: str) -> int:
+    actor = context.require_non_worker("give feedback on a task")
+    body = inputs.checked_text(context.text(feedback_text, "the feedback"), "the feedback")
+    change, path = tasks.give_feedback(context.project_home(), ids.task_id(task), body, actor=actor)
+    for remark in change.remarks:
+        err(f"warning: {escape_line(remark)}")
+    out(path)
+    if change.task["status"] == "needs_review":
+        out(f"send the task back with: sow task set --id {change.task['id']} status in_progress")
+    return 0
+
+
+def list_feedback(context: Context, *, task: str, json: bool) -> int:
+    home = context.project_home()
+    folder = desks.find(home, projects.load(home), context.task(task))
+    entries = feedback.read(folder)
+    if json:
+        emit({"task": folder.id, "feedback": entries})
+        return 0
+    for entry in entries:
+        signature = escape_line(f"by {entry['by']}, on iteration {entry['iteration']}")
+        out(f"{entry['number']}  {escape_line(entry['at'])}  {signature}")
+        out(f"{escape_control(entry['text'])}\n")
+    if not entries:
+        out("no feedback")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "feedback add",
+        add,
+        "Write feedback on a task for its next iteration",
+        arguments=(
+            Argument("task", "The task's id", completes="tasks"),
+            Argument("feedback_text", "The feedback (TEXT, @FILE or -)"),
+        ),
+    ),
+    Command(
+        "feedback list",
+        list_feedback,
+        "Show the feedback on a task",
+        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        json=True,
+    ),
+)

@@ -1,0 +1,57 @@
+"""Migrates the files of an older project to the current schemas (`sow migrate`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Command, Option
+from sow.cli.context import Context
+from sow.errors import Waiting
+from sow.store.formats.schema import VERSION
+from sow.store.migration import apply, plan, unreadable
+from sow.system.terminal.terminal import confirm, err, escape_line, is_interactive, out
+
+
+def migrate(context: Context, *, dry_run: bool, yes: bool) -> int:
+    context.require_non_worker("migrate the project")
+    home = context.project_home()
+    steps = plan(home)
+    for problem in unreadable(home):
+        err(f"warning: left as it is: {escape_line(problem)}")
+    if not steps:
+        out("Already up to date")
+        return 0
+    local = [step for step in steps if step.name in ("run", "session")]
+    for step in steps:
+        if step in local:
+            continue
+        path = (
+            home.relative(step.path).removeprefix(".sow/project/") if step.name == "task" else home.relative(step.path)
+        )
+        out(f"Migrating {escape_line(path)}: v{step.version} → v{VERSION}")
+        out("".join(f"  - {line}\n" for line in step.lines))
+    if local:
+        out(f"Migrating {_files(len(local))} of runs and sessions on this machine")
+    if dry_run:
+        out(f"Dry run: {_files(len(steps))} would be updated.")
+        return 0
+    if not yes and not is_interactive():
+        raise Waiting("the migration needs your word", "look at the changes above, then run: sow migrate --yes")
+    if not yes and not confirm(f"Change {_files(len(steps))}?"):
+        raise Waiting("nothing was migrated", "run 'sow migrate' again when you are ready")
+    backup = apply(home, steps)
+    out(f"Migration complete! {_files(len(steps))} updated.")
+    out(f"The project as it was is in {backup}")
+    return 0
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
+
+
+COMMANDS = (
+    Command(
+        "migrate",
+        migrate,
+        "Bring the project to the schemas of this sow, after a backup",
+        options=(Option("--dry-run", help="Show the changes and make none"), Option("--yes", help="Do not ask")),
+    ),
+)

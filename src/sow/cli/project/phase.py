@@ -1,0 +1,100 @@
+"""Adds, lists, approves and changes the phases of a project (`sow phase`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain.task import ENDED_STATUSES
+from sow.domain.text import inputs
+from sow.store.projects import phases
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.system.terminal.terminal import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.documents.state import Phase
+
+
+def add(context: Context, *, name: str, reason: str, before: str, after: str, yes: bool) -> int:
+    actor = context.require_person("add a phase at once") if yes else context.actor()
+    home = context.project_home()
+    reason_text = inputs.checked_line(reason, "--reason", 2000)
+    added = phases.add(home, name, reason=reason_text, before=before, after=after, approved=yes, actor=actor)
+    if added["status"] == "proposed":
+        out(f"phase {added['name']} is proposed as question {added['question']}")
+        out(f"a person approves it with: sow phase approve {added['name']}")
+        return 0
+    out(f"phase {added['name']} is {added['status']}")
+    return 0
+
+
+def list_phases(context: Context, *, json: bool) -> int:
+    home = context.project_home()
+    project = projects.load(home)
+    readable, broken = desks.load_readable(home, project)
+    rows: list[dict[str, Any]] = []
+    for phase in project["phases"]:
+        statuses = [task["status"] for folder, task in readable if folder.phase == phase["name"]]
+        rows.append({**phase, "tasks": len(statuses), **{status: statuses.count(status) for status in ENDED_STATUSES}})
+    if json:
+        emit({"phases": rows, "broken": broken})
+        return 0
+    lines = [(row["name"], row["status"], str(row["tasks"]), str(row["completed"])) for row in rows]
+    out(table([("PHASE", "STATUS", "TASKS", "DONE"), *lines]))
+    return 0
+
+
+def advance(context: Context) -> int:
+    actor = context.require_non_worker("advance the phase")
+    return _tell(phases.advance(context.project_home(), actor=actor))
+
+
+def back(context: Context, *, name: str) -> int:
+    actor = context.require_non_worker("go back to an earlier phase")
+    return _tell(phases.go_back(context.project_home(), name, actor=actor))
+
+
+def approve(context: Context, *, name: str) -> int:
+    actor = context.require_person("approve a phase")
+    out(f"phase {phases.decide(context.project_home(), name, yes=True, actor=actor)} is approved")
+    return 0
+
+
+def _tell(phases: list[Phase]) -> int:
+    current = next((phase["name"] for phase in phases if phase["status"] == "active"), "")
+    out(f"the phase is {current} now" if current else "all phases are completed")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "phase add",
+        add,
+        "Propose a new phase; a person approves it",
+        arguments=(Argument("name", "The phase's name, such as discovery"),),
+        options=(
+            Option("--reason", "TEXT", "Why it is needed", required=True),
+            Option("--after", "PHASE", "Put it behind this phase; without: behind the active one", completes="phases"),
+            Option("--before", "PHASE", "Put it before this phase", completes="phases"),
+            Option("--yes", help="Take it in at once: a person is typing this"),
+        ),
+    ),
+    Command("phase list", list_phases, "List the phases and their progress", json=True),
+    Command("phase advance", advance, "Complete the active phase and begin the next; no task up to here may be open"),
+    Command(
+        "phase back",
+        back,
+        "Go back to an earlier phase",
+        arguments=(Argument("name", "Which one; without: the one before", optional=True, completes="phases"),),
+    ),
+    Command(
+        "phase approve",
+        approve,
+        "Approve a proposed phase",
+        arguments=(Argument("name", "The proposed phase", completes="phases"),),
+    ),
+)

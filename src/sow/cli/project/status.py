@@ -1,0 +1,134 @@
+"""Shows the project: its tasks, what waits for the user and what to do next (`sow status`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Command
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.cli.tasks.show import display_name
+from sow.domain.advice import STOP_COMMAND, next_step, without_project
+from sow.domain.ids import agent_id
+from sow.reports.idle_project import idle_tasks
+from sow.reports.resume_command import HintContext
+from sow.store.inbox import project_inbox_items
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.workflows import summary
+from sow.system.terminal.terminal import escape_control, escape_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+
+RECENT = 5
+MOST_ROWS = 50
+
+
+def status(context: Context, *, json: bool) -> int:
+    home = context.project_home()
+    if not projects.exists(home):
+        return _no_project(home, json=json)
+    facts = document(home, HintContext(context.environment, context.cwd))
+    if json:
+        emit(facts)
+    else:
+        _show(facts)
+    return 0
+
+
+def _no_project(home: Home, *, json: bool) -> int:
+    workflow = summary.summary(home)
+    step = without_project(workflow)
+    if json:
+        emit({"project": None, "branch": home.checkout.branch(), "root": home.root, "workflow": workflow, "next": step})
+    else:
+        out(escape_line(f"no project on branch {home.checkout.branch() or '(detached)'} of {home.root}"))
+        _show_workflow(workflow)
+        out(f"next: {step['text']}: {step['command']}")
+    return 0
+
+
+def _show_workflow(workflow: dict[str, Any] | None) -> None:
+    if workflow and workflow["name"]:
+        counts = f"{workflow['done']} of {workflow['agents']} agents verified"
+        out(escape_line(f"workflow {workflow['name']}: {workflow['status']}, {counts}; see 'sow workflow status'"))
+    elif workflow:
+        out(escape_line(f"workflow: {workflow['problem']}; see 'sow doctor'"))
+
+
+def document(home: Home, standpoint: HintContext) -> dict[str, Any]:
+    """Returns the state of the project as JSON."""
+    from sow.store.projects import log, memory
+
+    project = projects.load(home)
+    readable, broken = desks.load_readable(home, project)
+    tasks = [task for _, task in readable]
+    waiting = project_inbox_items(home, project, tasks, broken)
+    unsupervised, idle = idle_tasks(readable, standpoint)
+    phase_of = {task["id"]: folder.phase for folder, task in readable}
+    counts: dict[str, int] = {}
+    for task in tasks:
+        counts[task["status"]] = counts.get(task["status"], 0) + 1
+    return {
+        "project": {
+            key: project[key] for key in ("project_id", "name", "description", "branch", "created_at", "updated_at")
+        },
+        "root": home.root,
+        "workflow": summary.summary(home),
+        "phases": project["phases"],
+        "counts": counts,
+        "tasks": [{**task, "phase": folder.phase} for folder, task in readable],
+        "broken": broken,
+        "inbox": waiting,
+        "memories": memory.read(home),
+        "log": log.read(home, f"{home.project}/log.md")[-RECENT:],
+        "left": [{"task": ident, "do": STOP_COMMAND} for ident in unsupervised],
+        "idle": [{"task": ident, "do": command} for ident, command in idle.items()],
+        "next": next_step(tasks, phase_of, project["phases"], waiting, idle, unsupervised),
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    project = facts["project"]
+    out(paint(escape_line(project["name"]), "bold") + " " + escape_line(f"on branch {project['branch']}"))
+    if project["description"]:
+        out(escape_control(project["description"]).strip())
+    out("phases: " + " → ".join(_phase(phase) for phase in facts["phases"]))
+    _show_workflow(facts["workflow"])
+    out("tasks: " + (", ".join(f"{count} {name}" for name, count in facts["counts"].items()) or "none"))
+    rows = [
+        (t["id"], t["status"], t["phase"], agent_id(t["assigned_agent"], t["iteration"]), display_name(t))
+        for t in facts["tasks"]
+    ]
+    rows += [(ident, "broken", "", "", problem) for ident, problem in facts["broken"].items()]
+    if len(rows) > MOST_ROWS:
+        rows = [row for row in rows if row[1] not in ("completed", "abandoned")][:MOST_ROWS]
+    if rows:
+        out("\n" + table(rows, indent="  "))
+    for title, lines in (
+        (
+            "Waits for you",
+            [f"{item['kind']}: {escape_line(item['text'])}  →  {item['do']}" for item in facts["inbox"]],
+        ),
+        (
+            "Nobody supervises",
+            [f"the turn that still runs on task {item['task']}  →  {item['do']}" for item in facts["left"]],
+        ),
+        ("Nobody works on", [f"task {item['task']}  →  {item['do']}" for item in facts["idle"]]),
+        ("Remember", [escape_control(memory) for memory in facts["memories"]]),
+        ("Lately", [escape_line(f"{e['timestamp']} {e['agent']} {e['action']}: {e['text']}") for e in facts["log"]]),
+    ):
+        if lines:
+            out(f"\n{paint(title, 'bold')}\n" + "\n".join(f"  {line}" for line in lines))
+    step = facts["next"]
+    out(f"\n{paint('Next', 'bold')}\n  {escape_line(step['text'])}\n  {paint(step['command'], 'cyan')}")
+
+
+def _phase(phase: dict[str, Any]) -> str:
+    mark = {"completed": "✓", "active": "●", "pending": "○", "proposed": "?"}[phase["status"]]
+    return f"{mark} {phase['name']}"
+
+
+COMMANDS = (Command("status", status, "Show the project: what is done, what waits, what to do next", json=True),)

@@ -1,0 +1,198 @@
+"""Shows what a run would start, run and cost (`sow run --dry-run`)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sow.cli.output import emit
+from sow.cli.plans.import_plan import describe_changes
+from sow.cli.plans.load import path_of
+from sow.cli.plans.show import finding, show
+from sow.cli.plans.write_back import statuses_of
+from sow.cli.runs import consent_question, preflight, setup_questions
+from sow.domain.plans import graph
+from sow.domain.plans.plan_import import agent_of
+from sow.domain.runs.dry_run import DryRun
+from sow.domain.text.units import dollars, format_minutes
+from sow.engine import consent
+from sow.errors import InvalidFile
+from sow.store.projects import plan_import
+from sow.system.terminal.terminal import escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sow.cli.context import Context
+    from sow.cli.plans.load import LoadedPlan
+    from sow.cli.runs.run import RunOptions
+    from sow.config import Config
+    from sow.domain.documents.state import RunSettings
+    from sow.store.files.checkout_home import Home
+
+SETUP = "setup"
+OVER = ("completed", "skipped")  # by the plan's own word
+
+
+def show_dry_run(
+    context: Context,
+    home: Home,
+    reading: LoadedPlan,
+    config: Config,
+    options: RunOptions,
+    *,
+    wanted: Sequence[str],
+) -> int:
+    """Prints the plan, its commands, its duration and its cost, and starts nothing."""
+    settings, tasks = options.settings, reading.plan.tasks
+    setup = setup_questions.forecast(context, home, config, reading, settings)
+    commands = Commands(context, home, config, reading, options, setup)
+    skipped = {task.id for task in tasks if task.status == "skipped"}
+    _copy_statuses(context, home, reading)
+    outlook = DryRun(tasks, set(wanted), skipped=skipped)
+    minutes = {task: estimate.minutes for task, estimate in reading.expected().items() if task in outlook.needs}
+    play = graph.schedule if settings["schedule"] == "ready" else graph.schedule_in_waves
+    slots = play(outlook.needs, minutes, workers=settings["max_concurrency"])
+    length = max((end for _, _, end in slots), default=0.0)
+    roles = {
+        task.id: settings.get("agent") or agent_of(task, reading.plan, reading.agents)
+        for task in tasks
+        if task.id in outlook.needs
+    }
+    money = _money(reading, roles)
+    crew = _crew(config, settings, [*roles.values()], options.reviewers)
+    if options.json:
+        starts = [{"id": task, "start": round(start, 2), "end": round(end, 2)} for start, task, end in slots]
+        facts = {"dry_run": True, "settings": settings, "minutes": round(length, 2), "tasks": starts}
+        left_alone = [{"id": task, "why": reason} for task, reason in outlook.skip_reasons.items()]
+        facts |= {"goes_on": outlook.continued, "left_alone": left_alone, "crew": crew, **money}
+        facts |= {"setup": setup, "commands": commands.document()}
+        emit({**facts, "warnings": [finding(warning) for warning in reading.plan.warnings]})
+        return 0
+    show(reading, json=False)
+    out("")
+    for member in crew:
+        out(escape_line(f"{member['role']}: {', '.join(member['executors'])} ({member['does']})"))
+    _print_outlook(outlook)
+    setup_questions.print_setup(setup)
+    commands.print()
+    if preflight.doubtful_warnings(reading, options):
+        out("the run would ask about the plan's warnings first")
+    if not roles:
+        out("nothing of it would be started" if outlook.skip_reasons else "nothing of it is left to do")
+        return 0
+    count = f"{len(roles)} task{'s' * (len(roles) != 1)}"
+    out(
+        f"{count} with {settings['max_concurrency']} at once: about {format_minutes(length)} of work, waits not counted"
+    )
+    out(_price(money, settings.get("max_cost")))
+    out("nothing was started (dry run)")
+    return 0
+
+
+class Commands:
+    """The commands that the run would run, with their tasks and the user's consent."""
+
+    __slots__ = ("agreed", "changed", "commands")
+
+    def __init__(
+        self,
+        context: Context,
+        home: Home,
+        config: Config,
+        reading: LoadedPlan,
+        options: RunOptions,
+        setup: dict[str, Any] | None,
+    ) -> None:
+        self.agreed = consent.load_consents(home, config, context.environment)
+        project = None
+        with suppress(InvalidFile):  # a real run repairs the state first and asks then
+            project = preflight.stored_project(home, reading)
+        differences = preflight.changes(context, home, project, reading)
+        self.changed = [item for item in differences if project is not None and item.kind in ("changed", "gone")]
+        setup_commands = setup["commands"] if setup is not None and setup["consent"] != "refused" else []
+        self.commands = {command: [SETUP] for command in setup_commands}
+        for command, tasks in preflight.commands_of_run(home, project, differences, options).items():
+            self.commands[command] = [*self.commands.get(command, ()), *tasks]
+
+    def document(self) -> list[dict[str, Any]]:
+        """Returns the commands as JSON."""
+        return [
+            {
+                "command": command,
+                "for": tasks,
+                "agreed": bool(self.agreed.reason(command)),
+                "why": self.agreed.reason(command),
+            }
+            for command, tasks in self.commands.items()
+        ]
+
+    def print(self) -> None:
+        """Prints the commands, grouped by program; those of the setup alone are shown with it."""
+        for item in self.changed:
+            out(escape_line(f"task {item.task}, {item.number} in the plan: {describe_changes(item)}"))
+        checks = [command for command, tasks in self.commands.items() if tasks != [SETUP]]
+        if checks:
+            out("commands that would run:")
+        for name, group in consent_question.by_program(checks).items():
+            out(f"  {escape_line(name)}")
+            for command in group:
+                tasks = self.commands[command]
+                shown = ", ".join(tasks[:12]) + (f" and {len(tasks) - 12} more" if len(tasks) > 12 else "")
+                status = self.agreed.reason(command) or "needs your consent"
+                out(f"{consent_question.indented(command, '    ')}  [{shown}: {status}]")
+
+
+def _print_outlook(outlook: DryRun) -> None:
+    """Prints the tasks that the run would continue and those that it would leave alone."""
+    if outlook.continued:
+        out(escape_line(f"begun already, and gone on with: {', '.join(outlook.continued)}"))
+    for task, reason in outlook.skip_reasons.items():
+        out(escape_line(f"left alone: {task} {reason}"))
+
+
+def _copy_statuses(context: Context, home: Home, reading: LoadedPlan) -> None:
+    """Gives the plan's tasks the statuses of the stored ones, because a run continues from there."""
+    for task in reading.plan.tasks:
+        task.status = task.status if task.status in OVER else "pending"
+    with suppress(InvalidFile):  # a real run repairs the state first
+        project = preflight.stored_project(home, reading)
+        statuses = statuses_of(home, project) if project is not None else {}
+        for task in reading.plan.tasks:
+            plan_path = plan_import.state_path(home, path_of(context, task.file))
+            task.status = statuses.get((plan_path, task.number), task.status)
+
+
+def _crew(
+    config: Config, settings: RunSettings, roles: Sequence[str], reviewers: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Returns the roles of the run with their executors and fallbacks."""
+    judging = list(dict.fromkeys(reviewers)) if settings["review"] == "on" else []
+    jobs = {role: f"works on {roles.count(role)}" for role in dict.fromkeys(roles)}
+    for role in judging:
+        jobs[role] = f"{jobs[role]}, reviews" if role in jobs else "reviews"
+    fixed = [settings["executor"]] if "executor" in settings else []
+    return [
+        {
+            "role": role,
+            "executors": fixed or list(dict.fromkeys([config.binding(role)[0], *config.fallbacks.get(role, [])])),
+            "does": does,
+        }
+        for role, does in jobs.items()
+    ]
+
+
+def _money(reading: LoadedPlan, roles: dict[str, str]) -> dict[str, Any]:
+    """Returns the expected cost of all tasks, and the number of tasks whose cost is unknown."""
+    forecast = reading.forecast()
+    costs = [cost for cost in map(forecast.cost, roles.values()) if cost is not None]
+    return {"cost_usd": round(sum(costs), 4) if costs else None, "cost_unknown": len(roles) - len(costs)}
+
+
+def _price(money: dict[str, Any], limit: float | None) -> str:
+    """Returns the cost as text, with a warning if it is above --max-cost."""
+    if money["cost_usd"] is None:
+        return "cost: unknown, no finished task with a known cost is here"
+    warning = f", which is above --max-cost {dollars(limit)}" if limit is not None and money["cost_usd"] > limit else ""
+    return f"cost: about {dollars(money['cost_usd'])}, by what such tasks cost before{warning}"

@@ -1,0 +1,137 @@
+"""Repeats the checks of a run and compares the results (`sow runs verify`)."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.runs import consent_question
+from sow.cli.runs.reopened_run import pasteable_command, reopened_run
+from sow.domain.checks import check_list
+from sow.engine.checks import final_checks
+from sow.engine.checks.setup_plan import commit_reader
+from sow.engine.runs import recheck
+from sow.errors import SowError, SystemFailure
+from sow.store.runs import run_folder
+from sow.system.process.generator_steps import run_to_end
+from sow.system.terminal.terminal import escape_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.checks.consent import Consent
+    from sow.engine.checks.check_list import CheckListResult
+    from sow.engine.runs.recheck import RepeatedCheck
+    from sow.engine.runs.run_context import RunContext
+    from sow.gitwork.integration_branch import Integration
+
+COLOURS = {"holds": "green", "differs": "red", "left out": "dim"}
+
+
+def verify(context: Context, *, run: str, task: list[str], yes: bool, json: bool) -> int:
+    context.require_non_worker("repeat the evidence of a run")
+    folder = run_folder.find(context.project_home(), run)
+    with reopened_run(context, folder, "sow runs verify") as (run_context, integration):
+        entries = recheck.evidence_to_repeat(run_context, integration, _selected_task_ids(run_context, task))
+        if not entries:
+            raise SystemFailure(
+                f"run {folder.id} has no evidence to repeat", "only completed tasks with commands have some"
+            )
+        repeatable = [each for each in entries if not each.reason]
+        run_context.agreed = _ask_consent(context, run_context, integration, repeatable, task, yes=yes)
+        run_to_end(recheck.repeat(run_context, integration, entries, _print_nothing if json else _tell))
+        final = run_to_end(final_checks.repeat(run_context, _selected_task_ids(run_context, task)))
+        red = final_checks.failed_before(run_context)
+    verdicts = [each.verdict for each in entries]
+    failed = [(owners, each) for owners, done in final for each in done.evidence if not each["passed"]]
+    older = sum(each.reason == recheck.OLDER for each in entries)
+    excused = all(each.reason in (recheck.OLDER, recheck.RED_BEFORE) for each in entries)
+    proven = recheck.HOLDS in verdicts or (bool(final) and excused)  # else nothing could be repeated
+    holds = proven and recheck.DIFFERS not in verdicts and all(each["list"] in red for _, each in failed)
+    if json:
+        from sow.cli.output import emit
+
+        lists = [_final_document(owners, done, red) for owners, done in final]
+        emit({"run": folder.id, "holds": holds, "evidence": [_document(each) for each in entries], "final": lists})
+    else:
+        counts = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in COLOURS if verdict in verdicts)
+        out(f"evidence of run {folder.id}: {counts}")
+        if older:
+            were = "1 older result was" if older == 1 else f"{older} older results were"
+            out(f"{were} made with another setup or environment and {'is' if older == 1 else 'are'} not repeated")
+        for owners, each in failed:
+            before = ", as before the run" if each["list"] in red else ""
+            said = f"final tree, task {', '.join(owners)}: {each['command']} (exit {each['exit']}){before}"
+            out(f"{paint('fails'.ljust(8), 'yellow' if before else 'red')}  {escape_line(said)}")
+        count = sum(len(owners) for owners, done in final if done.passed)
+        if count:
+            many = count > 1
+            out(f"final tree: the check list{'s' * many} of {count} task{'s pass' if many else ' passes'}")
+    return 0 if holds else 1
+
+
+def _selected_task_ids(context: RunContext, names: list[str]) -> list[str]:
+    """Returns the project's ids of the named tasks, which may be named by their id in the plan."""
+    from sow.store.projects import project as projects
+    from sow.store.projects import task_folder as desks
+
+    mine = desks.load_readable_or_raise(context.home, projects.load(context.home), context.folder.run["tasks"])
+    task_ids = {task["source"]["id"]: task["id"] for task in mine if "source" in task}
+    task_ids |= {task["id"]: task["id"] for task in mine}
+    for ident in names:
+        if ident not in task_ids:
+            shown = ", ".join(context.folder.run["tasks"][:12])
+            raise SowError(f"run {context.folder.id} has no task {ident!r:.40}", f"its tasks are: {shown}")
+    return [task_ids[ident] for ident in names]
+
+
+def _ask_consent(
+    context: Context,
+    run_context: RunContext,
+    integration: Integration,
+    entries: list[RepeatedCheck],
+    tasks: list[str],
+    *,
+    yes: bool,
+) -> Consent:
+    """Ask for consent to the commands that are repeated, to those for the final tree, and to the setup of all trees."""
+    words = ["runs", "verify", run_context.folder.id, *(word for each in tasks for word in ("--task", each)), "--yes"]
+    commands = [each.evidence["command"] for each in entries]
+    chosen = _selected_task_ids(run_context, tasks)
+    merged = [each for each in final_checks.merged_tasks(run_context) if not chosen or each["id"] in chosen]
+    commands += [check["command"] for each in merged for check in check_list.checks_of(each)]
+    trees = dict.fromkeys([*(each.evidence["tree"] for each in entries), integration.head])
+    commands += run_context.setups.missing_at(commit_reader(run_context.home.root, each) for each in trees)
+    again = pasteable_command(context, run_context.home, words)
+    return consent_question.ask_consent(
+        run_context.home, context.environment, run_context.agreed, commands, yes=yes, again=again
+    )
+
+
+def _print_nothing(repeated: RepeatedCheck) -> None:
+    """Prints nothing, because JSON output comes at the end."""
+
+
+def _tell(repeated: RepeatedCheck) -> None:
+    if repeated.reason == recheck.OLDER:  # these are counted at the end
+        return
+    was, verdict = repeated.evidence, repeated.verdict
+    if repeated.reason:
+        more = f" ({repeated.reason})"
+    else:
+        more = f" (exit {repeated.exit}, was {was['exit']})" if verdict == "differs" else f" (exit {was['exit']})"
+    where = f"task {repeated.task['id']}, iteration {was['iteration']}, {was['kind']}"
+    about = f"{where}: {was['command']}{more}"
+    out(f"{paint(verdict.ljust(8), COLOURS[verdict])}  {escape_line(about)}")
+
+
+def _final_document(owners: list[str], done: CheckListResult, red: set[str]) -> dict[str, Any]:
+    failed = [each for each in done.evidence if not each["passed"]]
+    facts = {"passed": done.passed, "failed": [each["command"] for each in failed]}
+    return {"tasks": owners, **facts, "failed_before": any(each["list"] in red for each in failed)}
+
+
+def _document(repeated: RepeatedCheck) -> dict[str, Any]:
+    was = repeated.evidence
+    facts = {key: was.get(key) for key in ("kind", "command", "iteration", "tree", "exit", "passed")}
+    now = {"exit_now": repeated.exit, "passed_now": repeated.passed, "verdict": repeated.verdict}
+    return {"task": repeated.task["id"], **facts, **now, "reason": repeated.reason}

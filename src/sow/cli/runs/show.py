@@ -1,0 +1,119 @@
+"""Prints the list of runs and the report of one run."""
+
+from __future__ import annotations
+
+from sow.cli.output import table
+from sow.domain.reviews.similar_text import without_details
+from sow.domain.text.units import format_seconds
+from sow.reports import report_text as words
+from sow.system.terminal.terminal import escape_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+COLOURS = {"completed": "green", "failed": "red", "blocked": "yellow", "waiting": "yellow", "running": "cyan"}
+HEAD = ("TASK", "NAME", "OUTCOME", "RESULT", "TRIES", "AGENT", "EXECUTOR", "TIME", "COST")
+LONGEST = 48
+LONGEST_TEXT = 200
+
+
+def listing(summaries: Sequence[Facts]) -> None:
+    """Prints one line for each run."""
+    if not summaries:
+        out("no runs yet; start one: sow run PLAN")
+        return
+    rows = [("RUN", "STATUS", "STARTED", "DONE", "NAME")]
+    rows += [
+        (run["id"], run["status"], run["started_at"], f"{run['completed']}/{run['tasks']}", run["name"])
+        for run in summaries
+    ]
+    out(table(rows))
+
+
+def show(document: Facts) -> None:
+    """Prints the report of one run."""
+    run = document["run"]
+    state = "running" if run["live"] else run["status"]
+    out(paint(escape_line(f"Run {run['id']}: {run['name']}"), "bold") + f" ({state})")
+    out(table(words.total_rows(document), indent="  "))
+    if document["tasks"]:
+        out("")
+        _tasks(document["tasks"])
+    for title, noun in (("By agent", "agent"), ("By executor", "executor")):
+        _groups(title, document[f"by_{noun}"])
+    _section("Limits", [f"{limit['executor']}: {limit['reason']}" for limit in document["limits"]] + document["stops"])
+    _section("Remarks", document["remarks"])
+    if document["next"]:
+        out(f"\n{paint('Next', 'bold')}")
+    for step in document["next"]:
+        out(f"  {short(step['text'], LONGEST_TEXT)}")
+        out(f"    {paint(escape_line(step['command']), 'cyan')}")
+
+
+def _tasks(rows: Sequence[Facts]) -> None:
+    """Prints the table of tasks; what holds a task up is printed below its row."""
+    lines = table([HEAD, *(_row(row) for row in rows)], indent="  ").split("\n")
+    column = lines[0].index("OUTCOME")
+    out(lines[0])
+    for row, line in zip(rows, lines[1:], strict=True):
+        word, colour = row["outcome"], COLOURS.get(row["outcome"])
+        out(f"{line[:column]}{paint(word, colour)}{line[column + len(word) :]}" if colour else line)
+        for remark in _remarks(row):
+            out(f"      {short(remark, LONGEST_TEXT)}")
+
+
+def _row(row: Facts) -> tuple[str, ...]:
+    return (
+        words.task_label(row),
+        short(row["name"], LONGEST),
+        row["outcome"],
+        row["result"] or "-",
+        str(row["tries"]),
+        row["agent"] or "-",
+        row["executor"] or "-",
+        words.time_of(row),
+        words.money(row).replace(" and ", " + "),
+    )
+
+
+def _remarks(row: Facts) -> list[str]:
+    """Returns what holds a task up, and the concerns about its result."""
+    noted = words.task_notes(row)
+    if row["outcome"] in ("completed", "abandoned"):
+        return noted
+    about = [f"waits for {words.waits_for(row)}"] if row["waits_for"] else []
+    about += [f"asks: {without_details(row['question']['text'])}"] if row["question"] else []
+    return [*about, *([row["why"]] if row["why"] and row["outcome"] == "failed" else []), *noted]
+
+
+def _groups(title: str, rows: Sequence[Facts]) -> None:
+    if not rows:
+        return
+    out(f"\n{paint(title, 'bold')}")
+    cells = [
+        (
+            row["name"],
+            words.plural(row["turns"], "turn"),
+            format_seconds(row["work_seconds"]),
+            words.money(row),
+            words.tokens(row),
+        )
+        for row in rows
+    ]
+    out(table(cells, indent="  "))
+
+
+def _section(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        out(f"\n{paint(title, 'bold')}")
+        out("\n".join(f"  {short(line, LONGEST_TEXT)}" for line in lines))
+
+
+def short(text: str, limit: int) -> str:
+    """Returns one line without control characters, cut to the limit."""
+    line = escape_line(text)
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,0 +1,1 @@
+"""Commands that serve: dashboard, MCP and demo."""

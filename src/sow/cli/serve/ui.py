@@ -1,0 +1,138 @@
+"""Starts the dashboard and opens it in a browser (`sow ui`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sow.cli.command import Command, Option
+from sow.cli.context import Context
+from sow.errors import SowError, Waiting
+from sow.system.terminal.terminal import err, escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.dashboard.server.server import Server
+    from sow.store.files.checkout_home import Home
+
+PATIENCE = 5.0
+PAUSE = 0.05
+
+
+def ui(context: Context, *, port: str, open: bool, read_only: bool, json: bool) -> int:
+    port_number = _port(port)
+    home, actor = context.project_home(), context.actor()
+    if actor.is_worker and not read_only:
+        err("note: a worker may look and not act: this dashboard is read-only")
+        read_only = True
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(home.claim(_claim(read_only=read_only), purpose="dashboard"))
+        except Waiting:
+            return _show_running(context, home, read_only=read_only, open=open, json=json)
+        from sow.dashboard.server.server import Server
+
+        server = Server(home, context.environment, person=actor.name, read_only=read_only, port=port_number)
+        return _serve(server, open=open, json=json)
+
+
+def _claim(*, read_only: bool) -> str:
+    """Returns the name of the claim; a read-only dashboard can run beside a normal one."""
+    return "ui-read-only" if read_only else "ui"
+
+
+def _port(text: str) -> int | None:
+    """Returns the port of --port; 0 lets the system choose."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise SowError(f"--port is {text!r:.60}, which is no port", "give a number from 1024 to 65535, or 0 for any")
+    return int(text)
+
+
+def _serve(server: Server, *, open: bool, json: bool) -> int:
+    """Serves requests until Ctrl-C or SIGTERM, which are not failures."""
+    import signal
+    import threading
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if server.moved_from:
+            err(f"note: port {server.moved_from} is in use: this is {server.port}")
+        _tell(server.address, server.port, os.getpid(), read_only=server.read_only, new=True, json=json)
+        if open:  # in a thread, because a terminal browser blocks until it is closed
+            threading.Thread(target=_open, args=(server.address,), daemon=True).start()
+        server.serve()
+    except KeyboardInterrupt:
+        err("stopped; the pages that are open go on when 'sow ui' is started again")
+    finally:
+        server.stop()
+    return 0
+
+
+def _show_running(context: Context, home: Home, *, read_only: bool, open: bool, json: bool) -> int:
+    """Prints the address of the dashboard that already runs."""
+    import time
+
+    from sow.dashboard.server import access
+
+    path = access.path(context.environment, home.root, read_only=read_only)
+    name = _claim(read_only=read_only)
+    give_up = time.monotonic() + PATIENCE
+    while not (holder := home.claim_holder(name)) or (details := access.read_secrets(path)).get("pid") != holder.pid:
+        if time.monotonic() > give_up:
+            raise Waiting(
+                f"a dashboard of {home.root} is there, but its address is not in {path}",
+                "end that process, then run 'sow ui' again",
+            )
+        time.sleep(PAUSE)
+    url = access.address(details["port"], details["token"])
+    _tell(url, details["port"], details["pid"], read_only=read_only, new=False, json=json)
+    if open:
+        _open(url)
+    return 0
+
+
+def _tell(url: str, port: int, pid: int, *, read_only: bool, new: bool, json: bool) -> None:
+    if json:
+        from sow.cli.output import emit
+
+        emit({"url": url, "port": port, "pid": pid, "read_only": read_only, "started": new})
+    else:
+        out(url)
+        err("the address is for one browser; Ctrl-C ends the dashboard" if new else f"it runs already (pid {pid})")
+    sys.stdout.flush()
+
+
+def _open(url: str) -> None:
+    """Opens the page in the user's browser, or prints a note if there is none."""
+    import webbrowser
+
+    has_display = sys.platform == "darwin" or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    try:
+        opened = has_display and webbrowser.open(url)
+    except (webbrowser.Error, OSError) as error:
+        err(f"note: {escape_line(str(error))}")
+        opened = False
+    if not opened:
+        err("note: no browser could be opened here: open the address above")
+
+
+COMMANDS = (
+    Command(
+        "ui",
+        ui,
+        "Show the project, its runs and its inbox in a browser",
+        options=(
+            Option("--port", "P", "Listen on this port instead of 7690, or on the next free one after it"),
+            Option("--open", help="Open the page in your browser"),
+            Option("--read-only", help="Show everything, but let nobody answer, approve or stop anything"),
+        ),
+        json=True,
+        details="Listens on 127.0.0.1 only. The address that it prints has a token for one browser; a second 'sow ui'\n"
+        "in the same checkout prints the address of the first with a token for the next browser. From another\n"
+        "machine: ssh -L 7690:127.0.0.1:7690 HOST. See docs/dashboard.md.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Commands that configure and check the installation."""

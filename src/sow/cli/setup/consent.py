@@ -1,0 +1,72 @@
+"""sow consent: the commands that you agreed to or refused in this repository."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.errors import SowError
+from sow.store.user import consents
+from sow.store.user.consents import CONSENTS, REFUSED
+from sow.system.terminal.terminal import escape_line, out, paint
+
+
+def list_consents(context: Context, *, json: bool) -> int:
+    found = _known(context)
+    if json:
+        from sow.cli.output import emit
+
+        facts = [{"command": command, "refused": kind == REFUSED, "since": at} for at, command, kind in found]
+        emit({"consents": [{"number": number, **each} for number, each in enumerate(facts, 1)]})
+        return 0
+    for number, (at, command, kind) in enumerate(found, 1):
+        since = f"({'refused' if kind == REFUSED else 'agreed'} {escape_line(at[:10])})"
+        out(f"{paint(f'{number}.', 'bold')} {escape_line(command)} {paint(since, 'dim')}")
+    if not found:
+        out("you have not agreed to or refused any command in this repository")
+    return 0
+
+
+def forget(context: Context, *, number: str, refused: bool, all: bool) -> int:
+    context.require_person("forget a consent")
+    if [bool(number), refused, all].count(True) != 1:
+        raise SowError("which consent?", "give its number in 'sow consent list', or --refused, or --all")
+    found = _known(context)
+    chosen = [
+        each for place, each in enumerate(found, 1) if all or str(place) == number or (refused and each[2] == REFUSED)
+    ]
+    if number and not chosen:
+        raise SowError(f"there is no consent {number!r:.40}", "see 'sow consent list'")
+    for _, command, kind in chosen:
+        consents.forget(context.environment, context.checkout().checkout.common, [command], kind=kind)
+        out(escape_line(f"forgotten: {command}"))
+    if not chosen:
+        out("there is nothing to forget")
+    return 0
+
+
+def _known(context: Context) -> list[tuple[str, str, str]]:
+    """The time, the command and the kind of each answer, oldest first; their places are their numbers."""
+    where = (context.environment, context.checkout().checkout.common)
+    files = {kind: consents.read(consents.path(*where, kind)) for kind in (CONSENTS, REFUSED)}
+    return sorted((at, command, kind) for kind, known in files.items() for command, at in known.items())
+
+
+COMMANDS = (
+    Command(
+        "consent list",
+        list_consents,
+        "List the commands that you agreed to or refused in this repository",
+        json=True,
+        details="They are in ~/.local/state/sow, and nowhere else. Patterns of checks.allow are in your config.",
+    ),
+    Command(
+        "consent forget",
+        forget,
+        "Forget your answers about commands: the next run asks again",
+        arguments=(Argument("number", "Its number in 'sow consent list'", optional=True),),
+        options=(
+            Option("--refused", help="Forget everything that you refused, such as a setup"),
+            Option("--all", help="Forget every answer"),
+        ),
+    ),
+)

@@ -1,0 +1,146 @@
+"""Checks the machine, the repository, the project and the agent CLIs (`sow doctor`)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sow.agents.layer import LAYERS, layer
+from sow.cli.command import Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.domain.advice import STOP_COMMAND
+from sow.domain.task import ENDED_STATUSES
+from sow.errors import SowError
+from sow.reports.idle_project import idle_tasks
+from sow.reports.resume_command import HintContext
+from sow.store.health import check_all
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.user import installed_layer
+from sow.store.user.installed_layer import FOREIGN, SAME, InstallTarget
+from sow.system.terminal.terminal import escape_line, out, paint
+
+MARKS = {"ok": ("✓", "green"), "warning": ("⚠", "yellow"), "problem": ("✗", "red")}
+
+
+def doctor(context: Context, *, undo_git_changes: bool, keep_git_changes: bool, yes: bool, json: bool) -> int:
+    if undo_git_changes or keep_git_changes:
+        return _settle_git(context, keep=keep_git_changes, undo=undo_git_changes, yes=yes)
+    from sow.cli.setup.doctor_executors import examine_executors
+    from sow.cli.setup.doctor_setup import examine_setup
+
+    findings = check_all(context.project_home, context.cwd)
+    findings += examine_layers(context)
+    findings += examine_setup(context)
+    findings += _idle(context)
+    findings += _leftovers(context)
+    executor_findings, executors = examine_executors(context)
+    findings += executor_findings
+    problems = sum(finding["state"] == "problem" for finding in findings)
+    warnings = sum(finding["state"] == "warning" for finding in findings)
+    if json:
+        emit({"healthy": not problems, "findings": findings, "executors": executors})
+        return 1 if problems else 0
+    for finding in findings:
+        mark, colour = MARKS[finding["state"]]
+        out(f"{paint(mark, colour)} {escape_line(finding['what'])}")
+        if finding["hint"]:
+            out(f"    {escape_line(finding['hint'])}")
+    out(f"\n{problems} problem{'' if problems == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}")
+    return 1 if problems else 0
+
+
+def _settle_git(context: Context, *, keep: bool, undo: bool, yes: bool) -> int:
+    """Keeps or undoes the changes that appeared in the git folder while workers ran."""
+    from sow.cli.runs import git_changes
+
+    if keep and undo:
+        raise SowError("--undo-git-changes and --keep-git-changes exclude each other", "give one of them")
+    context.require_non_worker("decide on changes in the git folder")
+    home = context.project_home()
+    home.refuse_second_run()
+    return git_changes.keep(home, yes=yes) if keep else git_changes.undo(home, yes=yes)
+
+
+def _idle(context: Context) -> list[dict[str, str]]:
+    """Finds tasks in progress without a worker; an unreadable project is reported elsewhere."""
+    try:
+        home = context.project_home()
+        readable, _ = desks.load_readable(home, projects.load(home))
+    except SowError:
+        return []
+    unsupervised, idle = idle_tasks(readable, HintContext(context.environment, context.cwd))
+    messages = [
+        (f"an earlier turn on task {task} still runs, and nobody supervises it", f"end it: {STOP_COMMAND}")
+        for task in unsupervised
+    ]
+    messages += [
+        (f"task {task} is in progress, and nobody works on it", f"go on: {command}") for task, command in idle.items()
+    ]
+    return [{"state": "warning", "what": message, "hint": hint} for message, hint in messages]
+
+
+def _leftovers(context: Context) -> list[dict[str, str]]:
+    """Finds worktrees of ended tasks that a killed run left; a live run removes its own."""
+    from sow.gitwork.prune import leftover_worktrees
+
+    try:
+        home = context.project_home()
+        readable, _ = desks.load_readable(home, projects.load(home))
+    except SowError:
+        return []
+    statuses = {task["id"]: task["status"] for _, task in readable if task["status"] in ENDED_STATUSES}
+    worktrees = leftover_worktrees(home, statuses) if home.claim_holder("run") is None else []
+    findings = []
+    for name in worktrees:
+        task = name.partition("-")[0]
+        message = f".sow/local/worktrees/{name} is left over: task {task} is {statuses[task]}"
+        findings.append({"state": "warning", "what": message, "hint": "remove it: sow salvage prune --older-than 0s"})
+    return findings
+
+
+COMMANDS = (
+    Command(
+        "doctor",
+        doctor,
+        "Check the machine, the repository, every state file, your settings and the agent CLIs",
+        options=(
+            Option("--undo-git-changes", help="Undo what appeared in the git folder while workers ran"),
+            Option("--keep-git-changes", help="Keep what appeared there, and let sow use it"),
+            Option("--yes", help="Do not ask"),
+        ),
+        json=True,
+        details="It says how the checkouts of checks are set up, and whether a check would import code from your own\n"
+        "checkout instead (docs/running.md).\n"
+        "An agent CLI that is bound or configured is asked for its version and its flags once; the answer is\n"
+        "kept in ~/.cache/sow/probes.json until the program changes.",
+    ),
+)
+
+
+def examine_layers(context: Context) -> list[dict[str, str]]:
+    """Returns a finding for each layer installed in this repository or in the user's home."""
+    targets = []
+    with suppress(SowError):  # outside of a repository; reported elsewhere
+        targets.append(InstallTarget(context.checkout().root, user=False))
+    home = context.environment.get("HOME", "")
+    if home.startswith("/"):
+        targets.append(InstallTarget(home, user=True))
+    return [finding for target in targets for name in LAYERS for finding in _findings(target, name)]
+
+
+def _findings(target: InstallTarget, name: str) -> list[dict[str, str]]:
+    scope = "in your home" if target.is_home else "here"
+    command = f"sow install {name}{' --user' if target.is_home else ''}"
+    try:
+        if not installed_layer.plan_steps(target, layer(name, user=target.is_home), remove=True):
+            return []
+        steps = installed_layer.plan_steps(target, layer(name, user=target.is_home), remove=False)
+    except SowError as error:
+        return [{"state": "warning", "what": error.message, "hint": error.hint}]
+    if all(step.action in (SAME, FOREIGN) for step in steps):
+        return [{"state": "ok", "what": f"the execution layer for {name} {scope} is that of this sow", "hint": ""}]
+    message = f"the execution layer for {name} {scope} is not that of this sow"
+    return [
+        {"state": "warning", "what": message, "hint": f"bring it up to date: {command}; with --dry-run: what differs"}
+    ]

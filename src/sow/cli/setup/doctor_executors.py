@@ -1,0 +1,114 @@
+"""Checks the user's settings and every executor in use, for `sow doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sow import config as configs
+from sow.cli.agents.dry_run import SESSIONS
+from sow.cli.agents.show import roles
+from sow.cli.context import Context
+from sow.cli.setup.config_check import Finding, notify, problems, read, suspicious_settings
+from sow.config import Config, ExecutorConfig
+from sow.errors import SowError
+from sow.executors import settings
+from sow.executors.adapter import Capabilities
+from sow.executors.executor import find_binary
+from sow.executors.probe import Program, ProgramFacts, probe_all
+from sow.executors.registry import adapter
+
+
+def examine_executors(context: Context) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """Returns the findings about settings and executors, and the details of each executor."""
+    try:
+        config, read_findings = read(context)
+        role_names = list(roles(context, config).agents) if config else []
+    except SowError as error:
+        return [{"state": "problem", "what": error.message, "hint": error.hint}], []
+    if config is None:
+        path = configs.path(context.environment)
+        return [
+            {**finding, "what": f"{path}: {finding['what']}"}
+            for finding in read_findings
+            if finding["state"] == "problem"
+        ], []
+    issues = [*problems(config), *suspicious_settings(config, role_names)]
+    state = "are valid" if config.exists else "do not exist, so the defaults are in effect"
+    findings = issues or [
+        {"state": "ok", "what": f"your settings at {configs.abbreviated_path(config.path)} {state}", "hint": ""}
+    ]
+    executors = _facts(config, role_names, context)
+    return [*findings, *notify(config, context), *(_finding(executor) for executor in executors)], executors
+
+
+def _facts(config: Config, role_names: list[str], context: Context) -> list[dict[str, Any]]:
+    """Returns the details of each executor in use, as its program reports them."""
+    executors = [
+        e for e in map(config.executors.get, config.executors_in_use(role_names)) if e and not configs.executor_error(e)
+    ]
+    paths = {e.name: find_binary(settings.program(e.type, e.settings), context.environment) for e in executors}
+    programs = {(paths[e.name], e.type): adapter(e.type).capabilities for e in executors if paths[e.name]}
+    probes = probe_all(programs, context.environment)
+    return [_executor(e, paths[e.name], probes, config, role_names) for e in executors]
+
+
+def _executor(
+    executor: ExecutorConfig, path: str, probes: dict[Program, ProgramFacts], config: Config, role_names: list[str]
+) -> dict[str, Any]:
+    features, facts = adapter(executor.type).capabilities, probes.get((path, executor.type))
+    missing = None if facts is None else facts.missing
+    return {
+        "name": executor.name,
+        "type": executor.type,
+        "binary": settings.program(executor.type, executor.settings),
+        "path": path or None,
+        "version": facts.version or None if facts else None,
+        "flags_known": None if missing is None or not features.required_flags else not missing,
+        "missing_flags": list(missing or ()),
+        "trouble": facts.trouble or None if facts else None,
+        "cached": bool(facts and facts.cached),
+        "session": features.session,
+        "resumes": features.resumes,
+        "takes_model": features.model,
+        "reports_cost": features.reports_cost,
+        "reports_tokens": features.reports_tokens,
+        "read_only": features.read_only,
+        "needs_yolo": features.needs_yolo,
+        "closes": features.closes,
+        "roles": [role for role in config.roles(role_names) if config.binding(role)[0] == executor.name],
+    }
+
+
+def _finding(facts: dict[str, Any]) -> Finding:
+    """Returns the finding about one executor."""
+    features = adapter(facts["type"]).capabilities
+    name, binary = facts["name"], facts["binary"]
+    if not facts["path"]:
+        return {
+            "state": "warning",
+            "what": f"{name}: {binary} is not installed",
+            "hint": f"install: {features.install}",
+        }
+    prefix = f"{name}: {facts['path']}"
+    if facts["trouble"]:
+        return {
+            "state": "warning",
+            "what": f"{prefix}: {facts['trouble']}",
+            "hint": f"try it by hand: {binary} --version",
+        }
+    version = f" {facts['version']}" if facts["version"] else ""
+    if facts["missing_flags"]:
+        missing = ", ".join(facts["missing_flags"])
+        return {
+            "state": "warning",
+            "what": f"{prefix}{version}: its help does not tell of {missing}; {_abilities(features)}",
+            "hint": f"it is older or newer than what sow knows; to update it: {features.install}",
+        }
+    flags = "its flags are known; " if features.required_flags else ""
+    return {"state": "ok", "what": f"{prefix}{version}: {flags}{_abilities(features)}", "hint": ""}
+
+
+def _abilities(features: Capabilities) -> str:
+    resumes = "can resume" if features.resumes else "cannot resume"
+    cost = "reports its cost" if features.reports_cost else "reports no cost"
+    return f"{SESSIONS[features.session]}, {resumes}, {cost}"

@@ -1,0 +1,58 @@
+"""Reports how checkouts are set up and whose code the checks would import, for `sow doctor`."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.cli.context import Context
+from sow.cli.runs.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
+from sow.engine.checks.outside_imports import import_lines
+from sow.engine.checks.setup_plan import UNDO, Setups, commit_reader
+from sow.errors import SowError
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.engine.checks.setup_detection import Read
+    from sow.store.files.checkout_home import Home
+
+PYTHON = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+
+
+def examine_setup(context: Context) -> list[dict[str, str]]:
+    """Returns findings about the checkouts in which checks run; none outside of a repository."""
+    try:
+        home = context.checkout()
+        setups = Setups(home, configs.load(context.environment), context.environment)
+        return _findings(setups, commit_reader(home.root, "HEAD"))
+    except SowError:  # reported elsewhere
+        return []
+
+
+def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
+    setup, imports = setup_and_outside_imports(setups, read, _commands(setups.home, read))
+    findings = []
+    if setup.commands:
+        missing, refused = setups.missing(setup), setups.is_refused(setup)
+        hint = UNDO if refused else ""
+        state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
+        message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
+        findings.append({"state": "ok", "what": message, "hint": hint})
+    for tool, file in ({} if setups.is_declared else setups.proposal(read).missing_tools).items():
+        message = f"checkouts cannot be set up: {file} needs {tool}, which is not on PATH"
+        findings.append({"state": "warning", "what": message, "hint": f"install {tool}, or {OWN_SETUP_HINT}"})
+    for line in import_lines(imports):
+        findings.append({"state": "warning", "what": f"in a checkout of its own, {line}", "hint": OWN_SETUP_HINT})
+    return findings
+
+
+def _commands(home: Home, read: Read) -> list[str]:
+    """Returns the check commands of the project's tasks, or the usual ones of the repository's language."""
+    commands: dict[str, None] = {}
+    if projects.exists(home):
+        for _, task in desks.load_readable(home, projects.load(home))[0]:
+            commands |= dict.fromkeys(check["command"] for check in task.get("checks", ()))
+    if commands:
+        return list(commands)
+    defaults = ["python3 -m pytest"] if any(read(name) is not None for name in PYTHON) else []
+    return [*defaults, *(["npm test"] if read("package.json") is not None else [])]

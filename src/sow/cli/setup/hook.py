@@ -1,0 +1,102 @@
+"""Handles the hooks that agent CLIs call at session start and before an edit (`sow hook`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command
+from sow.cli.context import Context
+from sow.errors import SowError, SystemFailure
+from sow.reports.resume_command import HintContext
+from sow.system.terminal.terminal import escape_control, escape_line, out, read_input
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+
+EVENTS = ("session-start", "before-edit", "settings")
+
+
+def hook(context: Context, *, event: str) -> int:
+    if event == "settings":
+        return _settings()
+    return _session_start(context) if event == "session-start" else _before_edit(read_input())
+
+
+def _settings() -> int:
+    """Prints the hooks for users who keep their own settings file."""
+    import json
+
+    from sow.agents.layer import hooks
+
+    out(json.dumps(hooks(), indent=2))
+    return 0
+
+
+def _session_start(context: Context) -> int:
+    """Prints the state of the project for a new agent session; prints nothing without a project."""
+    import os
+
+    from sow.store.projects import project as projects
+
+    try:
+        home = context.checkout()
+        if not os.path.lexists(home.sow) or not projects.exists(home):
+            return 0
+        out(escape_control(_summary(home, HintContext(context.environment, context.cwd))))
+    except SowError as error:
+        out(escape_control(f"sow: {error.message}\n{error.hint}"))
+    return 0
+
+
+def _summary(home: Home, standpoint: HintContext) -> str:
+    from sow.cli.project.status import document
+
+    status: dict[str, Any] = document(home, standpoint)
+    counts = ", ".join(f"{count} {name}" for name, count in status["counts"].items()) or "none"
+    lines = [
+        f"This branch has a sow project: {escape_line(status['project']['name'])} ({status['project']['branch']}).",
+        f"Tasks: {counts}. {len(status['inbox'])} waiting for the person (sow inbox).",
+        f"Next: {escape_line(status['next']['text'])}: {status['next']['command']}",
+        "Its facts are changed through `sow` only. If you are asked to go on with it: sow continue --print",
+    ]
+    return "\n".join(lines)
+
+
+def _before_edit(text: str) -> int:
+    """Refuses edits of state files; exit code 2 makes the agent CLI block the edit."""
+    import json
+
+    try:
+        path = json.loads(text)["tool_input"].get("file_path", "")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SystemFailure("this is not what an agent CLI says before an edit", "call it as a hook only") from None
+    if isinstance(path, str) and _is_state(path):
+        raise SowError(
+            f"{path} is state that only sow writes",
+            "use the command for it: sow task set, sow note, sow log, sow answer",
+        )
+    return 0
+
+
+def _is_state(path: str) -> bool:
+    """Returns whether a path names a state file."""
+    folder, _, name = f"/{path}".rpartition("/")
+    inside = f"{folder}/"
+    if "/.sow/local/" in inside:
+        return True
+    if "/.sow/project/" in inside:
+        return name in ("state.yaml", "session_current.json")
+    return "/orchestration/" in inside and name in ("state.yaml", "shared_status.json")
+
+
+COMMANDS = (
+    Command(
+        "hook",
+        hook,
+        "What an agent CLI calls by itself, as 'sow install claude' sets it up",
+        arguments=(Argument("event", "When it is called", choices=EVENTS),),
+        details="session-start prints where the work stands. before-edit reads on standard input what is to be\n"
+        "edited, and refuses files of state with exit 2. settings prints the hooks for your own .claude/settings.json.",
+    ),
+)

@@ -1,0 +1,104 @@
+"""Installs and removes the execution layer of an agent CLI (`sow install`, `sow uninstall`)."""
+
+from __future__ import annotations
+
+from sow import __version__
+from sow.agents.layer import LAYERS, layer
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit
+from sow.errors import SowError
+from sow.store.user import installed_layer
+from sow.store.user.installed_layer import FOREIGN, REMOVE, WRITE, InstallStep, InstallTarget
+from sow.system.terminal.terminal import err, escape_line, out
+
+DONE = {"write": "wrote", "replace": "replaced", "remove": "removed"}
+SETTINGS = ".claude/settings.json"
+
+
+def install(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
+    context.require_non_worker("install an execution layer")
+    files = layer(cli, user=user)
+    target = _target(context, user=user)
+    steps = installed_layer.plan_steps(target, files, remove=False)
+    return _apply(target, cli, steps, dry_run=dry_run, json=json)
+
+
+def uninstall(context: Context, *, cli: str, user: bool, dry_run: bool, json: bool) -> int:
+    context.require_non_worker("remove an execution layer")
+    files = layer(cli, user=user)
+    target = _target(context, user=user)
+    steps = installed_layer.plan_steps(target, files, remove=True)
+    return _apply(target, cli, steps, dry_run=dry_run, json=json)
+
+
+def _target(context: Context, *, user: bool) -> InstallTarget:
+    if not user:
+        return InstallTarget(context.checkout().root, user=False)
+    home = context.environment.get("HOME", "")
+    if not home.startswith("/"):
+        raise SowError("HOME is not set, so there is no home to install into", "set HOME, or leave --user out")
+    return InstallTarget(home, user=True)
+
+
+def _apply(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run: bool, json: bool) -> int:
+    backups = [] if dry_run else installed_layer.apply(target, steps)
+    backup_paths = dict(backups)
+    if json:
+        files = [
+            {"path": s.path, "act": s.action, "changed": s.edited_text is not None, "kept": backup_paths.get(s.path)}
+            for s in steps
+        ]
+        emit({"cli": cli, "root": target.root, "version": __version__, "dry_run": dry_run, "files": files})
+        return 0
+    _tell(target, cli, steps, dry_run=dry_run)
+    for path, backup in backups:
+        err(escape_line(f"note: {path} was changed by hand; your words are kept in {backup}"))
+    return 0
+
+
+def _tell(target: InstallTarget, cli: str, steps: list[InstallStep], *, dry_run: bool) -> None:
+    for step in steps:
+        if step.action in DONE:
+            verb = f"would {step.action}" if dry_run else DONE[step.action]
+            note = ", and keep your changes aside" if dry_run and step.edited_text is not None else ""
+            out(escape_line(f"{verb} {step.path}{note}"))
+        elif step.action == FOREIGN:
+            err(escape_line(f"note: {step.path} is not ours, so it stays as it is{_advice(step.path)}"))
+    acts = [step.action for step in steps]
+    if not any(act in DONE for act in acts):
+        out(f"nothing to do for {cli} in {escape_line(target.root)}")
+    elif not dry_run and REMOVE not in acts and WRITE in acts:
+        out(f"the layer of sow {__version__} for {cli} is in {escape_line(target.root)}")
+
+
+def _advice(path: str) -> str:
+    return "; for the hooks, add what 'sow hook settings' prints" if path.endswith(SETTINGS) else ""
+
+
+CLI = Argument("cli", "Which agent CLI", choices=tuple(LAYERS))
+OPTIONS = (
+    Option("--user", help="In your home, for every repository, instead of in this one"),
+    Option("--dry-run", help="Show what would be done, and change nothing"),
+)
+
+COMMANDS = (
+    Command(
+        "install",
+        install,
+        "Write the agents, slash commands and hooks of an agent CLI, or its instructions",
+        arguments=(CLI,),
+        options=OPTIONS,
+        json=True,
+        details="Files of ours carry a version and are replaced as a whole; what you changed in one is kept\n"
+        "beside it. A file without our mark is never touched: to make one of ours your own, take its sow- lines out.",
+    ),
+    Command(
+        "uninstall",
+        uninstall,
+        "Remove what sow install wrote for an agent CLI, and nothing else",
+        arguments=(CLI,),
+        options=OPTIONS,
+        json=True,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Prints and lists the packaged prompts, which workers load themselves (`sow prompt`)."""
+
+from __future__ import annotations
+
+from sow.agents import prompts
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain import ids
+from sow.errors import SowError
+from sow.system.terminal.terminal import out
+
+
+def prompt(context: Context, *, name: str, list: bool, json: bool) -> int:
+    if list:
+        return _list(name, json=json)
+    if not name:
+        raise SowError(
+            "sow prompt: which prompt?", "name one, such as guidance/implementer/base; see 'sow prompt --list'"
+        )
+    text = _fill_in(context, prompts.load(name))
+    if json:
+        emit({"name": name, "title": prompts.title(text), "text": text})
+        return 0
+    out(text.rstrip("\n"))
+    return 0
+
+
+def _fill_in(context: Context, text: str) -> str:
+    """Fills in the task and the path of sow for a worker; a person gets the text as it is."""
+    task = context.environment.get("SOW_TASK", "")
+    if not task:
+        return text
+    from sow.engine.turns.own_paths import sow_command
+
+    return prompts.render(text, sow=sow_command(), task=task if ids.is_member(task) else ids.task_id(task))
+
+
+def _list(top: str, *, json: bool) -> int:
+    """Lists all prompts, or those below a folder."""
+    names = [name for name in prompts.names() if not top or name == top or name.startswith(f"{top.rstrip('/')}/")]
+    if not names:
+        prompts.load(top)
+    rows = [(name, prompts.title(prompts.load(name))) for name in names]
+    if json:
+        emit({"prompts": [{"name": name, "title": title} for name, title in rows]})
+        return 0
+    out(table([("PROMPT", "WHAT IT IS"), *rows]))
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "prompt",
+        prompt,
+        "Print a packaged prompt: a role's template, or guidance that its worker loads",
+        arguments=(
+            Argument("name", "Which one, such as guidance/implementer/base", optional=True, completes="prompts"),
+        ),
+        options=(Option("--list", help="List the prompts; with NAME: those below it"),),
+        json=True,
+        details="For a worker (SOW_TASK is set) the commands in the text name its own task and the full path of sow.",
+    ),
+)

@@ -1,0 +1,155 @@
+"""Shows the schemas of state files and validates files (`sow schema`, `sow validate`)."""
+
+from __future__ import annotations
+
+import os
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit, print_findings
+from sow.domain.phase import ALIASES
+from sow.errors import SowError
+from sow.store.file_kinds import validate_file
+from sow.store.formats import schema
+from sow.store.formats.schema_diff import SchemaChange, changes
+from sow.system.terminal.terminal import out
+
+NAMES = tuple(schema.names())
+
+
+def list_schemas(context: Context, *, json: bool) -> int:
+    rows = [
+        {"version": version, "current": version == schema.VERSION, "schemas": schema.names(version)}
+        for version in schema.versions()
+    ]
+    if json:
+        emit({"versions": rows})
+        return 0
+    for row in rows:
+        out(f"{row['version']}{' (current)' if row['current'] else ''}: {', '.join(map(str, row['schemas']))}")  # type: ignore[call-overload]
+    return 0
+
+
+def show(context: Context, *, name: str, format: str, version: str, json: bool) -> int:
+    document = schema.document(name, schema.check_version(version) if version else schema.VERSION)
+    if format == "cue" and not json:
+        from sow.store.formats.cue import export
+
+        out(export(document).rstrip("\n"))
+    else:
+        emit(document)
+    return 0
+
+
+def diff(context: Context, *, older: str, newer: str, json: bool) -> int:
+    differences = changes(schema.check_version(older), schema.check_version(newer))
+    if json:
+        emit(
+            {
+                "changes": [
+                    {
+                        "kind": change.kind,
+                        "schema": change.schema,
+                        "path": change.path,
+                        "old": change.old or None,
+                        "default": change.default,
+                    }
+                    for change in differences
+                ]
+            }
+        )
+        return 0
+    if not differences:
+        out("No changes.")
+        return 0
+    out("Changes detected:")
+    for number, change in enumerate(differences, 1):
+        out(f"{number}. {_sentence(change)}")
+    out("\nSuggested migration:")
+    out("\n".join(f"  - {_advice(change)}" for change in differences))
+    return 0
+
+
+def _sentence(change: SchemaChange) -> str:
+    parent = f"{change.parent}." if change.parent else ""
+    return {
+        "rename": f"{parent}{change.old} → {change.path} (rename)",
+        "add": f"{change.path} added (default: {change.default})",
+        "add optional": f"{change.path} added (optional)",
+        "add required": f"{change.path} added (required)",
+        "remove": f"{change.path} removed",
+        "schema added": f"schema {change.schema} added",
+        "schema removed": f"schema {change.schema} removed",
+    }[change.kind]
+
+
+def _advice(change: SchemaChange) -> str:
+    import json
+
+    return {
+        "rename": f"Rename field: {change.old} → {change.field}",
+        "add": f"Add field: {change.field} = {json.dumps(change.default)}",
+        "add required": f"Add field: {change.field}, by hand",
+        "remove": f"Remove field: {change.field}",
+    }.get(change.kind, f"Nothing for {change.path}")
+
+
+def validate(context: Context, *, file: list[str], kind: str, json: bool) -> int:
+    findings = []
+    for name in file:
+        path = _resolve(context, name)
+        try:
+            findings.append({"file": name, "kind": validate_file(path, name, kind), "error": None, "hint": None})
+        except SowError as problem:
+            findings.append({"file": name, "kind": kind or None, "error": problem.message, "hint": problem.hint})
+    return print_findings(findings, lambda finding: f"{finding['file']}: valid {finding['kind']}", json=json)
+
+
+def _resolve(context: Context, name: str) -> str:
+    """Finds a file from the current folder, the root or .sow/project; `implement` means `implementation`."""
+    folders = [context.cwd]
+    try:
+        home = context.project_home()
+        folders += [home.root, home.project]
+    except SowError:  # outside of a project, only the current folder is searched
+        pass
+    expanded = "/".join(ALIASES.get(part, part) for part in name.split("/"))
+    for folder in folders:
+        for candidate in (name, expanded):
+            path = os.path.join(folder, candidate)
+            if os.path.isfile(path):
+                return path
+    return os.path.join(folders[0], name)
+
+
+COMMANDS = (
+    Command("schema list", list_schemas, "List the schemas and their versions", json=True),
+    Command(
+        "schema show",
+        show,
+        "Print a schema",
+        arguments=(Argument("name", "Which schema", choices=NAMES),),
+        options=(
+            Option("--format", "FORMAT", "As what", choices=("json", "cue"), default="json"),
+            Option("--version", "VERSION", "Which version; without: the current one"),
+        ),
+        json=True,
+    ),
+    Command(
+        "schema diff",
+        diff,
+        "Show what changed between two versions",
+        arguments=(Argument("older", "Such as v0.9.0"), Argument("newer", "Such as v1.0.0")),
+        json=True,
+    ),
+    Command(
+        "validate",
+        validate,
+        "Check files against their schemas",
+        arguments=(
+            Argument("file", "A path from here, from the root, or from .sow/project", repeat=True, completes="files"),
+        ),
+        options=(Option("--kind", "SCHEMA", "What it is, where the path does not tell", choices=NAMES),),
+        json=True,
+    ),
+)

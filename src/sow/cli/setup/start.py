@@ -1,0 +1,182 @@
+"""Opens the orchestrator in an agent CLI (`sow start`, `sow continue`)."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.agents import orchestrator_prompt
+from sow.agents.orchestrator_prompt import ROLE, Situation
+from sow.cli.agents.spawn import registry_of
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.open_cli import InteractiveCli, require_terminal
+from sow.cli.project.project import prepare_project
+from sow.cli.runs import feature_branch
+from sow.domain.ids import branch_slug
+from sow.domain.phase import new_phases
+from sow.domain.text import inputs
+from sow.engine.turns.own_paths import sow_command
+from sow.errors import SowError
+from sow.reports.resume_command import HintContext
+from sow.store.files.checkout_home import FORBIDDEN_BRANCHES
+from sow.store.layout import create_missing
+from sow.store.projects import project as projects
+from sow.system import clock
+from sow.system.terminal.terminal import escape_control, escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
+
+LONGEST_NAME = 100
+
+
+class Goal:
+    """The user's goal for a new project, checked before anything is created."""
+
+    __slots__ = ("branch", "name", "phases", "text")
+
+    def __init__(self, context: Context, goal: str, branch: str, phases: str) -> None:
+        raw = inputs.checked_text(context.text(goal, "the goal"), "the goal", 20_000)
+        self.text = inputs.checked_text(escape_control(raw), "the goal", 20_000).strip()
+        first = next(line for line in self.text.split("\n") if line.strip())
+        self.name = inputs.checked_line(" ".join(first.split())[:LONGEST_NAME], "the goal")
+        self.phases = [phase.strip() for phase in phases.split(",")] if phases else []
+        self.branch = feature_branch.check_name(branch) if branch else ""
+        new_phases(self.phases, now=clock.now())
+
+    def branch_from(self, current: str) -> str:
+        """Returns the branch of the new project."""
+        default = f"sow/{branch_slug(self.name) or 'project'}"
+        return self.branch or (default if current in (*FORBIDDEN_BRANCHES, "") else current)
+
+    @property
+    def as_argument(self) -> str:
+        """Returns the goal as an argument of sow; a leading @ is doubled because @ names a file."""
+        return self.text.replace("@", "@@", 1) if self.text.startswith("@") else self.text
+
+
+def start(context: Context, *, goal: str, branch: str, phases: str, executor: str, print: bool) -> int:
+    home = context.checkout()
+    new_goal = Goal(context, goal, branch, phases)
+    _require_no_project(home)
+    if print:
+        return _show(context, home, _new_project_situation(home, new_goal))
+    context.require_person("open the orchestrator")
+    instead = "take its prompt elsewhere: sow start --print …"
+    require_terminal("the orchestrator", instead)
+    opening = _opening(context, executor, instead)
+    _create_project(context, home, new_goal)
+    return _open(context, home, opening)
+
+
+def continue_project(context: Context, *, executor: str, print: bool) -> int:
+    home = context.project_home()
+    situation = _situation(home, HintContext(context.environment, context.cwd))
+    if print:
+        return _show(context, home, situation)
+    context.require_person("open the orchestrator")
+    instead = "take its prompt elsewhere: sow continue --print"
+    require_terminal("the orchestrator", instead)
+    return _open(context, home, _opening(context, executor, instead))
+
+
+def _require_no_project(home: Home) -> None:
+    if projects.exists(home):
+        path = home.relative(projects.path(home))
+        raise SowError(f"{path} exists: one project per branch", "go on with it: sow continue")
+
+
+def _create_project(context: Context, home: Home, goal: Goal) -> None:
+    """Creates the branch, the .sow folder and the project."""
+    if goal.branch:
+        feature_branch.switch_to(home, goal.branch)
+        _require_no_project(home)
+    else:
+        feature_branch.leave_main(home, goal.branch_from(home.checkout.branch()))
+    create_missing(home)
+    project = prepare_project(context, home, name=goal.name, description=goal.as_argument, phases=goal.phases)()
+    out(escape_line(f"project {project['name']} on branch {project['branch']}"))
+
+
+def _new_project_situation(home: Home, goal: Goal) -> Situation:
+    """Returns the prompt's section for a goal without a project."""
+    import shlex
+
+    sow, current = sow_command(), home.checkout.branch()
+    branch = goal.branch_from(current)
+    begin = [] if branch == current else [f"git switch -c {shlex.quote(branch)}"]
+    command = [sow, "init", "--project", shlex.quote(goal.name)]
+    command += [f"--phase {phase}" for phase in goal.phases]
+    if goal.text != goal.name:
+        command.append("--description=" + shlex.quote(" ".join(goal.as_argument.split())))
+    begin.append(" ".join(command))
+    situation = Situation(root=home.root, branch=current, sow=sow, goal=goal.text)
+    return orchestrator_prompt.new_project(situation, begin=begin)
+
+
+def _situation(home: Home, standpoint: HintContext) -> Situation:
+    """Returns the prompt's section for the current project or workflow."""
+    from sow.cli.project.status import document
+    from sow.store.workflows.summary import summary
+
+    situation = Situation(root=home.root, branch=home.checkout.branch(), sow=sow_command())
+    if projects.exists(home):
+        status = document(home, standpoint)
+        project, step = status["project"], status["next"]
+        phases = " → ".join(f"{phase['name']} ({phase['status']})" for phase in status["phases"])
+        return orchestrator_prompt.resume_project(
+            situation,
+            name=escape_line(project["name"]),
+            description=escape_line(project["description"])[:2000],
+            phases=phases,
+            step=(escape_line(step["text"]), escape_line(step["command"])),
+        )
+    crew = summary(home)
+    if crew and crew["name"]:
+        return orchestrator_prompt.resume_workflow(situation, name=escape_line(crew["name"]))
+    raise SowError(f"{home.root} has no project to go on with", 'start one: sow start "GOAL"')
+
+
+def _show(context: Context, home: Home, situation: Situation) -> int:
+    agents = registry_of(context, home, configs.load(context.environment))
+    out(orchestrator_prompt.prompt(agents.get(ROLE), situation))
+    return 0
+
+
+def _opening(context: Context, executor: str, instead: str) -> InteractiveCli:
+    config = configs.load(context.environment)
+    return InteractiveCli(
+        config, context.environment, role=ROLE, executor=executor, call="continue --print", instead=instead
+    )
+
+
+def _open(context: Context, home: Home, opening: InteractiveCli) -> int:
+    """Opens the CLI; its calls of sow count as the orchestrator's, not as the person's."""
+    marks = {"SOW_AGENT": ROLE, "SOW_ROOT": home.root}
+    return 1 if opening.run(cwd=home.root, environment={**context.environment, **marks}) else 0
+
+
+PRINT = Option("--print", help="Print what the orchestrator is told, and start and change nothing")
+EXECUTOR = Option("--executor", "NAME", "Another agent CLI than the one that is bound to orchestrator")
+
+COMMANDS = (
+    Command(
+        "start",
+        start,
+        "Begin a project for a goal, and open the orchestrator to talk about it",
+        arguments=(Argument("goal", "What you want (TEXT, @FILE or -)"),),
+        options=(
+            Option("--branch", "NAME", "The project's branch, made where it is missing"),
+            Option("--phases", "LIST", "Its phases in order, such as design,implementation"),
+            EXECUTOR,
+            PRINT,
+        ),
+        details="On main or master without --branch, a branch sow/GOAL is made.",
+    ),
+    Command(
+        "continue",
+        continue_project,
+        "Open the orchestrator to go on with the project of this branch, from what is on disk",
+        options=(EXECUTOR, PRINT),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Commands about tasks, notes and the inbox."""

@@ -1,0 +1,101 @@
+"""Adds, resolves, escalates and lists notes; a task with an open note cannot be completed (`sow note`)."""
+
+from __future__ import annotations
+
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.domain import ids
+from sow.domain.note import CATEGORIES
+from sow.domain.text import inputs
+from sow.store import note_updates
+from sow.system.terminal.terminal import escape_control, out
+
+TASK = Option("--task", "ID", "Whose desk: a task, or an agent of the workflow; without: SOW_TASK", completes="tasks")
+NUMBER = Argument("number", "The note's number, such as 1 or note_001")
+
+
+def add(call: Context, *, description: str, context: str, category: str, task: str) -> int:
+    note = note_updates.add(
+        call.project_home(),
+        call.task_or_agent(task),
+        description=inputs.checked_text(call.text(description, "--description"), "--description", 20_000),
+        context=inputs.checked_text(call.text(context, "--context"), "--context", 20_000),
+        category=category,
+        actor=call.actor(),
+    )
+    out(f"{note['note_id']} is open")
+    return 0
+
+
+def resolve(context: Context, *, number: str, resolution: str, task: str) -> int:
+    answer = inputs.checked_text(context.text(resolution, "--resolution"), "--resolution", 100_000)
+    note = note_updates.resolve(
+        context.project_home(), context.task_or_agent(task), number, resolution=answer, actor=context.actor()
+    )
+    out(f"{note['note_id']} is resolved by {note['resolved_by']}")
+    return 0
+
+
+def escalate(context: Context, *, number: str, reason: str, task: str) -> int:
+    ident = context.task_or_agent(task)
+    reason_text = inputs.checked_text(context.text(reason, "--reason"), "--reason", 20_000)
+    note = note_updates.escalate(context.project_home(), ident, number, reason=reason_text, actor=context.actor())
+    command = "workflow set status blocked" if ids.is_member(ident) else f"task set --id {ident} status paused"
+    out(f"{note['note_id']} is escalated; end your turn with: sow {command}")
+    return 0
+
+
+def list_notes(context: Context, *, task: str, json: bool) -> int:
+    folder, notes = note_updates.load_notes(context.project_home(), context.task_or_agent(task))
+    if json:
+        from sow.cli.output import emit
+
+        emit({"task": folder.id, "notes": notes, "unresolved": sum(note["status"] != "resolved" for note in notes)})
+        return 0
+    for note in notes:
+        category = f", {note['category']}" if "category" in note else ""
+        out(
+            escape_control(
+                f"{note['note_id']}  [{note['status']}{category}]  {note['description']}\n  while: {note['context']}"
+            )
+        )
+        ending = note.get("resolution") or note.get("escalation_reason")
+        if ending:
+            out(escape_control(f"  → {ending}"))
+    if not notes:
+        out("no notes")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "note add",
+        add,
+        "Write down an assumption or an uncertainty",
+        options=(
+            Option("--description", "TEXT", "What is assumed or unclear", required=True),
+            Option("--context", "TEXT", "What you were doing when it arose", required=True),
+            Option("--category", "KIND", "What kind of matter it is", choices=CATEGORIES),
+            TASK,
+        ),
+        details="A task with an open or escalated note cannot be set to needs_review, nor an agent of a\n"
+        "workflow to ready_for_verification.\n"
+        "Matters of technology, architecture, security, requirements and conflict\n"
+        "cannot be resolved by their own agent: escalate them.",
+    ),
+    Command(
+        "note resolve",
+        resolve,
+        "Close a note with what was decided",
+        arguments=(NUMBER,),
+        options=(Option("--resolution", "TEXT", "How it was settled, with the evidence", required=True), TASK),
+    ),
+    Command(
+        "note escalate",
+        escalate,
+        "Make a note a question for somebody else",
+        arguments=(NUMBER,),
+        options=(Option("--reason", "TEXT", "Why you cannot settle it", required=True), TASK),
+    ),
+    Command("note list", list_notes, "Show the notes on a desk", options=(TASK,), json=True),
+)

@@ -1,0 +1,136 @@
+"""Chooses the documents that a task's worker should read, and records them (`sow context`)."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.cli.command import Argument, Command, Option
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain.task import refuse_ended, user_references
+from sow.domain.text import units as sizes
+from sow.knowledge.compiler import compile_for
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects import tasks
+from sow.store.runs import sessions
+from sow.system.terminal.terminal import err, escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.documents.state import Chosen, Task
+    from sow.knowledge.document import Choice
+    from sow.store.projects.task_folder import TaskFolder
+
+
+def context(context: Context, *, task: str, budget: str, dry_run: bool, json: bool) -> int:
+    home, actor = context.project_home(), context.actor()
+    project = projects.load(home)
+    folder = desks.find(home, project, context.task(task))
+    state = folder.task()
+    writes = not dry_run and not actor.is_worker  # a worker may only look
+    if writes:
+        refuse_ended(state)
+    choice = compile_for(
+        folder,
+        project,
+        state,
+        folder=_folder(folder, state),
+        budget=_budget(context, budget),
+        environment=context.environment,
+    )
+    if writes:
+        change = tasks.set_references(home, folder.id, choice.chosen, actor=actor)
+        choice.remarks += change.remarks
+    choice.remarks += _dependency_warning(folder, state)
+    for remark in choice.remarks:
+        err(f"warning: {escape_line(remark)}")
+    if json:
+        emit(_document(folder.id, state, choice, written=writes))
+    else:
+        _show(state, choice, written=writes)
+    return 0
+
+
+def _budget(context: Context, budget: str) -> int:
+    if budget:
+        return sizes.parse_tokens(budget, "--budget")
+    return sizes.parse_tokens(str(configs.load(context.environment).setting("context", "budget")), "context.budget")
+
+
+def _folder(folder: TaskFolder, task: Task) -> str:
+    """Returns the folder in which the task is worked on: that of its session, or the home checkout."""
+    record = sessions.current(folder, task["session_id"]) if "session_id" in task else None
+    if record is not None and os.path.isdir(record.session["cwd"]):
+        return record.session["cwd"]
+    return folder.home.root
+
+
+def _dependency_warning(folder: TaskFolder, task: Task) -> list[str]:
+    """Returns a warning if the task depends on uncompleted tasks, whose outputs may change."""
+    project = projects.load(folder.home)
+    statuses = tasks.statuses(folder.home, project) if task["depends_on"] else {}
+    waiting = [dependency for dependency in task["depends_on"] if statuses.get(dependency) != "completed"]
+    if not waiting:
+        return []
+    return [f"task {', '.join(waiting)} is not completed, so its outputs may change: run this again after that"]
+
+
+def _entry(chosen: Chosen) -> dict[str, Any]:
+    return {**chosen, "tokens": sizes.estimate(chosen["size"])}
+
+
+def _document(ident: str, task: Task, choice: Choice, *, written: bool) -> dict[str, Any]:
+    return {
+        "task": ident,
+        "budget": choice.budget,
+        "tokens": sum(sizes.estimate(reference["size"]) for reference in choice.chosen),
+        "considered": choice.considered,
+        "given": user_references(task),
+        "references": [_entry(reference) for reference in choice.chosen],
+        "left_out": [_entry(reference) for reference in choice.left_out],
+        "warnings": choice.remarks,
+        "written": written,
+    }
+
+
+def _show(task: Task, choice: Choice, *, written: bool) -> None:
+    spent = sum(sizes.estimate(reference["size"]) for reference in choice.chosen)
+    out(f"{len(choice.chosen)} of {choice.considered} documents, about {spent} of {choice.budget} tokens")
+    rows = [("KIND", "SIZE", "DOCUMENT", "REASON")]
+    rows += [("given", "", path, "given with the task") for path in user_references(task)]
+    rows += [(r["kind"], sizes.format_bytes(r["size"]), _place(r), r["reason"]) for r in choice.chosen]
+    if len(rows) > 1:
+        out(table(rows))
+    if choice.considered and not choice.chosen and not choice.left_out:
+        out("none fits: say more in the task's description, where a document's name is enough")
+    for reference in choice.left_out:
+        out(escape_line(f"left out, for want of room: {reference['path']} ({sizes.format_bytes(reference['size'])})"))
+    if written and choice.chosen:
+        out(f"task {task['id']} refers to them now; see 'sow task show {task['id']}'")
+
+
+def _place(chosen: Chosen) -> str:
+    return f"{chosen['path']}:{chosen['lines']}" if "lines" in chosen else chosen["path"]
+
+
+COMMANDS = (
+    Command(
+        "context",
+        context,
+        "Choose the documents that a worker on a task is pointed to",
+        arguments=(Argument("task", "The task's id; without: SOW_TASK", optional=True, completes="tasks"),),
+        options=(
+            Option("--budget", "TOKENS", "How much there may be to read, such as 8k; without: context.budget"),
+            Option("--dry-run", help="Show the choice and write nothing"),
+        ),
+        json=True,
+        details="Sinks, knowledge, decision records, files of linked repositories and outputs of the tasks before it "
+        "are weighed by what the task says. What was given with 'sow task create --reference' stays. "
+        "A worker that is started on a task without such a choice gets one by itself; what was chosen stays until "
+        "this is called again.",
+    ),
+)

@@ -1,0 +1,181 @@
+"""Lists tasks and shows one task with everything that a new worker needs."""
+
+from __future__ import annotations
+
+from sow.cli.context import Context
+from sow.cli.output import emit, table
+from sow.domain import phase as phases
+from sow.domain.checks import refusals
+from sow.domain.ids import agent_id
+from sow.domain.task import current_concerns
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects.task_document import document
+from sow.system.terminal.terminal import escape_control, escape_line, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.documents.state import Task
+
+RECENT = 20
+
+
+def list_tasks(context: Context, *, phase: str, status: str, json: bool) -> int:
+    home = context.project_home()
+    project = projects.load(home)
+    phase_name = phases.find_name(phase, project["phases"]) if phase else ""
+    readable, broken = desks.load_readable(home, project)
+    selected = [
+        (d, t)
+        for d, t in readable
+        if (not phase_name or d.phase == phase_name) and (not status or t["status"] == status)
+    ]
+    if json:
+        emit({"tasks": [{**task, "phase": folder.phase} for folder, task in selected], "broken": broken})
+        return 0
+    if not selected and not broken:
+        out("no tasks")
+        return 0
+    rows = [
+        (
+            t["id"],
+            t["status"],
+            d.phase,
+            agent_id(t["assigned_agent"], t["iteration"]),
+            ", ".join(t["depends_on"]),
+            display_name(t),
+        )
+        for d, t in selected
+    ]
+    rows += [(ident, "broken", "", "", "", problem) for ident, problem in broken.items()]
+    out(table([("ID", "STATUS", "PHASE", "AGENT", "AFTER", "NAME"), *rows]))
+    return 0
+
+
+def display_name(task: Task) -> str:
+    """Returns a task's name, with its id in its plan."""
+    return f"{task['name']} (plan's {task['source']['id']})" if "source" in task else task["name"]
+
+
+def show_task(context: Context, ident: str, *, json: bool) -> int:
+    home = context.project_home()
+    project = projects.load(home)
+    folder = desks.find(home, project, ident)
+    task = document(folder, project, folder.task())
+    if json:
+        emit(task)
+        return 0
+    out(paint(f"Task {ident}: {escape_line(task['name'])}", "bold"))
+    out(table(_facts(task)))
+    _section("Description", task["description"])
+    _section("References", "\n".join(_references(task, home.root)))
+    _section(
+        "Feedback",
+        "\n\n".join(
+            f"[{f['number']}, by {f['by'] or 'hand'}, on iteration {f['iteration'] or '?'}]\n{f['text']}"
+            for f in task["feedback"]
+        ),
+    )
+    _section("Checks", "\n".join(_checks(task)))
+    _section("Notes", "\n".join(_note(note) for note in task["notes"]))
+    _section(
+        "Questions answered",
+        "\n".join(
+            f"{question['number']}. {question['text']}\n   → {question['answer']}" for question in task["questions"]
+        ),
+    )
+    if "question" in task:
+        _section("Question", f"{task['question']['number']}. {task['question']['text']}")
+    _section("Refused", "\n".join(_refused(task)))
+    _section("Look at this", "\n".join(_concerns(task)))
+    recent = task["log"][-RECENT:]
+    title = "Log" if len(recent) == len(task["log"]) else f"Log (the last {RECENT} of {len(task['log'])})"
+    _section(title, "\n".join(_entry(entry) for entry in recent))
+    _section("Next", task["next"])
+    return 0
+
+
+def _facts(task: dict[str, Any]) -> list[tuple[str, ...]]:
+    source = task.get("source")
+    facts = [
+        ("status", f"{task['status']}, iteration {task['iteration']}"),
+        ("agent", task["agent_id"]),
+        ("phase", task["phase"]),
+        ("priority", task["priority"]),
+        ("after", ", ".join(task["depends_on"])),
+        ("result", task.get("result", "")),
+        ("protected", ", ".join(task.get("protected", ()))),
+        ("plan", f"task {source['id']} of {source['plan']}" if source else ""),
+        ("session", task.get("session_id", "")),
+        ("abandoned", task.get("abandoned_reason", "")),
+        ("folder", task["path"]),
+    ]
+    if "approval" in task:
+        approval = task["approval"]
+        facts.append(("approved", f"by {approval['by']} at {approval['at']}, iteration {approval['iteration']}"))
+    return [row for row in facts if row[1]]
+
+
+def _references(task: dict[str, Any], root: str) -> list[str]:
+    """Returns the references of a task with their reasons; .sow paths are absolute, because worktrees lack them."""
+    chosen = {entry["path"]: entry for entry in task.get("context", ())}
+    lines = []
+    for path in task["references"]:
+        entry = chosen.get(path)
+        part = f", lines {entry['lines']}" if entry and "lines" in entry else ""
+        shown_path = f"{root}/{path}" if path.startswith(".sow/") else path
+        lines.append(f"{shown_path}{part} ({entry['kind']}: {entry['reason']})" if entry else shown_path)
+    return lines
+
+
+def _refused(task: dict[str, Any]) -> list[str]:
+    """Returns the commands that the agent CLI refused, and the setting that allows them."""
+    refused = task.get("refusals", [])
+    lines = [_refusal(refusal) for refusal in refused]
+    return [*lines, refusals.advice(refused)] if lines else []
+
+
+def _refusal(refusal: dict[str, Any]) -> str:
+    times = f", {refusal['count']} times" if refusal["count"] > 1 else ""
+    reason = f": {escape_line(refusal['reason'])}" if refusal["reason"] else ""
+    call = refusals.call_text(refusal["tool"], refusal.get("command", ""))
+    return f"{call} (iteration {refusal['iteration']}{times}){reason}"
+
+
+def _concerns(task: dict[str, Any]) -> list[str]:
+    """Returns the concerns about the current iteration; refused commands have their own section."""
+    return [concern["text"] for concern in current_concerns(task) if concern["kind"] != refusals.KIND]  # type: ignore[arg-type]
+
+
+def _checks(task: dict[str, Any]) -> list[str]:
+    """Returns the check results of the current iteration."""
+    return [
+        f"{'passed' if result['passed'] else 'FAILED'}: {result['command']} (exit {result['exit']}{_scope(result)})"
+        for result in task.get("evidence", ())
+        if result["iteration"] == task["iteration"]
+    ]
+
+
+def _scope(evidence: dict[str, Any]) -> str:
+    if evidence.get("scope") == "folder":
+        return ", in the shared folder: it belongs to no commit"
+    return f", on tree {evidence['tree'][:10]}" if evidence.get("tree") else ""
+
+
+def _note(note: dict[str, Any]) -> str:
+    category = f", {note['category']}" if "category" in note else ""
+    ending = {"resolved": note.get("resolution"), "escalated": note.get("escalation_reason")}.get(note["status"])
+    return f"{note['note_id']} [{note['status']}{category}] {note['description']}" + (f" → {ending}" if ending else "")
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    files = f" ({', '.join(entry['files'])})" if entry["files"] else ""
+    return f"{entry['timestamp']} {entry['agent']} {entry['action']} {entry['result']}: {entry['text']}{files}"
+
+
+def _section(title: str, body: str) -> None:
+    """Prints a heading and its text, unless the text is empty."""
+    if body.strip():
+        out(f"\n{paint(title, 'bold')}\n{escape_control(body).strip()}")

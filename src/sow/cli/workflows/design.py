@@ -1,0 +1,159 @@
+"""Runs the workflow architect, with the user or alone (`sow workflow design`)."""
+
+from __future__ import annotations
+
+import os
+
+from sow import config as configs
+from sow.cli.agents.screen import Screen
+from sow.cli.agents.spawn import registry_of
+from sow.cli.open_cli import InteractiveCli, require_terminal
+from sow.cli.workflows.create import form
+from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.workflows import design, design_check
+from sow.engine.workflows.conversation import RoleConversations
+from sow.errors import SowError
+from sow.store.workflows.folder import WorkflowFolder
+from sow.system.process.generator_steps import run_to_end
+from sow.system.terminal.terminal import err, escape_line, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.registry import AgentRegistry
+    from sow.cli.context import Context
+    from sow.config import Config
+    from sow.engine.workflows.design_check import Design
+    from sow.store.files.checkout_home import Home
+
+
+class DesignOptions:
+    """The user's options for a design."""
+
+    __slots__ = ("delegate", "executor", "timeout", "yes")
+
+    def __init__(self, *, delegate: bool, executor: str, timeout: str, yes: bool) -> None:
+        self.delegate = delegate
+        self.executor = executor
+        self.timeout = configs.seconds(timeout) if timeout else 0
+        self.yes = yes
+
+
+class DesignContext:
+    """The checkout, the settings, the roles and the workflow of one design."""
+
+    __slots__ = ("agents", "config", "home", "name", "workflow_id")
+
+    def __init__(self, context: Context) -> None:
+        self.home: Home = context.project_home()
+        self.config: Config = configs.load(context.environment)
+        self.agents: AgentRegistry = registry_of(context, self.home, self.config)
+        workflow = WorkflowFolder(self.home).workflow()
+        self.name = workflow["name"]
+        self.workflow_id = workflow["id"]
+
+    def prompt(self, options: DesignOptions, *, alone: bool) -> str:
+        return design.prompt(self.home, self.agents, name=self.name, delegate=options.delegate, alone=alone)
+
+
+def show(context: Context, options: DesignOptions) -> int:
+    """Prints the architect's prompt and starts nothing."""
+    out(DesignContext(context).prompt(options, alone=False))
+    return 0
+
+
+def headless(context: Context, options: DesignOptions) -> int:
+    """Runs the architect alone; a design with errors is sent back to it."""
+    context.require_non_worker("design a workflow")
+    studio = DesignContext(context)
+    home = studio.home
+    _refuse_running(home, options)
+    _warn_empty_summary(studio)
+    settings = TurnSettings(
+        home, studio.config, context.environment, tell=Screen(quiet=False).show, timeout=options.timeout
+    )
+    counsel = RoleConversations(settings, studio.agents, studio.workflow_id, executor=options.executor)
+    with home.claim("run", purpose="sow workflow design"):
+        draft = run_to_end(design.design_alone(counsel, name=studio.name, delegate=options.delegate, tell=_say))
+        design_check.update_crew(home, draft, studio.agents)
+    return _done(studio, draft)
+
+
+def _warn_empty_summary(studio: DesignContext) -> None:
+    """Prints a note if the summary is empty, because the architect knows nothing else."""
+    path = WorkflowFolder(studio.home).summary_path(studio.name)
+    if os.path.isfile(path) and studio.home.read(path).strip() == form(studio.name).strip():
+        err(f"note: {studio.home.relative(path)} is the empty form still: the architect has nothing to go by")
+
+
+def _say(text: str) -> None:
+    err(f"# {escape_line(text)}")
+
+
+def with_person(context: Context, options: DesignOptions) -> int:
+    """Opens the architect's CLI in this terminal and checks the design when it ends."""
+    context.require_person("design a workflow at the terminal")
+    studio = DesignContext(context)
+    _refuse_running(studio.home, options)
+    require_terminal(
+        "the architect",
+        "let it work by itself: sow workflow design --headless\nor take its prompt: sow workflow design --print",
+    )
+    opening = _opening(context, studio, options)
+    with studio.home.claim("run", purpose="sow workflow design"):
+        opening.run(cwd=studio.home.root, environment=_architect_environment(context, studio.home))
+        draft = _read_design(studio)
+        design_check.write_contracts(studio.home, draft)
+        if not draft.errors:
+            design_check.update_crew(studio.home, draft, studio.agents)
+    return _done(studio, draft)
+
+
+def _architect_environment(context: Context, home: Home) -> dict[str, str]:
+    """Returns the environment of the architect's CLI; its calls of sow count as the architect's."""
+    name = design.ARCHITECT.replace("-", "_")
+    folder = WorkflowFolder(home).agent_folder(name).folder
+    marks = {"SOW_TASK": name, "SOW_AGENT": design.ARCHITECT, "SOW_ROOT": home.root, "SOW_DESK": folder}
+    return {**context.environment, **marks}
+
+
+def _opening(context: Context, studio: DesignContext, options: DesignOptions) -> InteractiveCli:
+    """Returns the command that opens the architect's CLI with its prompt."""
+    return InteractiveCli(
+        studio.config,
+        context.environment,
+        role=design.ARCHITECT,
+        executor=options.executor,
+        call="workflow design --print" + (" --delegate" if options.delegate else ""),
+        instead="take the prompt yourself: sow workflow design --print\nor: --executor NAME, or --headless",
+    )
+
+
+def _read_design(studio: DesignContext) -> Design:
+    try:
+        return design_check.read(studio.home, studio.agents.names())
+    except FileNotFoundError:
+        path = studio.home.relative(WorkflowFolder(studio.home).plan_path)
+        raise SowError(f"the architect left no {path}", "go on with it: sow workflow design") from None
+
+
+def _refuse_running(home: Home, options: DesignOptions) -> None:
+    """Refuses to redesign a completed workflow, and an approved one without --yes."""
+    workflow = WorkflowFolder(home).workflow()
+    if workflow["status"] == "completed":
+        raise SowError(f"workflow {workflow['name']} is complete", "put it away: sow workflow archive")
+    if "approval" in workflow and not options.yes:
+        raise SowError(f"the design of {workflow['name']} was approved", "to design it again, add --yes")
+
+
+def _done(studio: DesignContext, draft: Design) -> int:
+    from sow.cli.workflows.verify import tell_missing
+
+    for complaint in draft.complaints:
+        err(f"{'error' if complaint.error else 'warning'}: {escape_line(design.line(complaint))}")
+    tell_missing(draft, studio.agents)
+    plan = draft.plan
+    out(f"designed {escape_line(studio.name)}: {len(plan.members)} agents, {len(plan.verifiers)} verifiers")
+    for group in plan.order:
+        out(f"  {' + '.join(group)}")
+    out("Next: sow workflow verify")
+    return 2 if draft.errors else 0

@@ -1,0 +1,140 @@
+"""Verifies and approves the design of a workflow (`sow workflow verify`, `sow workflow approve`)."""
+
+from __future__ import annotations
+
+from sow import config as configs
+from sow.cli.agents.screen import Screen
+from sow.cli.agents.spawn import registry_of
+from sow.cli.output import emit
+from sow.engine.turns.turn_settings import TurnSettings
+from sow.engine.workflows import design_check
+from sow.engine.workflows.conversation import RoleConversations
+from sow.engine.workflows.design import missing
+from sow.errors import SowError
+from sow.store.workflows.folder import WorkflowFolder
+from sow.system.process.generator_steps import run_to_end
+from sow.system.terminal.terminal import confirm, err, escape_control, escape_line, is_interactive, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.cli.context import Context
+    from sow.domain.actor import Actor
+    from sow.domain.reviews.verdict import Verdict
+    from sow.engine.workflows.design_check import Design
+    from sow.store.files.checkout_home import Home
+
+PASSED, GAPS, ERRORS = 0, 1, 2
+
+
+def verify(context: Context, *, no_agent: bool, executor: str, timeout: str, yes: bool, json: bool) -> int:
+    home, actor = context.project_home(), context.actor()
+    config = configs.load(context.environment)
+    agents = registry_of(context, home, config)
+    design = design_check.of_checkout(home, agents.names())
+    if actor.is_worker:  # an architect looks at its own work: nothing is written
+        return _tell(home, design, None, agents, json=json)
+    screen = Screen(quiet=json)
+    limit = configs.seconds(timeout) if timeout else 0
+    settings = TurnSettings(home, config, context.environment, tell=screen.show, timeout=limit)
+    verdict: Verdict | None = None
+    with home.claim("run", purpose="sow workflow verify"):
+        design_check.write_contracts(home, design)  # before the agent looks at the files
+        if not no_agent and not design.errors:
+            counsel = RoleConversations(settings, agents, WorkflowFolder(home).workflow()["id"], executor=executor)
+            verdict = run_to_end(design_check.ask_verifier(counsel, design))
+        passed = design_check.passes(design, verdict)
+        design_check.record_check(home, design, verdict, agents)
+        shown = verdict is not None and screen.has_shown(verdict.feedback)
+        code = _tell(home, design, verdict, agents, json=json, shown=shown)
+        if passed and (yes or (not json and _user_approves())):
+            _approve(home, design, agents, actor, how="--yes" if yes else "asked on the terminal")
+            err(f"approved: {design.plan.digest[:12]}")
+    return code
+
+
+def _user_approves() -> bool:
+    return is_interactive() and confirm("Approve this design, so that it can be run?")
+
+
+def _tell(
+    home: Home, design: Design, verdict: Verdict | None, agents: AgentRegistry, *, json: bool, shown: bool = False
+) -> int:
+    passed = design_check.passes(design, verdict)
+    code = ERRORS if design.errors else PASSED if passed else GAPS
+    if json:
+        emit(_document(home, design, verdict, agents, passed=passed))
+        return code
+    for item in design.complaints:
+        kind = "error" if item.error else "warning"
+        err(f"{kind}: {escape_line(f'{item.file}:{item.line}: {item.text}')}\nhint: {escape_line(item.hint)}")
+    if verdict is not None:
+        _tell_verdict(verdict, shown=shown)
+    tell_missing(design, agents)
+    plan = design.plan
+    numbers = {"agent": len(plan.members), "verifier": len(plan.verifiers), "error": len(design.errors)}
+    counts = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items())
+    result = paint("PASSED" if passed else "FAILED", "green" if passed else "red")
+    out(f"{result}: {escape_line(plan.name or 'a plan without a name')}, {counts}")
+    return code
+
+
+def _tell_verdict(verdict: Verdict, *, shown: bool) -> None:
+    out(f"Design Verifier: {escape_line(design_check.verdict_text(verdict))}")
+    for finding in verdict.findings:
+        scope = f"{finding.get('file', '')} {finding.get('symbol', '')}".strip()
+        out(f"  {finding['severity']}: {escape_line(f'{scope}: ' if scope else '')}{escape_line(finding['text'])}")
+    if verdict.feedback.strip() and not shown:
+        out(escape_control(verdict.feedback.strip()))
+
+
+def tell_missing(design: Design, agents: AgentRegistry) -> None:
+    """Prints the agent types that the plan needs and that do not exist yet."""
+    missing_agents = missing(design, agents.names())
+    for agent in missing_agents:
+        err(f"missing agent type {escape_line(f'{agent.name}: {agent.description}')}")
+        if agent.capabilities:
+            err(f"  capabilities: {escape_line(agent.capabilities)}")
+    if missing_agents:
+        err(f"  write {'it' if len(missing_agents) == 1 else 'them'}: sow agent new --from-workflow")
+
+
+def _document(
+    home: Home, design: Design, verdict: Verdict | None, agents: AgentRegistry, *, passed: bool
+) -> dict[str, Any]:
+    return {
+        "valid": passed,
+        "digest": design.plan.digest,
+        "findings": [complaint.document() for complaint in design.complaints],
+        "verifier": None
+        if verdict is None
+        else {"verdict": verdict.flag or "RED", "feedback": verdict.feedback, "findings": verdict.findings},
+        "missing_agents": [
+            {"name": agent.name, "description": agent.description, "capabilities": agent.capabilities}
+            for agent in missing(design, agents.names())
+        ],
+        "report": home.relative(WorkflowFolder(home).report_path),
+    }
+
+
+def approve(context: Context) -> int:
+    actor = context.require_person("approve a workflow's design")
+    home = context.project_home()
+    config = configs.load(context.environment)
+    agents = registry_of(context, home, config)
+    design = design_check.of_checkout(home, agents.names())
+    _approve(home, design, agents, actor, how="sow workflow approve")  # also while it runs: who waits for it goes on
+    out(f"approved: {design.plan.digest[:12]}; run it: sow workflow run")
+    return 0
+
+
+def _approve(home: Home, design: Design, agents: AgentRegistry, actor: Actor, *, how: str) -> None:
+    """Approves the plan if exactly this version was verified."""
+    verified = WorkflowFolder(home).workflow().get("verified")
+    if not verified or verified["digest"] != design.plan.digest:
+        raise SowError("the design as it stands has not been verified", "run: sow workflow verify")
+    if not verified["passed"]:
+        raise SowError("the design did not pass its verification", "see orchestration/verification_report.md")
+    design_check.approve(home, design.plan, agents, actor=actor, how=how)

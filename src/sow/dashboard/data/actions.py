@@ -1,0 +1,185 @@
+"""Carries out what a user does on the page. Each act runs the sow command, so that all its rules apply."""
+
+from __future__ import annotations
+
+import threading
+
+from sow.domain.ids import is_member, is_task_id
+from sow.engine.turns.own_paths import sow_path
+from sow.errors import SowError
+from sow.system.process import program
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from sow.system.process.program import ProgramResult
+
+    Body = Mapping[str, Any]
+
+TIMEOUT = 60.0  # seconds
+STOP_WAIT = "30s"
+MAX_OUTPUT = 4000  # characters of a command's output
+LONGEST = 100_000
+LONGEST_REASON = 2000  # the limit of the command itself
+REFUSED, BAD, TOO_LONG = 409, 422, 504
+USAGE = 2  # exit code of the command for bad input
+
+
+class BadValue(SowError):
+    """The request's values are not what the act takes."""
+
+
+class Action:
+    """One call of the sow command: its arguments and its input."""
+
+    __slots__ = ("arguments", "input")
+
+    def __init__(self, *words: str, given: str | None = None) -> None:
+        self.arguments = words
+        self.input = given
+
+
+def _text(body: Body, name: str, longest: int = LONGEST) -> str:
+    """Returns a text from the request."""
+    value = body.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > longest or not _is_passable(value):
+        raise BadValue(f"{name} must be a text of 1 to {longest} characters", f"send {name} with the act")
+    return value
+
+
+def _is_passable(text: str) -> bool:
+    """True if a text can be passed to a program: it has no NUL and no surrogate."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _word(body: Body, name: str) -> str:
+    """Returns a short name from the request: of a task, an agent, a run or a question."""
+    value = _text(body, name)
+    if len(value) > 200 or not value.isprintable() or value != value.strip():
+        raise BadValue(f"{name} is not a name", "send the name as the page has it")
+    return value
+
+
+def _task(body: Body) -> str:
+    ident = _word(body, "task")
+    if not is_task_id(ident):
+        raise BadValue(f"{ident!r:.60} is not a task", "send the id of a task, such as 010")
+    return ident
+
+
+def _answer(body: Body) -> list[Action]:
+    always = body.get("always", False)
+    if not isinstance(always, bool):
+        raise BadValue("always must be true or false", "leave it out, or send a boolean")
+    flags = ["--always"] if always else []
+    return [Action("answer", *flags, "--", _word(body, "question"), "-", given=_text(body, "text"))]
+
+
+def _approve(body: Body) -> list[Action]:
+    return [Action("approve", "--", _task(body))]
+
+
+def _send_back(body: Body) -> list[Action]:
+    """Adds the feedback first: a task that goes back without it would be done the same way again."""
+    ident = _task(body)
+    feedback = Action("feedback", "add", "--", ident, "-", given=_text(body, "text"))
+    return [feedback, Action("task", "set", f"--id={ident}", "--", "status", "in_progress")]
+
+
+def _retry(body: Body) -> list[Action]:
+    ident = _word(body, "task")
+    if is_member(ident):
+        return [Action("workflow", "set", f"--agent={ident}", "--", "status", "working")]
+    return [Action("task", "set", f"--id={_task(body)}", "--", "status", "in_progress")]
+
+
+def _abandon(body: Body) -> list[Action]:
+    return [Action("task", "abandon", f"--reason={_text(body, 'reason', LONGEST_REASON)}", "--", _task(body))]
+
+
+def _stop(body: Body) -> list[Action]:
+    return [Action("runs", "stop", f"--wait={STOP_WAIT}", "--", _word(body, "run"))]
+
+
+def _approve_workflow(body: Body) -> list[Action]:
+    return [Action("workflow", "approve")]
+
+
+ACTS: dict[str, Callable[[Body], list[Action]]] = {
+    "answer": _answer,
+    "approve": _approve,
+    "send-back": _send_back,
+    "retry": _retry,
+    "abandon": _abandon,
+    "stop": _stop,
+    "approve-workflow": _approve_workflow,
+}
+
+
+class ActRunner:
+    """Carries out acts in one checkout, with the server's environment."""
+
+    __slots__ = ("environment", "root", "status_of")
+
+    def __init__(self, root: str, environment: Mapping[str, str], status_of: Callable[[str], str]) -> None:
+        self.root = root
+        self.environment = {**environment, "NO_COLOR": "1"}
+        self.status_of = status_of
+
+    def do(self, name: str, body: Body) -> tuple[int, dict[str, Any]]:
+        """Carries out an act; returns the HTTP status and the document of the reply."""
+        if name not in ACTS:
+            return 404, _error(f"there is no act {name!r:.60}", f"the acts are: {', '.join(ACTS)}")
+        try:
+            calls = ACTS[name](body)
+        except BadValue as error:
+            return BAD, _error(error.message, error.hint)
+        status = self.status_of(str(body.get("task", ""))) if name == "send-back" else "needs_review"
+        if status != "needs_review":  # otherwise the first of the two calls would leave feedback on any task
+            return REFUSED, _error(f"there is no work to send back: the task is {status}", "look at the task again")
+        outputs = []
+        for call in calls:
+            result = self._run(call)
+            if result is None:
+                return TOO_LONG, _error("sow did not end in time", "see what happened: sow status")
+            if result.code:
+                return _refusal(result)
+            outputs.append(result.out.strip())
+        return 200, {
+            "ok": True,
+            "text": escape_control("\n".join(output for output in outputs if output))[-MAX_OUTPUT:],
+        }
+
+    def _run(self, call: Action) -> ProgramResult | None:
+        """Runs one call to its end; None if it took too long and was stopped."""
+        stop = threading.Event()
+        timer = threading.Timer(TIMEOUT, stop.set)
+        timer.daemon = True
+        timer.start()
+        arguments = [sow_path(), f"--root={self.root}", *call.arguments]
+        try:
+            result = program.run_until_stopped(
+                arguments, cwd=self.root, environment=self.environment, stop=stop, given=call.input
+            )
+        finally:
+            timer.cancel()
+        return None if stop.is_set() else result
+
+
+def _error(error: str, hint: str) -> dict[str, Any]:
+    return {"error": error, "hint": hint}
+
+
+def _refusal(result: ProgramResult) -> tuple[int, dict[str, Any]]:
+    """Turns the `error:` and `hint:` lines of a call into a status and a document."""
+    preamble, _, rest = escape_control(result.err).partition("error: ")
+    error, _, hint = rest.partition("\nhint: ")
+    if not error.strip():
+        error, hint = (preamble.strip() or result.out.strip())[-MAX_OUTPUT:] or f"exit code {result.code}", ""
+    status = BAD if result.code == USAGE else REFUSED
+    return status, _error(error.strip()[:MAX_OUTPUT], hint.strip()[:MAX_OUTPUT])

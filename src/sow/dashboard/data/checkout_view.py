@@ -1,0 +1,244 @@
+"""Holds the state of a checkout (project, tasks, workflow, runs), and reports what changed since the last look."""
+
+from __future__ import annotations
+
+import time
+
+from sow import __version__
+from sow.dashboard.data.crew_cache import CrewCache
+from sow.dashboard.data.run_cache import RunCache
+from sow.dashboard.data.run_follower import RunFollower
+from sow.dashboard.data.task_cache import TaskCache, stamp
+from sow.dashboard.data.task_rows import Dependencies, task_row
+from sow.dashboard.data.worker_cache import ExecutorCache
+from sow.domain import advice
+from sow.domain.inbox import ranked
+from sow.errors import SowError
+from sow.reports.idle_project import idle_tasks
+from sow.store import inbox as store_inbox
+from sow.store.projects import project as projects
+from sow.store.runs import run_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.dashboard.data.run_follower import FollowedEntry
+    from sow.domain.documents.state import ProjectState
+    from sow.domain.inbox import Item
+    from sow.reports.resume_command import HintContext
+    from sow.store.files.checkout_home import Home
+
+    Row = dict[str, Any]
+
+MOST_HEARD = 2000
+
+
+class ViewChange:
+    """The result of one look: changed tasks, new journal entries, and whether more than that changed."""
+
+    __slots__ = ("entries", "mentioned", "stale", "tasks")
+
+    def __init__(self) -> None:
+        self.tasks: set[str] = set()
+        self.entries: list[FollowedEntry] = []  # the last ones, if there were many
+        self.mentioned: set[str] = set()  # the tasks and agents that the entries are about
+        self.stale = False
+
+
+class CheckoutView:
+    """The state of one checkout; not safe for two threads at once."""
+
+    __slots__ = (
+        "cache",
+        "crew",
+        "dependencies",
+        "home",
+        "problem",
+        "project",
+        "rows_by_id",
+        "run",
+        "run_index",
+        "stamps",
+        "standpoint",
+        "workers",
+    )
+
+    def __init__(self, home: Home, standpoint: HintContext) -> None:
+        self.home = home
+        self.standpoint = standpoint
+        self.cache = TaskCache(home)
+        self.crew = CrewCache(home)
+        self.run_index = RunCache(home)
+        self.dependencies = Dependencies()
+        self.workers = ExecutorCache()
+        self.project: ProjectState | None = None
+        self.problem: SowError | None = None
+        self.run: RunFollower | None = None
+        self.stamps: Any = None
+        self.rows_by_id: dict[str, Row] = {}  # the latest rows of tasks
+
+    def look(self, *, whole: bool) -> ViewChange:
+        """Reads what is running now, or everything."""
+        change = ViewChange()
+        if whole:
+            change.stale = self._look_project()
+            broken = self.cache.problems()
+            change.tasks = self.cache.refresh(self.project)
+            change.stale |= broken != self.cache.problems()  # no row shows a broken task
+            self._look_crew(change)
+            change.stale |= self._look_runs()
+        self._look_run(change)
+        busy = self.run.scene.running if self.run and self.run.live else ()
+        change.tasks |= {ident for ident in {*busy, *change.mentioned} if self.cache.refresh_task(ident)}
+        change.tasks |= {ident for ident in change.mentioned if ident in self.cache.tasks or ident in self.crew.notes}
+        self._forget(change)
+        return change
+
+    def _forget(self, change: ViewChange) -> None:
+        """Drops rows that may have changed; they are made again when somebody asks."""
+        if change.stale:
+            self.rows_by_id = {}
+        for ident in self.dependencies.with_dependents(change.tasks):
+            self.rows_by_id.pop(ident, None)
+
+    def invalidate(self) -> None:
+        """Makes the next look read everything again, because the last one stopped halfway."""
+        self.cache.invalidate()
+        self.stamps = self.crew.stamps = None
+        self.run_index.stamps, self.rows_by_id = {}, {}
+
+    def _look_crew(self, change: ViewChange) -> None:
+        before = self.crew.glance
+        if self.crew.refresh():
+            change.tasks |= set(self.crew.notes)
+            change.stale |= before != self.crew.glance
+
+    def _look_project(self) -> bool:
+        """Reads the project if it or the branch changed; returns whether it did."""
+        stamps = (stamp(projects.path(self.home)), self.home.checkout.branch())
+        if stamps == self.stamps:
+            return False
+        self.stamps = stamps
+        self.project = self.problem = None
+        try:
+            self.project = projects.load(self.home) if projects.exists(self.home) else None
+        except SowError as error:
+            self.problem = error
+        return True
+
+    def _look_runs(self) -> bool:
+        """Reads the runs; returns whether the list, the current run or its status changed."""
+        before = self._run_fingerprint()
+        self.run_index.look()
+        current = self.run_index.current()
+        if current is None:
+            self.run = None
+        elif self.run is None or self.run.id != current.id:
+            self.run = RunFollower(current, self.standpoint)
+        if self.run is not None and current is not None:
+            self.run.folder, self.run.live = current, run_folder.is_live(current)
+        return before != self._run_fingerprint()
+
+    def _run_fingerprint(self) -> tuple[Any, ...]:
+        run = (self.run.id, self.run.live, self.run.folder.run["status"]) if self.run else ()
+        return (sorted(self.run_index.folders), *run)
+
+    def _look_run(self, change: ViewChange) -> None:
+        """Reads the new journal entries; starts again if the journal was deleted or replaced."""
+        while self.run is not None:
+            entries = self.run.look()
+            if entries is None:
+                live, self.run = self.run.live, RunFollower(self.run.folder, self.standpoint)
+                self.run.live, change.entries, change.stale = live, [], True
+                entries = self.run.look() or []
+            change.mentioned |= {item.entry.task for item in entries}
+            change.entries = [*change.entries, *entries][-MOST_HEARD:]
+            if not self.run.tail.has_more:
+                return
+
+    def rows(self) -> list[Row]:
+        """Returns the rows of all tasks and agents; only changed rows are made again."""
+        tasks = self.cache.tasks
+        idents = sorted((ident for ident, cached in tasks.items() if cached.task), key=int)
+        new = [ident for ident in idents if ident not in self.rows_by_id]
+        self.rows_by_id |= {ident: self._row(ident) for ident in new}
+        crew = self.crew.rows(self.run)
+        rows = [*(self.rows_by_id[ident] for ident in idents), *crew]
+        statuses = {row["id"]: row["status"] for row in rows}
+        outdated = rows if self.dependencies.update(rows) else [*(self.rows_by_id[ident] for ident in new), *crew]
+        for row in outdated:
+            self.dependencies.fill_row(row, statuses)
+        return rows
+
+    def _row(self, ident: str) -> Row:
+        cached = self.cache.tasks[ident]
+        executor = self.workers.executor(self.cache.folder(ident), cached.task, self.run)
+        return task_row(cached.task, phase=cached.phase, notes=cached.open_notes, executor=executor, run=self.run)
+
+    def some_rows(self, idents: set[str]) -> list[Row]:
+        """Returns the rows of some tasks or agents."""
+        statuses = {ident: cached.task["status"] for ident, cached in self.cache.tasks.items() if cached.task}
+        rows = [self._row(ident) for ident in sorted(idents & statuses.keys(), key=int)]
+        crew = self.crew.rows(self.run)
+        statuses |= {row["id"]: row["status"] for row in crew}
+        rows += [row for row in crew if row["id"] in idents]
+        return [self.dependencies.fill_row(row, statuses) for row in rows]
+
+    def with_dependents(self, idents: set[str]) -> set[str]:
+        """Returns these tasks and agents, and those that wait for one of them."""
+        return self.dependencies.with_dependents(idents)
+
+    def inbox(self) -> list[Item]:
+        """Returns what waits for the user."""
+        if self.project is None:
+            return ranked(store_inbox.workflow_inbox_items(self.home) or ())
+        tasks = [cached.task for cached in self.cache.tasks.values() if cached.task]
+        busy = self.run.folder.run["tasks"] if self.run and self.run.live else ()
+        return store_inbox.project_inbox_items(self.home, self.project, tasks, self.cache.problems(), set(busy))
+
+    def _next(self, inbox: list[Item]) -> dict[str, Any]:
+        """Returns the next step for the user."""
+        if self.problem is not None:
+            return {"text": self.problem.message, "command": self.problem.hint}
+        if self.project is None:
+            return advice.without_project(self.crew.glance)
+        phase_by_id = {ident: cached.phase for ident, cached in self.cache.tasks.items() if cached.task}
+        tasks = [self.cache.tasks[ident].task for ident in sorted(phase_by_id, key=int)]
+        working = [(self.cache.folder(task["id"]), task) for task in tasks if task["status"] == "in_progress"]
+        still_running, idle = idle_tasks(working, self.standpoint)
+        return advice.next_step(tasks, phase_by_id, self.project["phases"], inbox, idle, still_running)
+
+    def document(self) -> dict[str, Any]:
+        """Returns the overview."""
+        rows = self.rows()
+        counts: dict[str, int] = {}
+        for row in rows:
+            counts[row["status"]] = counts.get(row["status"], 0) + 1
+        inbox = self.inbox()
+        problem = {"project": self.problem.message} if self.problem else {}
+        return {
+            "version": __version__,
+            "root": self.home.root,
+            "branch": self.home.checkout.branch(),
+            "project": self._project(),
+            "workflow": self.crew.glance,
+            "run": self.run_now(),
+            "tasks": rows,
+            "critical": self.dependencies.critical(rows),
+            "counts": counts,
+            "inbox": inbox,
+            "broken": {**problem, **self.cache.problems()},
+            "next": self._next(inbox),
+        }
+
+    def run_now(self) -> dict[str, Any] | None:
+        """Returns the current run."""
+        return self.run.document(time.time()) if self.run else None
+
+    def _project(self) -> dict[str, Any] | None:
+        if self.project is None:
+            return None
+        phases = [{"name": phase["name"], "status": phase["status"]} for phase in self.project["phases"]]
+        project: Any = self.project
+        return {**{key: project[key] for key in ("project_id", "name", "description", "branch")}, "phases": phases}

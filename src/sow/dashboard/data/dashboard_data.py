@@ -1,0 +1,199 @@
+"""Returns everything that the dashboard shows as plain documents; safe for many threads."""
+
+from __future__ import annotations
+
+import time
+
+from sow.dashboard.data import run_pages
+from sow.dashboard.data.actions import ActRunner
+from sow.dashboard.data.checkout_view import CheckoutView
+from sow.dashboard.data.cost import Costs
+from sow.dashboard.data.listener import EventFeed
+from sow.dashboard.data.problems import Missing
+from sow.dashboard.data.run_pages import RunPages
+from sow.dashboard.data.watcher import ChangeWatcher
+from sow.engine.workflows import status_document
+from sow.errors import SowError
+from sow.reports.resume_command import HintContext
+from sow.store.runs import run_folder
+from sow.store.state import state_file
+from sow.store.workflows.folder import WorkflowFolder
+from sow.system import redaction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+    from sow.store.runs.run_folder import RunFolder
+
+    Document = dict[str, Any]
+    Mark = tuple[Any, ...]
+    from collections.abc import Sequence
+    from typing import Any
+
+FRESH = 5.0  # seconds; the end of an agent's process changes no file, so the state is made again after this time
+MINUTE = 60.0
+REMEMBERED = 64 << 10  # characters of parsed state files; each is read once to make rows, so a small cache is enough
+
+
+class DashboardData:
+    """The data of one checkout for one server."""
+
+    __slots__ = ("cached_state", "costs", "environment", "home", "needles", "person", "read_only", "run_pages", "watch")
+
+    def __init__(self, home: Home, environment: Mapping[str, str], *, read_only: bool, person: str) -> None:
+        state_file.CACHE.most = REMEMBERED
+        self.home = home
+        self.environment = dict(environment)
+        self.read_only = read_only
+        self.person = person
+        self.watch = ChangeWatcher(CheckoutView(home, HintContext(self.environment)))
+        self.run_pages = RunPages(self.watch.picture.run_index, self.watch.picture.standpoint)
+        self.costs = Costs(self.watch.picture.run_index)
+        self.needles = redaction.needles(redaction.secrets(self.environment))
+        self.cached_state: tuple[int, float, Document] | None = None  # number of changes, time, document
+
+    def close(self) -> None:
+        """Wakes all feeds, so that they end."""
+        self.watch.close()
+
+    def feed(self, after: str) -> EventFeed:
+        """Returns the events from now on, or from the position where a page was cut off."""
+        return EventFeed(self.watch, after)
+
+    def state(self) -> Document:
+        """Returns the overview."""
+        with self.watch.condition:
+            self.watch.look(whole=self.watch.is_due)
+            changes, now = self.watch.changes, time.monotonic()
+            if self.cached_state is None or self.cached_state[0] != changes or now > self.cached_state[1] + FRESH:
+                self.cached_state = (changes, now, self.watch.picture.document())
+            extra = {"read_only": self.read_only, "person": self.person, "cursor": self.watch.cursor}
+            extra["trouble"] = self.watch.trouble
+            return {**self.cached_state[2], **extra, "run": self.watch.picture.run_now()}
+
+    def task(self, ident: str) -> Document:
+        """Returns the page of one task."""
+        from sow.dashboard.data import task_page
+
+        page = task_page.document(self.home, ident)
+        with self.watch.condition:
+            self.watch.look(whole=self.watch.is_due)
+            rows = self.watch.picture.some_rows({ident})
+        return {**page, "row": rows[0] if rows else None}
+
+    def transcript(self, ident: str, session: str, turn: str, part: str, start: str, limit: str) -> Document:
+        """Returns a page of a turn's transcript."""
+        from sow.dashboard.data import transcript
+
+        return transcript.page(self.home, ident, session, turn, part, start, limit, environment=self.environment)
+
+    def diff(self, ident: str, iteration: str, start: str, limit: str) -> Document:
+        """Returns a page of an iteration's patch."""
+        from sow.dashboard.data import diff
+
+        return diff.page(self.home, ident, iteration, start, limit, needles=self.needles)
+
+    def evidence(self, ident: str, number: str, start: str, limit: str) -> Document:
+        """Returns a page of a check's output."""
+        from sow.dashboard.data import evidence
+
+        return evidence.page(self.home, ident, number, start, limit, needles=self.needles)
+
+    def runs(self) -> Document:
+        """Returns all runs, the newest first."""
+        with self.watch.condition:
+            return self.run_pages.listed()
+
+    def run(self, run: str) -> Document:
+        """Returns the report of one run."""
+        return self.run_pages.report(self._folder(run))
+
+    def run_mark(self, run: str) -> Mark:
+        """Returns a value that changes when the report of a run does: with its files or with the project.
+
+        Session records rarely change without the journal, so a change of theirs may show a minute late.
+        """
+        with self.watch.condition:
+            folder = self._folder(run)
+            self.watch.look(whole=self.watch.is_due)
+            return (*run_pages.fingerprint(folder), self.watch.changes, time.monotonic() // MINUTE)
+
+    def timeline(self, run: str) -> Document:
+        """Returns the timeline of a run."""
+        return self.run_pages.timeline(self._folder(run))
+
+    def timeline_mark(self, run: str) -> Mark:
+        """Returns a value that changes when a run's timeline does: with its files, and in a live run with time."""
+        files = run_pages.fingerprint(folder := self._folder(run))
+        return (*files, time.monotonic() // FRESH if run_folder.is_live(folder) else None)
+
+    def entries(self, run: str, start: str, limit: str) -> Document:
+        """Returns some lines of a run's journal."""
+        return self.run_pages.entries(self._folder(run), start, limit)
+
+    def _folder(self, run: str) -> RunFolder:
+        with self.watch.condition:
+            return self.run_pages.shelf.get(run)
+
+    def cost(self) -> Document:
+        """Returns the costs."""
+        with self.watch.condition:
+            return self.costs.document()
+
+    def workflow(self) -> Document:
+        """Returns the page of the workflow."""
+
+        with self.watch.condition:
+            self.watch.look(whole=self.watch.is_due)
+            picture = self.watch.picture
+            rows = picture.some_rows(set(picture.crew.notes))
+        return document(self.home, rows)
+
+    def library(self) -> Document:
+        """Returns agents, sinks and repositories."""
+        from sow.dashboard.data import library
+
+        return library.document(self.home, self.environment)
+
+    def act(self, name: str, body: Mapping[str, Any]) -> tuple[int, Document]:
+        """Carries out an act with the sow command, and refreshes the data at once."""
+        if self.read_only:
+            return 403, {"error": "this page only shows", "hint": "start it without --read-only: sow ui"}
+        reply = ActRunner(self.home.root, self.environment, self._status).do(name, body)
+        try:
+            self.watch.look(whole=True)
+        except (SowError, OSError):  # the act is done anyway; the next look reads its result
+            self.watch.urgent = True
+        return reply
+
+    def _status(self, ident: str) -> str:
+        """Returns the current status of a task."""
+        with self.watch.condition:
+            self.watch.look(whole=True)
+            cached = self.watch.picture.cache.tasks.get(ident)
+            return cached.task["status"] if cached is not None and cached.task else "missing"
+
+
+def document(home: Home, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the document of the page; `rows` are the agents' rows."""
+    folder = WorkflowFolder(home)
+    if not folder.exists():
+        raise Missing("there is no workflow here", "begin one: sow workflow new NAME")
+    loaded = folder.load()
+    workflow = loaded["workflow"]
+    status = status_document.document(folder, loaded)
+    awaits_approval = status["next"] == "sow workflow approve"
+    return {
+        **status,
+        "members": list(rows),
+        "notes": folder.notes(loaded),
+        "verifiers": {name: member["verifier"] for name, member in workflow["members"].items()},
+        "escalations": workflow["escalations"],
+        "answers": workflow.get("answers", []),
+        "verified": workflow.get("verified"),
+        "approval": workflow.get("approval"),
+        "acts": ["approve-workflow"] if awaits_approval else [],
+    }

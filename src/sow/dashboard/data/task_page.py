@@ -1,0 +1,185 @@
+"""Builds the page of one task: its document, its sessions and turns, and the acts that are possible now."""
+
+from __future__ import annotations
+
+import os
+
+from sow.dashboard.data.problems import Missing
+from sow.domain.checks import refusals
+from sow.domain.ids import is_member, is_task_id
+from sow.errors import SowError
+from sow.reports import crew_rows
+from sow.store.projects import log, notes, task_document
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.runs import sessions
+from sow.store.workflows.folder import WorkflowFolder
+from sow.system.terminal.terminal import escape_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.store.workflows.folder import AgentFolder
+
+    AnyDesk = TaskFolder | AgentFolder
+    Document = dict[str, Any]
+
+RECENT = 500  # log entries
+TURN = ("number", "kind", "started_at", "reason")
+MEASURED = (
+    "iteration",
+    "ended_at",
+    "seconds",
+    "outcome",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "exit",
+    "status",
+)
+# The acts that are possible in each status; a question of the task can always be answered.
+ACTS = {
+    "pending": ("abandon",),
+    "in_progress": ("abandon",),
+    "needs_review": ("approve", "send-back", "abandon"),
+    "paused": ("answer", "abandon"),
+    "failed": ("retry", "abandon"),
+}
+CREW_ACTS = {"failed": ("retry",)}
+
+
+def folder_of(home: Home, ident: str) -> AnyDesk:
+    """Returns the task folder of a task, or the agent folder of an agent."""
+    if is_task_id(ident) and projects.exists(home):
+        project = projects.load(home)
+        folders = [desks.TaskFolder(home, phase["name"], ident, project) for phase in project["phases"]]
+        for folder in folders:
+            if os.path.isdir(folder.folder):
+                return folder
+    elif is_member(ident) and WorkflowFolder(home).exists():
+        loaded = WorkflowFolder(home).load()
+        if ident in loaded["workflow"]["members"]:
+            return WorkflowFolder(home).agent_folder(ident, loaded)
+    raise Missing(f"there is no task {ident!r:.60}", "see which there are: sow task list")
+
+
+def is_worked_on(home: Home, ident: str) -> bool:
+    """True if a process holds this task or the run: then a turn without an end is live."""
+    return bool(home.task_holder(ident)) or home.claim_holder("run") is not None
+
+
+def document(home: Home, ident: str) -> Document:
+    """Returns the document of a task or an agent, without its row."""
+    folder = folder_of(home, ident)
+    page = _of_task(folder) if isinstance(folder, desks.TaskFolder) else _of_agent(folder)
+    page["log"] = page["log"][-RECENT:]
+    records = sessions.records(folder)
+    working = is_worked_on(home, ident)
+    return {
+        **page,
+        "sessions": [_session(record, working=working) for record in records],
+        "iterations": page.get("iteration", 0),
+        "refusals": [_refusal(refusal) for refusal in page.get("refusals", ())],
+        "refusals_advice": refusals.advice(page.get("refusals", ())),
+        "evidence": [_evidence(piece) for piece in page.get("evidence", ())],
+        "reviews": page.get("reviews", []),
+        "branch": _branch(home, ident),
+        "worktree": _worktree(home, ident),
+    }
+
+
+def _of_task(folder: TaskFolder) -> Document:
+    task = folder.task()
+    page = task_document.document(folder, projects.load(folder.home), task)
+    acts = ACTS.get(task["status"], ())
+    return {**page, "acts": [*acts, *(["answer"] if "question" in task and "answer" not in acts else [])]}
+
+
+def _of_agent(folder: AgentFolder) -> Document:
+    """Returns an agent of a workflow as a task document."""
+    workflow = WorkflowFolder(folder.home).workflow()
+    member = workflow["members"][folder.id]
+    task = crew_rows.tasks(workflow)[folder.id]
+    feedback = member.get("feedback")
+    entries = [{"number": "", "by": member["verifier"], "at": "", "iteration": member["iteration"], "text": feedback}]
+    acts = (*CREW_ACTS.get(member["status"], ()), *(("answer",) if "question" in member else ()))
+    return {
+        **task,
+        "id": folder.id,
+        "own_status": member["status"],
+        "phase": "workflow",
+        "path": folder.folder,
+        "description": _description(folder),
+        "feedback": entries if feedback else [],
+        "notes": notes.load_notes_or_backup(folder),
+        "log": log.read(folder.home, folder.log_path),
+        "questions": [answer for answer in workflow.get("answers", ()) if answer["member"] == folder.id],
+        "reviews": _verifications(member),
+        "next": "",
+        "acts": list(acts),
+    }
+
+
+def _description(folder: AgentFolder) -> str:
+    try:
+        return folder.home.read(folder.description_path)
+    except (FileNotFoundError, SowError):
+        return ""
+
+
+def _verifications(member: Any) -> list[Document]:
+    """Returns the verifier's last result as a review."""
+    result = member.get("result")
+    if not result:
+        return []
+    findings = [*result["findings"], *({"text": text} for text in result["missing_evidence"])]
+    verdict = "GREEN" if result["result"] == "passed" else "RED"
+    review = {"by": result["verifier"], "at": result["at"], "iteration": member["iteration"]}
+    return [{**review, "verdict": verdict, "findings": findings}]
+
+
+def _session(record: SessionRecord, *, working: bool) -> Document:
+    session: Any = record.session
+    facts = {key: session[key] for key in ("number", "executor", "model", "role", "started_at")}
+    turns = session["turns"]
+    return {**facts, "turns": [_turn(turn, working=working and turn is turns[-1]) for turn in turns]}
+
+
+def _turn(turn: Any, *, working: bool) -> Document:
+    """Returns one turn; a turn without an end is live while an agent works."""
+    facts = {key: turn[key] for key in TURN} | {key: turn.get(key) for key in MEASURED}
+    return {**facts, "live": working and "ended_at" not in turn}
+
+
+def _evidence(piece: Any) -> Document:
+    return {**piece, "digest": piece["output"], "command": escape_line(piece["command"])}
+
+
+def _refusal(refusal: Any) -> Document:
+    """Returns a refused tool call with one line of text."""
+    return {
+        **refusal,
+        "text": refusals.call_text(refusal["tool"], refusal.get("command", "")),
+        "reason": escape_line(refusal["reason"]),
+    }
+
+
+def _branch(home: Home, ident: str) -> str | None:
+    """Returns the branch of the task's newest run, if it exists."""
+    from sow.gitwork.salvage import TASKS, parse_ref
+    from sow.system import git
+
+    if not is_task_id(ident):
+        return None
+    names = git.run(["for-each-ref", "--format=%(refname)", TASKS], cwd=home.root, check=False).splitlines()
+    branches = [name for name in names if parse_ref(name)[1] == ident]
+    return branches[-1].removeprefix("refs/heads/") if branches else None
+
+
+def _worktree(home: Home, ident: str) -> str | None:
+    path = f"{home.sow}/local/worktrees/{ident}"
+    return path if os.path.isdir(path) else None

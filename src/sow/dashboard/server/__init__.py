@@ -1,0 +1,1 @@
+"""Serves the dashboard: connections, guard, routes, replies and the event feed."""

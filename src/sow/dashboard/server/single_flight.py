@@ -1,0 +1,93 @@
+"""Makes one large document at a time, and shares it among all requests that wait for it."""
+
+from __future__ import annotations
+
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.dashboard.server.reply import Reply
+
+
+class PendingReply:
+    """A requested document that is not started yet, and the event that its requests wait for."""
+
+    __slots__ = ("done", "error", "reply")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.reply: Reply | None = None
+        self.error: BaseException | None = None
+
+
+class SingleFlight:
+    """Makes one document at a time; a request that comes while one is made gets the next, so that it is up to date."""
+
+    __slots__ = ("making", "naming", "waiting")
+
+    def __init__(self) -> None:
+        self.naming = threading.Lock()
+        self.making = threading.Lock()
+        self.waiting: dict[str, PendingReply] = {}
+
+    def reply(self, name: str, make: Callable[[], Reply]) -> Reply:
+        """Returns the document of this name, made by this thread or by one that waits for the same name."""
+        with self.naming:
+            turn = self.waiting.get(name)
+            is_first = turn is None
+            if turn is None:
+                turn = self.waiting[name] = PendingReply()
+        if is_first:
+            self._make(name, turn, make)
+        turn.done.wait()
+        if turn.error is not None:
+            raise turn.error
+        assert turn.reply  # noqa: S101
+        return turn.reply
+
+    def _make(self, name: str, turn: PendingReply, make: Callable[[], Reply]) -> None:
+        with self.making:
+            with self.naming:
+                del self.waiting[name]
+            try:
+                turn.reply = make()
+            except BaseException as error:  # pass any error on to all waiting threads
+                turn.error = error
+            finally:
+                turn.done.set()
+
+
+MOST = 32
+MOST_BYTES = 4 << 20  # bytes after gzip; the report of 10,000 tasks takes less than 1 MiB
+
+
+class ReplyCache:
+    """Replies by name, each with the mark of the data it was made of; the oldest are dropped first."""
+
+    __slots__ = ("kept", "lock", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.lock = threading.Lock()
+        self.kept: dict[str, tuple[object, Reply]] = {}
+
+    def get(self, name: str, mark: object) -> Reply | None:
+        """Returns the reply of this name if its mark is the same."""
+        with self.lock:
+            cached = self.kept.get(name)
+            return cached[1] if cached is not None and cached[0] == mark else None
+
+    def keep(self, name: str, mark: object, reply: Reply) -> None:
+        """Stores a reply, and replaces an earlier one of the same name."""
+        with self.lock:
+            if name in self.kept:
+                self._drop(name)
+            self.kept[name] = (mark, reply)
+            self.size += len(reply.body)
+            while self.size > MOST_BYTES or len(self.kept) > MOST:
+                self._drop(next(iter(self.kept)))
+
+    def _drop(self, name: str) -> None:
+        self.size -= len(self.kept.pop(name)[1].body)

@@ -1,0 +1,1 @@
+"""Judges checks: lists, counts, protected paths, refusals and consent."""

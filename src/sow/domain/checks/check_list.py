@@ -1,0 +1,52 @@
+"""The check list of a task: the ordered commands that show whether its work is done."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sow.domain.documents.state import Check, Evidence, Task
+
+
+def checks_of(task: Task) -> list[Check]:
+    """Return the commands that must pass on the work, in order, without dependency checks and waived commands."""
+    waived = {waiver["command"] for waiver in task.get("waivers", ())}
+    return [
+        check for check in task.get("checks", ()) if check["kind"] != "dependency" and check["command"] not in waived
+    ]
+
+
+def digest(checks: Sequence[Check]) -> str:
+    """Return the digest of a check list. Tasks with the same commands in the same order share it."""
+    import hashlib
+
+    lines = (f"{check['command']}\0{check.get('expected', '')}\n" for check in checks)
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def last_complete_run(evidence: Sequence[Evidence], checks: Sequence[Check], *, tree: str) -> list[Evidence]:
+    """Return the results of the last complete run of a check list on a tree, or an empty list.
+
+    Without a tree, the results from a shared folder count, which belong to no commit.
+    """
+    if not checks:
+        return []
+    list_digest, scope = digest(checks), "commit" if tree else "folder"
+    matching = [
+        result
+        for result in evidence
+        if result.get("list") == list_digest and result.get("scope") == scope and result.get("tree", "") == tree
+    ]
+    latest = matching[-len(checks) :]
+    return latest if [item["command"] for item in latest] == [item["command"] for item in checks] else []
+
+
+def by_digest(tasks: Iterable[Task]) -> dict[str, tuple[list[Check], list[str]]]:
+    """Return every distinct check list of some tasks by its digest, with the ids of its tasks."""
+    lists: dict[str, tuple[list[Check], list[str]]] = {}
+    for task in tasks:
+        checks = checks_of(task)
+        if checks:
+            lists.setdefault(digest(checks), (checks, []))[1].append(task["id"])
+    return lists

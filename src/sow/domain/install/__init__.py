@@ -1,0 +1,1 @@
+"""Describes the files that `sow install` writes."""

@@ -1,0 +1,1 @@
+"""Describes plans: tasks, graph and import."""

@@ -1,0 +1,79 @@
+"""Splits a command of a plan into words, or recognizes that it needs a shell."""
+
+from __future__ import annotations
+
+# Outside of quotes these have a meaning for a shell only.
+SHELL_SIGNS = frozenset("|&;<>()$`*?[]{}~#\n!")
+# Inside double quotes these still have it.
+QUOTED_SIGNS = frozenset("$`")
+# Characters of commands that have no special meaning in the rules of any agent CLI.
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ._-+=@%/")
+BUILT_INS = frozenset({"cd", "export", "source", ".", "set", "unset", "alias", "eval", "exec", "ulimit", "if", "for"})
+BUILT_INS |= {"while", "until", "case", "function", "time", "then", "do", "done", "fi", "trap", "wait", "return"}
+
+
+def split_words(text: str) -> list[str] | None:
+    """Return the words of a command, or None if it needs a shell or has an unclosed quote."""
+    parts: list[str] = []
+    word: list[str] = []
+    quote = ""
+    begun = escaped = False
+    for letter in text.strip():
+        if escaped:
+            word.append(letter)
+            escaped = False
+        elif quote:
+            if letter == quote:
+                quote = ""
+            elif quote == '"' and letter in QUOTED_SIGNS:
+                return None
+            elif quote == '"' and letter == "\\":
+                escaped = True
+            else:
+                word.append(letter)
+        elif letter == "\\":
+            begun = escaped = True
+        elif letter in "'\"":
+            quote, begun = letter, True
+        elif letter in " \t":
+            if begun:
+                parts.append("".join(word))
+                word, begun = [], False
+        elif letter in SHELL_SIGNS:
+            return None
+        else:
+            word.append(letter)
+            begun = True
+    if quote or escaped:
+        return None
+    if begun:
+        parts.append("".join(word))
+    return parts if parts and not _needs_shell(parts[0]) else None
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a command can be named in the rules of an agent CLI: a program on PATH, and plain words."""
+    return PLAIN.issuperset(text) and text[:1].isalnum() and split_words(text) is not None
+
+
+def _needs_shell(first: str) -> bool:
+    """Return whether a command begins with a shell built-in or with a variable assignment."""
+    name, equals, _ = first.partition("=")
+    assigns = bool(equals) and name.replace("_", "").isalnum() and not name[:1].isdigit()
+    return assigns or first in BUILT_INS
+
+
+def expected_exit_code(expected: str) -> int:
+    """Return the exit code that `expected` asks for, such as `exit code 1` or `exit 2`; any other text means 0."""
+    parts = expected.lower().replace(":", " ").split()
+    for index, second in enumerate(parts[1:]):
+        first = parts[index]
+        if first in ("exit", "code", "status") and second.strip(".,").isdigit() and len(second) < 5:
+            return int(second.strip(".,"))
+    return 0
+
+
+def program(text: str) -> str:
+    """Return the program that a command starts: its first word, also for a shell command."""
+    parts = split_words(text)
+    return parts[0] if parts else (text.split() or [""])[0]

@@ -1,0 +1,282 @@
+"""The data of a plan: its tasks, their dependencies and settings, and the errors and warnings about them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+STATUSES = ("pending", "in_progress", "completed", "failed", "skipped")
+TYPES = ("regular", "component", "integration")
+MAX_TASKS = 20_000
+MAX_SUGGESTIONS = 20  # The search for the nearest of many names is slow.
+MAX_FINDINGS = 1000  # of each kind; a file can have a million findings, and nobody reads more
+NOTE = "note"  # a warning that changes neither order nor scope
+# The other kinds of warnings: sow did not understand something that could change which tasks run, their order, their
+# agents or their checks. A run asks before it starts.
+CONFIRMED_KINDS = frozenset({"dependency", "task", "field", "agent", "status", "group", "unclosed", "more"})
+# The fields of a task and the keys of a plan that decide this.
+RUN_FIELDS = frozenset(
+    {
+        *("depends_on", "dependencies", "files", "worktree_group", "worktree_groups", "group_id", "execution_model"),
+        *("tasks", "status", "agent", "default_agent", "quality_control"),
+        *("test_commands", "dependency_checks", "success_criteria", "integration_criteria", "structured_criteria"),
+        *("runtime_metadata", "verification", "command", "protected", "allow_empty"),
+    }
+)
+
+
+def kind_of(field: str) -> str:
+    """Return the kind of the warning about a field that was not understood."""
+    if field in ("depends_on", "dependencies"):
+        return "dependency"
+    return "field" if field in RUN_FIELDS else NOTE
+
+
+class PlanSource:
+    """One plan file: its name as the user gave it, its text, and whether it was found in a folder."""
+
+    __slots__ = ("in_folder", "name", "text")
+
+    def __init__(self, name: str, text: str, *, in_folder: bool = False) -> None:
+        self.name = name
+        self.text = text
+        self.in_folder = in_folder
+
+
+class PlanFinding:
+    """An error or a warning about a line of a plan. An error stops the import or run."""
+
+    __slots__ = ("error", "file", "hint", "kind", "line", "message")
+
+    def __init__(
+        self, file: str, line: int, message: str, *, hint: str = "", error: bool = False, kind: str = NOTE
+    ) -> None:
+        self.file = file
+        self.line = line
+        self.message = message
+        self.hint = hint
+        self.error = error
+        self.kind = "error" if error else kind
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Return whether a run asks the user about it before it starts."""
+        return self.kind in CONFIRMED_KINDS
+
+    @property
+    def location(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Criterion:
+    """A condition for accepting a task, and the command that checks it, if there is one."""
+
+    __slots__ = ("command", "description", "expected", "text")
+
+    def __init__(self, text: str, *, command: str = "", expected: str = "", description: str = "") -> None:
+        self.text = text
+        self.command = command
+        self.expected = expected
+        self.description = description
+
+    def document(self) -> Any:
+        """Return the criterion as JSON: a text, or an object if the plan says how to verify it."""
+        fields = {"command": self.command, "expected": self.expected, "description": self.description}
+        verification = {key: value for key, value in fields.items() if value}
+        return {"criterion": self.text, "verification": verification} if verification else self.text
+
+
+class DependencyReference:
+    """A dependency as written: a task of this file, or of a named file."""
+
+    __slots__ = ("file", "line", "task")
+
+    def __init__(self, task: str, *, file: str = "", line: int = 0) -> None:
+        self.task = task
+        self.file = file
+        self.line = line
+
+
+class PlanTask:
+    """One task of a plan."""
+
+    __slots__ = (
+        "agent",
+        "allow_empty",
+        "brief",
+        "commit",
+        "context",
+        "dependency_checks",
+        "dependency_references",
+        "depends_on",
+        "documentation_targets",
+        "estimated_minutes",
+        "file",
+        "files",
+        "group_dependencies",
+        "id",
+        "implied_dependencies",
+        "integration_criteria",
+        "key_points",
+        "last_field_line",
+        "line",
+        "lines",
+        "name",
+        "number",
+        "prompt_blocks",
+        "protected",
+        "status",
+        "success_criteria",
+        "test_commands",
+        "text",
+        "text_has_fields",
+        "type",
+        "worktree_group",
+    )
+
+    def __init__(self, *, number: str, name: str, file: str, line: int) -> None:
+        self.number = number  # as the file has it
+        self.id = number  # unique in the plan: `setup#2` if two files have a task 2
+        self.name = name
+        self.file = file
+        self.line = line
+        self.lines: dict[str, int] = {}  # the line of each field
+        self.text = ""
+        self.brief = ""  # in Markdown: the text without its status, which is not part of the work
+        self.text_has_fields = False  # whether the text contains the fields too, as it does in Markdown
+        self.files: list[str] = []
+        self.dependency_references: list[DependencyReference] = []
+        self.depends_on: list[str] = []
+        self.implied_dependencies: list[str] = []  # tasks that come first because of a shared file or worktree group
+        self.group_dependencies: list[str] = []  # those of `implied` that belong to the same worktree group
+        self.agent = ""
+        self.status = "pending"
+        self.last_field_line = line  # in Markdown: the last line of the fields; a status is inserted after it
+        self.estimated_minutes: float | None = None
+        self.type = "regular"
+        self.worktree_group = ""
+        self.allow_empty = False  # whether a result without changes is accepted
+        self.protected: list[str] = []  # patterns of paths that it must not change, including those of the plan
+        self.success_criteria: list[Criterion] = []
+        self.integration_criteria: list[Criterion] = []
+        self.test_commands: list[str] = []
+        self.key_points: list[str] = []
+        self.dependency_checks: list[str] = []
+        self.documentation_targets: list[str] = []
+        self.prompt_blocks: list[str] = []
+        self.commit: dict[str, Any] = {}
+        self.context: dict[str, Any] = {}  # structured parts and unknown keys, which the agent sees as plan context
+
+    def line_of(self, field: str) -> int:
+        """Return the line of a field, or of the task if it does not have that field."""
+        return self.lines.get(field, self.line)
+
+    @property
+    def status_line(self) -> int:
+        return self.lines.get("status", 0)
+
+    def document(self) -> dict[str, Any]:
+        """Return the task as JSON."""
+        return {
+            "id": self.id,
+            "number": self.number,
+            "name": self.name,
+            "file": self.file,
+            "line": self.line,
+            "depends_on": self.depends_on,
+            "waits_for_files_of": [
+                task_id for task_id in self.implied_dependencies if task_id not in self.group_dependencies
+            ],
+            "waits_for_group_of": self.group_dependencies,
+            "files": self.files,
+            "agent": self.agent,
+            "status": self.status,
+            "estimated_minutes": self.estimated_minutes,
+            "type": self.type,
+            "worktree_group": self.worktree_group or None,
+            "allow_empty": self.allow_empty or None,
+            "protected": self.protected,
+            "success_criteria": [criterion.document() for criterion in self.success_criteria],
+            "integration_criteria": [criterion.document() for criterion in self.integration_criteria],
+            "test_commands": self.test_commands,
+            "key_points": self.key_points,
+            "dependency_checks": self.dependency_checks,
+            "documentation_targets": self.documentation_targets,
+            "prompt_blocks": self.prompt_blocks,
+            "commit": self.commit or None,
+            "context": self.context or None,
+            "text": self.text,
+        }
+
+
+class Plan:
+    """All tasks of the given files, in file order."""
+
+    __slots__ = (
+        "context",
+        "counts",
+        "default_agent",
+        "default_agents",
+        "files",
+        "findings",
+        "max_concurrency",
+        "name",
+        "parallel_groups",
+        "prose",
+        "protected",
+        "quality_control",
+        "reference_count",
+        "setting_lines",
+        "suggestions_left",
+        "tasks",
+        "worktree_groups",
+    )
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.files: list[str] = []
+        self.tasks: list[PlanTask] = []
+        self.default_agent = ""
+        self.default_agents: dict[str, str] = {}  # of each file that has its own
+        self.max_concurrency: int | None = None
+        self.quality_control: dict[str, Any] = {}
+        self.protected: list[str] = []  # patterns of paths that no task may change
+        self.worktree_groups: list[str] = []
+        self.parallel_groups: set[str] = set()  # groups whose tasks may run side by side
+        self.prose: list[str] = []  # the text of each file outside its tasks
+        self.context: dict[str, Any] = {}  # keys of the whole plan that are not settings; agents see them
+        self.setting_lines: dict[str, tuple[str, int]] = {}  # file and line of each setting
+        self.reference_count = 0
+        self.suggestions_left = MAX_SUGGESTIONS
+        self.findings: list[PlanFinding] = []
+        self.counts = {True: 0, False: 0}  # errors and warnings, including those over the limit
+
+    def error(self, file: str, line: int, message: str, hint: str) -> None:
+        self.add(PlanFinding(file, line, message, hint=hint, error=True))
+
+    def warn(self, file: str, line: int, message: str, hint: str = "", *, kind: str = NOTE) -> None:
+        self.add(PlanFinding(file, line, message, hint=hint, kind=kind))
+
+    def add(self, finding: PlanFinding) -> None:
+        """Keep a finding, or only count it if there are too many."""
+        self.counts[finding.error] += 1
+        if self.counts[finding.error] <= MAX_FINDINGS:
+            self.findings.append(finding)
+
+    def use_suggestion(self) -> bool:
+        """Return whether one more similar name may be searched for."""
+        self.suggestions_left -= 1
+        return self.suggestions_left >= 0
+
+    def needs(self) -> dict[str, list[str]]:
+        """Return for each task all tasks that come first, from the plan and from shared files and groups."""
+        return {task.id: [*task.depends_on, *task.implied_dependencies] for task in self.tasks}
+
+    @property
+    def errors(self) -> list[PlanFinding]:
+        return [finding for finding in self.findings if finding.error]
+
+    @property
+    def warnings(self) -> list[PlanFinding]:
+        return [finding for finding in self.findings if not finding.error]

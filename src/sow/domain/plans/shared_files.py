@@ -1,0 +1,68 @@
+"""Decides which tasks may work in one folder at the same time: only those that name their files and do not overlap."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WILD = frozenset("*?[")
+
+
+class Writer:
+    """The files that one task writes, the folders above them, and whether the list is complete."""
+
+    __slots__ = ("files", "is_exact", "parent_folders")
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.files = frozenset(_plain(path) for path in files)
+        self.parent_folders = frozenset(folder for path in self.files for folder in _folders(path))
+        self.is_exact = bool(self.files) and all(map(_is_exact, self.files))
+
+
+class SharedFolder:
+    """The writers that are active in the folder."""
+
+    __slots__ = ("_above", "_files", "_used", "has_unknown_writer")
+
+    def __init__(self) -> None:
+        self.has_unknown_writer = False  # some writer may write anywhere
+        self._used = False
+        self._files: set[str] = set()
+        self._above: set[str] = set()
+
+    def try_add(self, writer: Writer) -> bool:
+        """Add a writer if it overlaps with no other, and return whether it was added."""
+        if self._used and (self.has_unknown_writer or not writer.is_exact or self._overlaps(writer)):
+            return False
+        self.add(writer)
+        return True
+
+    def add(self, writer: Writer) -> None:
+        """Add a writer that already works."""
+        self._used = True
+        self.has_unknown_writer = self.has_unknown_writer or not writer.is_exact
+        self._files |= writer.files
+        self._above |= writer.parent_folders
+
+    def _overlaps(self, writer: Writer) -> bool:
+        """Return whether a file, a folder that contains it, or a file below it is already written."""
+        return not (
+            self._files.isdisjoint(writer.files)
+            and self._above.isdisjoint(writer.files)
+            and self._files.isdisjoint(writer.parent_folders)
+        )
+
+
+def _plain(path: str) -> str:
+    return "/".join(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
+
+
+def _is_exact(path: str) -> bool:
+    """Return whether a path names exactly what is written. A pattern, the root and `..` do not."""
+    return bool(path) and not WILD & set(path) and ".." not in path.split("/")
+
+
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]

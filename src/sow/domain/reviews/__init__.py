@@ -1,0 +1,1 @@
+"""Reads verdicts, findings and answers of judges."""

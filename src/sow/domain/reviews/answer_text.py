@@ -1,0 +1,129 @@
+"""Parses a reviewer's answer as Markdown: which lines are its own text, and which are quoted, code or hidden."""
+
+from __future__ import annotations
+
+# After one of these tags, a reader may not see a line, or not as text of the answer.
+HIDING_TAGS = (
+    "<!--",
+    "<pre",
+    "<code",
+    "<blockquote",
+    "<details",
+    "<script",
+    "<style",
+    "<template",
+    "<textarea",
+    "<xmp",
+)
+BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class MarkdownLine:
+    """A line without trailing spaces, its offset, and its container: a fence, a quote or nothing."""
+
+    __slots__ = ("container", "start", "text")
+
+    def __init__(self, text: str, start: int, inside: str) -> None:
+        self.text = text
+        self.start = start
+        self.container = inside
+
+
+class Fence:
+    """A fenced block: its marks, its info word, and the bounds of its content."""
+
+    __slots__ = ("end", "mark", "start", "word")
+
+    def __init__(self, mark: str, word: str, start: int) -> None:
+        self.mark = mark
+        self.word = word
+        self.start = start
+        self.end = -1
+
+
+class MarkdownText:
+    """A parsed text."""
+
+    __slots__ = ("fences", "lines", "text")
+
+    def __init__(self, text: str, lines: list[MarkdownLine], fences: list[Fence]) -> None:
+        self.text = text
+        self.lines = lines
+        self.fences = fences
+
+    def block(self, position: int) -> tuple[int, int]:
+        """Return the bounds of the JSON block around a position: a json fence, or lines from `{` to its `}`."""
+        for fence in self.fences:
+            if fence.start <= position < fence.end:
+                return (fence.start, fence.end) if fence.word.lower() == "json" else (0, 0)
+        starts = [
+            line.start for line in self.lines if line.start <= position and not line.container and line.text[:1] == "{"
+        ]
+        return (starts[-1], self._closing(starts[-1])) if starts else (0, 0)
+
+    def _closing(self, start: int) -> int:
+        """Return the end of the object at `start`, or `start` if it is invalid or text follows on its line."""
+        import json
+
+        try:
+            _, end = json.JSONDecoder().raw_decode(self.text, start)
+        except (ValueError, RecursionError):
+            return start
+        line_end = self.text[end:].partition("\n")[0]
+        return start if line_end.strip() else end
+
+    def has_hidden_text_before(self, position: int) -> bool:
+        """Return whether a tag before this position can hide text, or a control character changes how it is shown."""
+        before = self.text[:position].casefold()
+        if any(tag in before for tag in HIDING_TAGS):
+            return True
+        return any((letter < " " and letter not in "\n\t\r") or "\x7f" <= letter <= "\x9f" for letter in self.text) or (
+            not BIDI_CONTROLS.isdisjoint(self.text)
+        )
+
+    def neighbours(self, index: int) -> tuple[str, str]:
+        """Return the lines before and after one that could belong to its sentence. A heading before it does not."""
+        before = self.lines[index - 1].text if index else ""
+        before = "" if before.startswith("#") else before
+        after = self.lines[index + 1].text if index + 1 < len(self.lines) else ""
+        return before, after
+
+
+def parse_markdown(text: str) -> MarkdownText:
+    """Split a text into lines that are its own, fenced or quoted. A quote ends at a blank line, as in Markdown."""
+    lines: list[MarkdownLine] = []
+    fences: list[Fence] = []
+    fence: Fence | None = None
+    quoted = False
+    offset = 0
+    for raw in text.split("\n"):
+        line = raw.rstrip(" \t\r")
+        mark, word = _mark(line)
+        if fence is not None:
+            inside = "fence"
+            if not word and mark.startswith(fence.mark):
+                fence.end = offset
+                fence = None
+        elif mark:
+            inside = "fence"
+            fence = Fence(mark, word.partition(" ")[0], offset + len(raw) + 1)
+            fences.append(fence)
+        else:
+            quoted = bool(line) and (quoted or line.lstrip(" ")[0] == ">")
+            inside = "quote" if quoted else ""
+        lines.append(MarkdownLine(line, offset, inside))
+        offset += len(raw) + 1
+    if fence is not None:
+        fence.end = len(text)
+    return MarkdownText(text, lines, fences)
+
+
+def _mark(line: str) -> tuple[str, str]:
+    """Return the marks of a fence and the text after them, if the line opens or closes one."""
+    bare = line.lstrip(" ")
+    letter = bare[:1]
+    if letter not in ("`", "~") or len(line) - len(bare) > 3:
+        return "", ""
+    word = bare.lstrip(letter)
+    mark = bare[: len(bare) - len(word)]
+    return (mark, word.strip()) if len(mark) >= 3 and not (letter == "`" and "`" in word) else ("", "")

@@ -1,0 +1,67 @@
+"""Reads the description of a document from an agent's answer: a JSON object with the nonce of the question."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+LONGEST = 2000
+MOST_TAGS = 12
+LONGEST_TAG = 60
+MOST_TRIES = 40
+MOST_TEXT = 64_000
+
+
+class DescriptionAnswer:
+    """The parts of a valid answer. For an invalid one `why` gives the reason."""
+
+    __slots__ = ("summary", "tags", "when_to_use", "why")
+
+    def __init__(self, *, summary: str = "", when_to_use: str = "", tags: tuple[str, ...] = (), why: str = "") -> None:
+        self.summary = summary
+        self.when_to_use = when_to_use
+        self.tags = tags
+        self.why = why
+
+
+def parse(text: str, nonce: str) -> DescriptionAnswer:
+    """Return the description in a final text. If there are two different ones, the answer is invalid."""
+    objects = [candidate for candidate in _objects(text[-MOST_TEXT:]) if candidate.get("nonce") == nonce]
+    if not objects:
+        return DescriptionAnswer(why="there is no JSON object with the nonce in it")
+    if any(candidate != objects[0] for candidate in objects):
+        return DescriptionAnswer(why="there are two different ones")
+    summary, when = (_line(objects[0].get(key)) for key in ("summary", "when_to_use"))
+    if not summary or not when:
+        return DescriptionAnswer(why="summary or when_to_use is missing")
+    return DescriptionAnswer(summary=summary, when_to_use=when, tags=_tags(objects[0].get("tags")))
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    import json
+
+    reader, position, tries = json.JSONDecoder(), text.find("{"), 0
+    while position >= 0 and tries < MOST_TRIES:
+        tries += 1
+        try:
+            data, end = reader.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = position + 1
+        else:
+            if isinstance(data, dict):
+                yield data
+        position = text.find("{", end)
+
+
+def _line(value: object) -> str:
+    """Return a text on one line, in printable characters."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join("".join(character if character.isprintable() else " " for character in value).split())[:LONGEST]
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    lines = [_line(item).lower() for item in value] if isinstance(value, list) else []
+    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= LONGEST_TAG))[:MOST_TAGS]

@@ -1,0 +1,282 @@
+"""Computes the next stage of a task in a run from the recorded state, so that a run can continue after a crash.
+
+The run does the work of the stage, records the result, and asks again. Only records of the current iteration count:
+evidence of the collected tree, reviews of the collected commit, and the run's record of the merge. Checks come before
+reviews: work with a failed check is sent back without a review.
+"""
+
+from __future__ import annotations
+
+from sow.domain.checks import check_list
+from sow.domain.reviews import similar_text, verdict
+from sow.domain.reviews.finding import repeated_errors
+from sow.domain.reviews.similar_text import similar, words
+from sow.domain.task import is_approved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.domain.documents.state import Check, Evidence, Finding, Review, Task, Work
+
+STAGES = (
+    "start",
+    "resume",
+    "hand_in",
+    "collect",
+    "check",
+    "review",
+    "merge",
+    "send_back",
+    "ask",
+    "waive",
+    "wait",
+    "done",
+    "failed",
+)
+TRIES_TO_MERGE = 2  # one by the worker, one by an integrator
+LOOP = 3  # If the same question is asked this often, only a person can end the loop.
+PROTECTED = "protected paths"  # the command in the evidence for a change of a protected path
+UNMERGEABLE = "it could not be merged"  # the beginning of the reason
+FINAL = similar_text.FINAL_CHECKS_PREFIX
+SAME = "the same finding again: "
+Stage = tuple[str, str]
+
+
+def next_stage(
+    task: Task,
+    *,
+    merged: Mapping[tuple[str, int], str],
+    reviewers: int,
+    retries: int,
+    isolated: bool = True,
+    only_answered: bool = False,
+    resolved: bool = False,
+    broke: Sequence[tuple[list[Check], list[str]]] = (),
+) -> Stage:
+    """Return the stage of a task, and the reason. `merged` is the run's record; without isolation nothing is merged.
+
+    With `only_answered` the last iteration brought nothing but the answer to a question, and no finding; with
+    `resolved` a person has changed the work since the run asked how to merge it. `broke` has the lists of other tasks
+    that an earlier merge of this one broke, with those tasks.
+    """
+    status = task["status"]
+    if status == "completed":
+        return "done", "it is completed"
+    if status == "abandoned":
+        return "failed", f"it was abandoned: {task.get('abandoned_reason', '')}"
+    if status == "failed":
+        return "failed", "it failed"
+    if status == "paused":
+        return _paused(task)
+    if status == "needs_review":
+        return _handed_in(task, reviewers, retries, isolated=isolated, merged=merged, broke=broke)
+    if status != "in_progress":
+        return "start", "it has not begun"
+    decision = final_check_decision(task)
+    if decision == "waive":
+        return "waive", "a person waived the final check that failed"
+    if decision == "stop":
+        return "failed", "a person stopped it: a final check fails"
+    if resolved and isolated:
+        return "hand_in", "a person has changed the work since the run asked"
+    if only_answered and isolated and task.get("work", {}).get("iteration") == task["iteration"] - 1:
+        return "hand_in", "its worker was done, and only the run had a question"
+    return _next_turn(task, reviewers, retries)
+
+
+def final_check_decision(task: Task) -> str:
+    """Return the answer of a person to a failed final check: waive or stop. Any other answer sends the task back."""
+    failed = last_failed_final_check(task)
+    latest = task["questions"][-1:]
+    if failed is None or failed["iteration"] != task["iteration"] - 1 or not latest:
+        return ""
+    decision = words(latest[0]["answer"])[:1] if latest[0]["text"].startswith(FINAL) else []
+    return decision[0] if decision in (["waive"], ["stop"]) else ""
+
+
+def last_failed_final_check(task: Task) -> Evidence | None:
+    """Return the last final check that failed because of this task."""
+    failed = [
+        evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "final" and not evidence["passed"]
+    ]
+    return failed[-1] if failed else None
+
+
+def times_asked(task: Task) -> int:
+    """Return how often the task has asked its current question, this time included."""
+    question = task.get("question")
+    if question is None:
+        return 0
+    return 1 + sum(similar(earlier["text"], question["text"]) for earlier in task["questions"])
+
+
+def failed_merge_count(task: Task) -> int:
+    """Return in how many iterations the merge failed. The worker gets the first failure, an integrator the next."""
+    failed = (
+        evidence for evidence in task.get("evidence", ()) if evidence["kind"] == "merge" and not evidence["passed"]
+    )
+    return len({evidence["iteration"] for evidence in failed})
+
+
+def needs_integrator(task: Task) -> bool:
+    """Return whether the worker has already tried to fix the merge, and it failed again in the last iteration."""
+    failed = {
+        evidence["iteration"]
+        for evidence in task.get("evidence", ())
+        if evidence["kind"] == "merge" and not evidence["passed"]
+    }
+    return len(failed) >= TRIES_TO_MERGE and max(failed) == task["iteration"] - 1
+
+
+def missing_checks(task: Task, *, isolated: bool = True) -> list[Check]:
+    """Return the checks that still have to run on the collected work. An incomplete check list runs as a whole."""
+    checks = check_list.checks_of(task)
+    return [] if _last_check_run(task, _collected(task) if isolated else None) else checks
+
+
+def _paused(task: Task) -> Stage:
+    if "question" not in task:
+        return "ask", "it is paused and asks nothing yet"
+    times = times_asked(task)
+    return "wait", f"it asks the same for the {times}. time" if times >= LOOP else "it waits for an answer"
+
+
+def _next_turn(task: Task, reviewers: int, retries: int) -> Stage:
+    """Start or resume a turn. A timeout costs a retry, and without reviews there are no retries."""
+    timed_out = task.get("result") == "TIMEOUT"
+    if timed_out and not reviewers:
+        return "failed", "it timed out, and without reviews it is not tried again"
+    if timed_out and task.get("retry_count", 0) >= retries:
+        return "failed", f"it timed out after {_retries(retries)}"
+    if "session_id" not in task:
+        return "start", "it has no session yet"
+    return "resume", "it timed out and has a try left" if timed_out else "its turn is not done"
+
+
+def _handed_in(
+    task: Task,
+    reviewers: int,
+    retries: int,
+    *,
+    isolated: bool,
+    merged: Mapping[tuple[str, int], str],
+    broke: Sequence[tuple[list[Check], list[str]]],
+) -> Stage:
+    work = _collected(task) if isolated else None
+    if isolated and work is None:
+        return "collect", "what the worker left is not in git yet"
+    is_merged = work is not None and merged.get((task["id"], task["iteration"])) == work["commit"]
+    if is_approved(task):
+        return _accepted(task, "a person has approved it", isolated=isolated, is_merged=is_merged)
+    if _changes_protected(task, work):
+        return _rejected(task, [], retries, why="it changes protected paths")
+    missing = missing_checks(task, isolated=isolated)
+    if missing:
+        return "check", f"not run yet: {missing[0]['command']}"
+    reviews = _reviews(task, work)
+    failed = [evidence["command"] for evidence in _last_check_run(task, work) if not evidence["passed"]]
+    if failed:
+        return _rejected(task, reviews, retries, why=f"failed: {failed[0]}")
+    for checks, owners in broke:
+        results = _checked_again(task, work, checks)
+        if not results:
+            return "check", f"not run yet: {checks[0]['command']} of task {owners[0]}"
+        failed = [each["command"] for each in results if not each["passed"]]
+        if failed:
+            return _rejected(task, [], retries, why=f"{FINAL}`{failed[0]}` of task {owners[0]} still fails")
+    if len(reviews) < reviewers:
+        return "review", f"{len(reviews)} of {reviewers} reviews are there"
+    if reviews and not verdict.combined(verdict.Verdict(review["verdict"]) for review in reviews).passes:
+        return _rejected(task, reviews, retries, why="the review is RED")
+    return _accepted(task, "it is checked and reviewed", isolated=isolated, is_merged=is_merged)
+
+
+def _accepted(task: Task, why: str, *, isolated: bool, is_merged: bool) -> Stage:
+    """Merge work that passed. It is done when the run has recorded the merge of exactly this commit."""
+    if not isolated:
+        return "done", why
+    if is_merged:
+        return "done", "it is checked, reviewed and merged"
+    return ("merge", why) if all(_merge_results(task).values()) else _unmergeable(task)
+
+
+def _rejected(task: Task, reviews: list[Review], retries: int, *, why: str) -> Stage:
+    """Send the work back while retries are left, or ask if the last iteration left a finding unchanged."""
+    again = repeated_errors(_findings_before(task), [finding for review in reviews for finding in review["findings"]])
+    if again:
+        return "ask", f"{SAME}{again[0]['text'][:200]}"
+    used = task.get("retry_count", 0)
+    if verdict.may_retry(verdict.RED, used, retries):
+        return "send_back", why
+    return "ask", f"{why}, after {_retries(used)}"
+
+
+def _retries(count: int) -> str:
+    return f"{count} {'retry' if count == 1 else 'retries'}"
+
+
+def _unmergeable(task: Task) -> Stage:
+    if failed_merge_count(task) > TRIES_TO_MERGE:
+        return "ask", f"{UNMERGEABLE}, and an integrator did not help"
+    return "send_back", UNMERGEABLE
+
+
+def _collected(task: Task) -> Work | None:
+    """Return the collected work of this iteration."""
+    work = task.get("work")
+    return work if work is not None and work["iteration"] == task["iteration"] else None
+
+
+def _last_check_run(task: Task, work: Work | None) -> list[Evidence]:
+    """Return the last complete run of the check list in this iteration, on the collected tree if there is one."""
+    current = [
+        evidence
+        for evidence in task.get("evidence", ())
+        if evidence["iteration"] == task["iteration"] and evidence["kind"] not in ("dependency", "merge", "final")
+    ]
+    return check_list.last_complete_run(
+        current, check_list.checks_of(task), tree=work["tree"] if work is not None else ""
+    )
+
+
+def _checked_again(task: Task, work: Work | None, checks: list[Check]) -> list[Evidence]:
+    """The last whole run in this iteration of a list that the task broke."""
+    now = [each for each in task.get("evidence", ()) if each["iteration"] == task["iteration"]]
+    finals = [each for each in now if each["kind"] == "final"]
+    return check_list.last_complete_run(finals, checks, tree=work["tree"] if work is not None else "")
+
+
+def _changes_protected(task: Task, work: Work | None) -> bool:
+    """Return whether the collected work changes a path that the plan protects."""
+    return work is not None and any(
+        evidence["command"] == PROTECTED
+        and evidence["iteration"] == task["iteration"]
+        and evidence.get("tree") == work["tree"]
+        for evidence in task.get("evidence", ())
+    )
+
+
+def _merge_results(task: Task) -> dict[str, bool]:
+    """Return for each command at this iteration's merge whether its last run passed."""
+    return {
+        evidence["command"]: evidence["passed"]
+        for evidence in task.get("evidence", ())
+        if evidence["iteration"] == task["iteration"] and evidence["kind"] == "merge"
+    }
+
+
+def _reviews(task: Task, work: Work | None) -> list[Review]:
+    """Return the reviews of this iteration, and of the collected commit if there is one."""
+    return [
+        review
+        for review in task.get("reviews", ())
+        if review["iteration"] == task["iteration"] and (work is None or review.get("commit") == work["commit"])
+    ]
+
+
+def _findings_before(task: Task) -> list[Finding]:
+    """Return the findings of the last review before this iteration."""
+    earlier = [review for review in task.get("reviews", ()) if review["iteration"] < task["iteration"]]
+    last = max((review["iteration"] for review in earlier), default=0)
+    return [finding for review in earlier if review["iteration"] == last for finding in review["findings"]]

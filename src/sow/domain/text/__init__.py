@@ -1,0 +1,1 @@
+"""Checks and formats texts: input, units, sections, names and patterns."""

@@ -1,0 +1,83 @@
+"""Checks text that a person or an agent typed: a line, a longer text, a path, a role or a word."""
+
+from __future__ import annotations
+
+from sow.errors import SowError
+
+MAX_TEXT = 1 << 20
+
+
+def checked_line(value: str, label: str, limit: int = 200) -> str:
+    """Return one line, such as a name, a reason or a purpose, or raise SowError."""
+    stripped = value.strip()
+    _decodable(stripped, label)
+    if not stripped:
+        raise SowError(f"{label} is empty", "give it a few words")
+    if len(stripped) > limit:
+        raise SowError(f"{label} is {len(stripped)} characters long", f"use at most {limit}")
+    if any(letter < " " or "\x7f" <= letter <= "\x9f" or letter in "\u2028\u2029" for letter in stripped):
+        raise SowError(f"{label} has a line break or a control character", "write it on one line, in plain characters")
+    return stripped
+
+
+def one_line(value: str) -> str:
+    """Escape line breaks and other characters that are not printable."""
+    if value.isprintable():
+        return value
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in value
+    )
+
+
+def checked_text(value: str, label: str, limit: int = MAX_TEXT) -> str:
+    """Return a longer text, or raise SowError. Control characters are escaped when it is written."""
+    _decodable(value, label)
+    if not value.strip():
+        raise SowError(f"{label} is empty", "give it a few words")
+    if len(value) > limit:
+        raise SowError(f"{label} is {len(value)} characters long", f"use at most {limit}, and put the rest into a file")
+    return value
+
+
+def role_name(value: str, label: str = "agent") -> str:
+    """Return the name of an agent's role, or raise SowError."""
+    letters = value.replace("-", "").replace("_", "")
+    if not (
+        letters.isascii() and letters.isalnum() and value == value.lower() and value[0].isalnum() and len(value) <= 64
+    ):
+        raise SowError(f"{label} {value!r} is not a name of a role", "use a-z, 0-9, - and _, such as: implementer")
+    return value
+
+
+def path(value: str, label: str) -> str:
+    """Return a path below the repository's root, or raise SowError."""
+    checked = checked_line(value, label, 1000)
+    parts = [part for part in checked.split("/") if part not in ("", ".")] or ["."]
+    # The normalized path is checked, because ./-x would become a flag.
+    if checked[0] == "/" or parts[0][0] in "~-" or parts[0][1:2] == ":" or ".." in parts or "\\" in checked:
+        raise SowError(
+            f"{label} {value!r} leaves the repository", "give a path below the repository's root, such as docs/api.md"
+        )
+    return "/".join(parts)
+
+
+def is_model(value: str) -> bool:
+    """Return whether this can be a model's name on a command line: one word that is not a flag."""
+    return value.isprintable() and len(value.split()) == 1 and value == value.strip() and not value.startswith("-")
+
+
+def word(value: str, label: str) -> str:
+    """Return one word, such as modified_file, or raise SowError."""
+    letters = value
+    for mark in "_.:-":
+        letters = letters.replace(mark, "")
+    if not (letters.isascii() and letters.isalnum() and value[0].isalnum() and len(value) <= 64):
+        raise SowError(f"{label} {value!r} is not one word", "use letters, digits and _ . : -, such as: modified_file")
+    return value
+
+
+def _decodable(value: str, label: str) -> None:
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise SowError(f"{label} is not UTF-8", "send the text as UTF-8")
+    if "\0" in value:
+        raise SowError(f"{label} has a NUL byte", "send plain text")

@@ -1,0 +1,74 @@
+"""Formats durations for people."""
+
+from __future__ import annotations
+
+from sow.errors import SowError
+
+
+def format_minutes(minutes: float) -> str:
+    """Return minutes as `1h 15m` or `2d 3h`: two units at most, no seconds above a minute."""
+    if minutes < 1:
+        return f"{round(minutes * 60)}s" if minutes else "0m"
+    whole = round(minutes)
+    days, minutes_of_day = divmod(whole, 1440)
+    hours, minutes_left = divmod(minutes_of_day, 60)
+    parts = [f"{days}d"] * (days > 0) + [f"{hours}h"] * (hours > 0) + [f"{minutes_left}m"] * (minutes_left > 0)
+    return " ".join(parts[:2])
+
+
+def format_seconds(seconds: float) -> str:
+    """Return measured seconds as `4.2s`, `42s` or `2m 13s`, and above an hour as `duration` does."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s" if seconds else "0s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole >= 3600:
+        return format_minutes(whole / 60)
+    minutes, seconds_left = divmod(whole, 60)
+    return f"{minutes}m {seconds_left}s" if seconds_left else f"{minutes}m"
+
+
+def stopwatch(seconds: float) -> str:
+    """Return elapsed whole seconds as `00:12`, `12:34` or `1:02:03`."""
+    hours, seconds_of_hour = divmod(int(seconds), 3600)
+    minutes, seconds_left = divmod(seconds_of_hour, 60)
+    return f"{hours}:{minutes:02d}:{seconds_left:02d}" if hours else f"{minutes:02d}:{seconds_left:02d}"
+
+
+LEAST = 0.0001
+
+
+def dollars(amount: float) -> str:
+    """Return `$0.0042`, `$0.48` or `$1,200.50`. A small amount is never shown as zero."""
+    if 0 < amount < LEAST:
+        return f"less than ${LEAST}"
+    return f"${amount:.4f}" if 0 < amount < 0.1 else f"${amount:,.2f}"
+
+
+BYTES_PER_TOKEN = 4  # an average for English text and code, good enough for a budget
+
+
+def is_tokens(value: str) -> bool:
+    """Return whether a text is a number of tokens, such as 12000 or 8k."""
+    digits = value.removesuffix("k")
+    return digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) <= 7
+
+
+def parse_tokens(value: str, label: str) -> int:
+    """Return a budget in tokens, or raise SowError."""
+    if not is_tokens(value):
+        raise SowError(f"{label} {value!r:.40} is not a number of tokens", "write a number such as 8k or 12000")
+    return int(value.removesuffix("k")) * (1000 if value.endswith("k") else 1)
+
+
+def estimate(size: int) -> int:
+    """Return the approximate number of tokens in so many bytes."""
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def format_bytes(size: int) -> str:
+    """Return bytes for people."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

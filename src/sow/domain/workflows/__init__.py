@@ -1,0 +1,1 @@
+"""Describes workflows: crew, statuses, escalation and checks of a design."""

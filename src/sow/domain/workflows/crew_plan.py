@@ -1,0 +1,237 @@
+"""The data of a workflow's plan: the agents of the crew, their verifiers, their files and their order."""
+
+from __future__ import annotations
+
+from sow.domain.plans.plan import PlanFinding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PLAN_FILE = "workflow_coordination_plan.md"
+DOER, ARCHITECT = "doer", "solution_architect"
+KINDS = (DOER, ARCHITECT)
+ARCHITECT_NAME, ARCHITECT_VERIFIER = "solution_architect_agent", "solution_verifier"
+ON_CALL_NAME = "solution_architect_on_call"  # for questions, if the usual agent folder has a task of the plan
+ARCHIVIST = "archival_agent"
+RESERVED = (ARCHIVIST, ON_CALL_NAME)
+OUTPUT_FOLDER = "task_output"
+TIMEOUT = 3600.0  # seconds of one turn
+MAX_MEMBERS = 200
+MIN_EPOCH, MAX_EPOCH = 6, 12  # digits
+MAX_TASK_ID = 120
+
+
+class DesignProblem(PlanFinding):
+    """An error or a warning about a line of a plan or of an agent's instructions, with the rule it breaks."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, file: str, line: int, rule: str, text: str, hint: str, *, error: bool = True) -> None:
+        super().__init__(file, line, text, hint=hint, error=error)
+        self.rule = rule
+
+    @property
+    def text(self) -> str:
+        return self.message
+
+    def document(self) -> dict[str, object]:
+        """Return the complaint as JSON."""
+        return {
+            "rule": self.rule,
+            "severity": "error" if self.error else "warning",
+            "file": self.file,
+            "line": self.line,
+            "text": self.message,
+            "hint": self.hint,
+        }
+
+
+class Member:
+    """An agent of the crew that works: a doer, or the solution architect."""
+
+    __slots__ = (
+        "agent", "criteria", "dependencies", "inputs", "kind", "line", "lines", "name", "outputs", "task_id", "timeout",
+        "verifier",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        task_id: str = "",
+        verifier: str = "",
+        agent: str = "",
+        kind: str = DOER,
+        dependencies: Sequence[str] = (),
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        criteria: Sequence[str] = (),
+        timeout: float = TIMEOUT,
+        line: int = 0,
+    ) -> None:
+        self.name = name
+        self.agent = agent  # the role that plays it; empty if the plan does not say
+        self.kind = kind
+        self.task_id = task_id
+        self.dependencies = list(dependencies)
+        self.verifier = verifier
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.criteria = list(criteria)
+        self.timeout = timeout
+        self.line = line
+        self.lines: dict[str, int] = {}  # the line of each field
+
+    def line_of(self, field: str) -> int:
+        """Return the line of a field, or of the entry if it does not have that field."""
+        return self.lines.get(field, self.line)
+
+
+class Verifier:
+    """An agent of the crew that verifies the work of others."""
+
+    __slots__ = ("agent", "line", "name", "verifies")
+
+    def __init__(self, name: str, *, agent: str = "verifier", verifies: Sequence[str] = (), line: int = 0) -> None:
+        self.name = name
+        self.agent = agent
+        self.verifies = list(verifies)
+        self.line = line
+
+
+class RequiredAgent:
+    """An agent type that the plan needs and that may not exist yet, with its specification."""
+
+    __slots__ = ("capabilities", "description", "line", "name", "prompt")
+
+    def __init__(
+        self, name: str, *, description: str = "", capabilities: str = "", prompt: str = "", line: int = 0
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.capabilities = capabilities
+        self.prompt = prompt
+        self.line = line
+
+
+class WorkflowPlan:
+    """A plan as it was read, with the errors and warnings of the reader."""
+
+    __slots__ = (
+        "complaints", "digest", "file", "groups_line", "members", "name", "order", "prose", "prose_line", "required",
+        "sections", "task_id", "verifiers",
+    )  # fmt: skip
+
+    def __init__(self, file: str = PLAN_FILE) -> None:
+        self.file = file
+        self.name = ""
+        self.task_id = ""
+        self.members: list[Member] = []
+        self.verifiers: list[Verifier] = []
+        self.order: list[list[str]] = []  # groups: each starts when all agents of the group before it are verified
+        self.groups_line = 0  # 0 if the plan names no groups
+        self.required: list[RequiredAgent] = []
+        self.prose = ""
+        self.prose_line = 1  # the first line of the prose
+        self.digest = ""
+        self.sections: dict[str, str] = {}  # a digest of everything in the plan that concerns one member
+        self.complaints: list[DesignProblem] = []  # of the reader
+
+    @property
+    def errors(self) -> list[DesignProblem]:
+        return [complaint for complaint in self.complaints if complaint.error]
+
+    def member(self, name: str) -> Member | None:
+        """Return the member with this name."""
+        return next((member for member in self.members if member.name == name), None)
+
+    def checker(self, name: str) -> Verifier | None:
+        """Return the verifier with this name."""
+        return next((checker for checker in self.verifiers if checker.name == name), None)
+
+    def is_on_call(self, member: Member) -> bool:
+        """Return whether a member is not in the order: a solution architect that works only when it is asked."""
+        return member.kind == ARCHITECT and not any(member.name in group for group in self.order)
+
+    def technical_advisor(self) -> str:
+        """Return the name of the agent that answers technical questions and has no other task in the order."""
+        on_call = next((member.name for member in self.members if self.is_on_call(member)), "")
+        is_used = self.member(ARCHITECT_NAME) is not None or self.checker(ARCHITECT_NAME) is not None
+        return on_call or (ON_CALL_NAME if is_used else ARCHITECT_NAME)
+
+    def needs(self) -> dict[str, list[str]]:
+        """Return for each member those of its dependencies that exist."""
+        names = {member.name for member in self.members}
+        return {member.name: [name for name in member.dependencies if name in names] for member in self.members}
+
+    def waits_for(self) -> dict[str, list[str]]:
+        """Return for each member all that must be verified first: its dependencies, and every group before its own."""
+        waits = {name: list(before) for name, before in self.needs().items()}
+        earlier: list[str] = []
+        for group in self.order:
+            for name in group:
+                if name in waits:
+                    waits[name] += [earlier_name for earlier_name in earlier if earlier_name not in waits[name]]
+            earlier += group
+        return waits
+
+
+def is_task_id(text: str) -> bool:
+    """Return whether this is {slug}_{unix_epoch_timestamp}: a-z, 0-9 and _, then six to twelve digits."""
+    slug, mark, epoch = text.rpartition("_")
+    letters = slug.replace("_", "")
+    return (
+        bool(mark and slug)
+        and text.isascii()
+        and len(text) <= MAX_TASK_ID
+        and MIN_EPOCH <= len(epoch) <= MAX_EPOCH
+        and epoch.isdigit()
+        and (not letters or letters.isalnum())
+        and slug == slug.lower()
+    )
+
+
+def role_of(member: Member, known_agents: Sequence[str] | set[str] | frozenset[str]) -> str:
+    """Return the role that plays a member: from the plan, else a role with the member's name, else implementer."""
+    if member.agent:
+        return member.agent
+    if member.kind == ARCHITECT:
+        return "solution-architect"
+    return member.name if member.name in known_agents else "implementer"
+
+
+def split_agent_path(path: str) -> tuple[str, str]:
+    """Return the agent whose folder a path lies in, and the path in that folder. No agent for other paths."""
+    parts = path.removeprefix("orchestration/").split("/")
+    if parts[0] == "agents" and len(parts) > 2:
+        return parts[1], "/".join(parts[2:])
+    return "", path
+
+
+def is_own_output(path: str) -> bool:
+    """Return whether an output lies in the member's own agent folder."""
+    return path.split("/")[0] == OUTPUT_FOLDER
+
+
+def shared_output_paths(member: Member) -> list[str]:
+    """Return the member's outputs as others name them: agents/<name>/task_output/… or a path in the repository."""
+    return [f"agents/{member.name}/{path}" if is_own_output(path) else comparable_path(path) for path in member.outputs]
+
+
+def comparable_path(path: str) -> str:
+    """Return a path in the form used for comparison: without orchestration/ if it lies in an agent folder."""
+    return path.removeprefix("orchestration/") if path.startswith("orchestration/agents/") else path
+
+
+def normalized_path(path: str) -> str:
+    """Return a path without ./ and doubled slashes, and without orchestration/ in an agent folder. /x is unchanged."""
+    if path.startswith("/"):
+        return path
+    return comparable_path("/".join(part for part in path.split("/") if part not in ("", ".")) or path)
+
+
+def own_path(name: str, path: str) -> str:
+    """Return a member's output path, relative to its agent folder if it lies there."""
+    agent, agent_path = split_agent_path(normalized_path(path))
+    return agent_path if agent == name else normalized_path(path)

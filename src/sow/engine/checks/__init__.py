@@ -1,0 +1,1 @@
+"""Runs check lists, sets up their checkouts and judges what they prove."""

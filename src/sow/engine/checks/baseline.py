@@ -1,0 +1,99 @@
+"""Runs each check list once on the base commit of a run, before any result of that list is judged."""
+
+from __future__ import annotations
+
+from sow.domain.checks import check_list
+from sow.engine.checks.check_list import run_list
+from sow.errors import SowError
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sow.domain.documents.state import Baseline, Check, Task
+    from sow.engine.checks.check_list import CheckListResult
+    from sow.engine.runs.run_context import RunContext
+    from sow.system.process.generator_steps import Steps
+
+NAME = "baseline"  # name of the folder that keeps the output
+
+
+class Baselines:
+    """The lists that run now on the base commit, and those that this machine cannot run."""
+
+    __slots__ = ("problems", "running")
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+        self.problems: dict[str, SowError] = {}
+
+    def run_in_background(self, context: RunContext, tasks: Iterable[Task]) -> Steps[None]:
+        """Run the lists of some tasks on the base commit while workers are busy; a problem is kept for its task."""
+        for digest, (checks, _) in check_list.by_digest(tasks).items():
+            if not self._is_wanted(context, digest) or digest in self.running:
+                continue
+            try:
+                yield from self._run(context, checks, digest)
+            except SowError as problem:
+                self.problems[digest] = problem
+                context.journal("baseline", list=digest, passed=False, problem=problem.message)
+
+    def wait_for(self, context: RunContext, checks: Sequence[Check]) -> Steps[None]:
+        """Wait until a list has its result on the base commit; raises what this machine lacks for it."""
+        digest = check_list.digest(checks)
+        if not checks or not self._is_wanted(context, digest):
+            return
+        while digest in self.running:
+            if (yield):
+                return
+        problem = self.problems.pop(digest, None)  # after the answer the list is tried again
+        if problem is not None:
+            raise problem
+        if self._is_wanted(context, digest):
+            yield from self._run(context, checks, digest)
+
+    def forget(self, context: RunContext, checks: Sequence[Check]) -> None:
+        """Forget the result of a list that this machine cannot run: after the answer it runs on the base again."""
+        digest, run = check_list.digest(checks), context.folder.run
+        left = [entry for entry in run.get("baselines", ()) if entry["list"] != digest]
+        if len(left) != len(run.get("baselines", ())):
+            run["baselines"] = left
+            context.folder.save()
+
+    def _is_wanted(self, context: RunContext, digest: str) -> bool:
+        if context.isolation is None or context.settings.get("baseline", "on") == "off":
+            return False
+        return all(entry["list"] != digest for entry in context.folder.run.get("baselines", ()))
+
+    def _run(self, context: RunContext, checks: Sequence[Check], digest: str) -> Steps[None]:
+        if context.isolation is None:
+            return
+        self.running.add(digest)
+        try:
+            base = context.isolation.integration.base
+            tree = context.isolation.integration.repository.tree_of(base)
+            done = yield from run_on_base(context, checks, base, tree)
+        finally:
+            self.running.discard(digest)
+        if not done.interrupted:
+            _write(context, digest, tree, done)
+
+
+def run_on_base(context: RunContext, checks: Sequence[Check], commit: str, tree: str) -> Steps[CheckListResult]:
+    """Run a list on a commit that work begins with."""
+    return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=NAME, on_base=True)
+
+
+def _write(context: RunContext, digest: str, tree: str, done: CheckListResult) -> None:
+    entry: Baseline = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now()}
+    failed = next((evidence for evidence in done.evidence if not evidence["passed"]), None)
+    if failed is not None:
+        entry["command"], entry["exit"] = failed["command"], failed["exit"]
+    counts = [evidence["tests"] for evidence in done.evidence if "tests" in evidence]
+    if counts:
+        entry["tests"] = {"ran": sum(count["ran"] for count in counts)}
+    run = context.folder.run
+    run["baselines"] = [*run.get("baselines", []), entry]
+    context.folder.save()
+    context.journal("baseline", **entry)

@@ -1,0 +1,285 @@
+"""Runs the check list of a task in a clean checkout of one commit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+
+from sow.domain.checks import check_list
+from sow.domain.checks.missing_program import missing_program
+from sow.domain.ids import is_task_id
+from sow.engine.checks import outside_imports
+from sow.engine.checks.checks import run_check
+from sow.engine.checks.setup_plan import commit_reader
+from sow.errors import Interrupted
+from sow.gitwork import setup_files
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.system import git_worktree_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sow.domain.documents.state import Check, Evidence
+    from sow.engine.checks.checks import CheckResult
+    from sow.engine.checks.setup_plan import Setup
+    from sow.engine.runs.run_context import RunContext
+    from sow.gitwork.slot import Slot
+    from sow.system.process.generator_steps import Steps
+
+COMMIT, FOLDER = "commit", "folder"
+# Variables of a terminal or a login session. Checks have no terminal, so these do not make another environment.
+OF_A_LOGIN = frozenset({"TERM", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SEAT", "XDG_VTNR"})
+HERE = "."  # stands for the checkout's own path, so that the same environment in two slots has one digest
+
+
+class CheckListResult:
+    """The results of one check list on one commit."""
+
+    __slots__ = ("evidence", "imports_outside", "interrupted", "is_elsewhere", "tails")
+
+    def __init__(self) -> None:
+        self.evidence: list[Evidence] = []
+        self.tails: dict[str, str] = {}  # command: the end of its output
+        self.interrupted = False  # a person stopped it, so the results are incomplete
+        self.imports_outside = False  # the user accepted that it imports code of their own checkout
+        self.is_elsewhere = False  # the environment is not the wanted one, so nothing was run
+
+    @property
+    def passed(self) -> bool:
+        return not self.interrupted and all(entry["passed"] for entry in self.evidence)
+
+
+def run_list(
+    context: RunContext,
+    checks: Sequence[Check],
+    *,
+    commit: str,
+    tree: str,
+    iteration: int,
+    name: str,
+    kind: str = "",
+    fresh: bool = False,
+    on_base: bool = False,
+    environment_wanted: str = "",
+) -> Steps[CheckListResult]:
+    """Run all commands of a list in order; `name` is the task, or the folder that keeps their output.
+
+    Without isolation they run in the shared folder, and the evidence belongs to no commit. `kind` replaces the kind of
+    each check in the evidence, such as `merge` or `final`. With `fresh` the setup is built again.
+    A command or a setup that this machine cannot run raises EnvironmentProblem. With `on_base` a command does not: on
+    the base commit it may call what the work is to make. With `environment_wanted`, a digest, nothing is run in any
+    other environment.
+    """
+    done = CheckListResult()
+    if not checks:
+        return done
+    wanted: Sequence[Check] = [{**check, "kind": kind} for check in checks] if kind else checks
+    if context.slots is None:
+        environment = context.check_environment(context.home.root)
+        facts: Evidence = {"list": check_list.digest(checks), "scope": FOLDER}  # type: ignore[typeddict-item]
+        yield from _run_all(
+            context, done, wanted, facts, CheckFolder(context, context.home.root, environment, name, iteration, "")
+        )
+        return done
+    slot = None if context.stopping else (yield from context.slots.acquire())
+    if slot is None:
+        done.interrupted = True
+        return done
+    try:
+        setup = context.setups.setup_for(commit_reader(context.home.root, tree))
+        environment = setup.environment(slot.path, setting_up=True)
+        room = CheckFolder(context, slot.path, environment, name, iteration, tree, slot)
+        yield from _set_up(slot, setup, room, commit, fresh=fresh)
+        commands = [check["command"] for check in checks]
+        done.imports_outside = outside_imports.are_accepted(context, setup, commands, slot.path)
+        if not done.imports_outside:
+            setup.sources = None  # the list needs nothing of the user's checkout
+        environment = room.environment = setup.environment(slot.path)
+        facts = {  # type: ignore[typeddict-item]
+            "list": check_list.digest(checks),
+            "scope": COMMIT,
+            "setup": setup.key,
+            "environment": environment_digest(environment, slot.path),
+        }
+        if environment_wanted not in ("", facts["environment"]):
+            done.is_elsewhere = True
+            return done
+        yield from _run_all(context, done, wanted, facts, room, on_base=on_base)
+    except Interrupted:
+        done.interrupted = True
+    finally:
+        context.slots.release(slot)
+    return done
+
+
+def reusable_evidence(
+    context: RunContext, recorded: Sequence[Evidence], checks: Sequence[Check], tree: str
+) -> list[Evidence]:
+    """Return the evidence of a whole list that passed on an equal tree, setup and environment; else an empty list."""
+    if context.slots is None or not checks:
+        return []
+    setup = context.setups.setup_for(commit_reader(context.home.root, tree))
+    slot = f"{context.home.sow}/local/worktrees/slot-1"
+    facts = {"setup": setup.key, "environment": environment_digest(setup.environment(slot), slot)}
+    comparable = [entry for entry in recorded if facts.items() <= entry.items()]
+    evidence = check_list.last_complete_run(comparable, checks, tree=tree)
+    return evidence if all(entry["passed"] for entry in evidence) else []
+
+
+def is_set_up(context: RunContext, tree: str) -> bool:
+    """Tell whether commands set up the checkouts of a tree, so that an earlier list may have changed their output."""
+    return bool(context.setups.setup_for(commit_reader(context.home.root, tree)).commands)
+
+
+def environment_digest(environment: Mapping[str, str], folder: str) -> str:
+    """The identity of an environment, wherever the checkout is."""
+    counted = sorted((name, value) for name, value in environment.items() if name not in OF_A_LOGIN)
+    text = "".join(f"{name}={value.replace(folder, HERE)}\0" for name, value in counted)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class CheckFolder:
+    """The checkout and environment in which commands run, and the folder of their output."""
+
+    __slots__ = ("context", "cwd", "environment", "iteration", "name", "slot", "tree")
+
+    def __init__(
+        self,
+        context: RunContext,
+        cwd: str,
+        environment: Mapping[str, str],
+        name: str,
+        iteration: int,
+        tree: str,
+        slot: Slot | None = None,
+    ) -> None:
+        self.context = context
+        self.cwd = cwd
+        self.environment = environment
+        self.name = name
+        self.iteration = iteration
+        self.tree = tree
+        self.slot = slot
+
+    def has_file(self, name: str) -> bool:
+        """Tell whether the work has a file of this name."""
+        return self.slot.has_named(name) if self.slot is not None else os.path.isfile(f"{self.cwd}/{name}")
+
+    def run(self, check: Check) -> Steps[CheckResult]:
+        """Run one command; one that a person stopped has no result."""
+        context, about_task = self.context, is_task_id(self.name)
+        if about_task:
+            context.progress(self.name, f"running {check['command']}"[:120])
+        ran = yield from run_check(
+            check,
+            agreed=context.agreed,
+            iteration=self.iteration,
+            tree=self.tree,
+            cwd=self.cwd,
+            folder=context.checks_folder(self.name),
+            environment=self.environment,
+            limits=context.check_limits(),
+        )
+        if ran.interrupted:
+            raise Interrupted(f"interrupted: `{check['command']}` was not ended", "run the same command again")
+        if about_task:
+            facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
+            context.journal("check", task=self.name, **facts)
+        return ran
+
+
+def _run_all(
+    context: RunContext,
+    done: CheckListResult,
+    checks: Sequence[Check],
+    facts: Evidence,
+    room: CheckFolder,
+    *,
+    on_base: bool = False,
+) -> Steps[None]:
+    """Run every command, with the tracked files restored before each."""
+    baselines = context.folder.run.get("baselines", ())
+    # If the list passed on the base commit, this machine has what it needs, so the work must have broken it.
+    never_asks = on_base or any(baseline["passed"] for baseline in baselines if baseline["list"] == facts["list"])
+    try:
+        for number, check in enumerate(checks):
+            if number and room.slot is not None:
+                room.slot.restore()
+            ran = yield from room.run(check)
+            if not never_asks:
+                _refuse_missing_program(check["command"], ran, room)
+            done.evidence.append({**ran.evidence, **facts})
+            done.tails[check["command"]] = ran.tail
+    except Interrupted:
+        done.interrupted = True
+
+
+def _refuse_missing_program(command: str, ran: CheckResult, room: CheckFolder) -> None:
+    """Raise a question about a command that cannot run on this machine: no worker can change that."""
+    code = None if ran.evidence["passed"] else ran.evidence["exit"]
+    program = missing_program(command, code, ran.tail, room.has_file)
+    if program:
+        code = ran.evidence["exit"]
+        why = "command not found" if code == 127 else "cannot be executed"
+        refused = room.context.setups.refusal(commit_reader(room.context.home.root, room.tree)) if room.tree else ""
+        raise EnvironmentProblem(
+            f"`{command}` cannot run here (exit {code}): {program}: {why}",
+            f"install {program}, or let worktree.setup install it (sow config edit), then answer this question"
+            + (f"\n{refused}" if refused else ""),
+        )
+
+
+def _set_up(slot: Slot, setup: Setup, room: CheckFolder, commit: str, *, fresh: bool) -> Steps[None]:
+    """Show a commit in a slot with its setup; commands run only if the slot has another setup, or none."""
+    outputs = _outputs(slot, setup)
+    if outputs is None or fresh:
+        git_worktree_files.remove(f"{slot.file_prefix}.setup")
+        outputs = None
+    copies = [os.path.normpath(path) for path in setup.copies]
+    # A copied folder can be large, so it stays. Files and links are made again for every list.
+    kept = [path for path in copies if outputs is not None and _is_folder(f"{slot.path}/{path}")]
+    slot.checkout(commit, spare=[*(outputs or ()), *kept])
+    root = slot.repository.home.root
+    for paths, put in ((setup.links, setup_files.link_into), (setup.copies, setup_files.copy_into)):
+        for path in paths:
+            if slot.has(setup_files.inner_path(root, slot.path, path)):
+                raise setup_files.committed_path_error(path)
+            put(root, slot.path, path)
+    if outputs is not None:
+        return
+    before = set(slot.untracked())
+    yield from run_setup(room, setup.commands)
+    if setup.commands:
+        slot.restore()
+    made = [path for path in setup.outputs if os.path.lexists(f"{slot.path}/{path}")]
+    made += [path for path in slot.untracked() if path not in before]
+    git_worktree_files.write(f"{slot.file_prefix}.setup", "\0".join([setup.key, *dict.fromkeys(made)]))
+
+
+def run_setup(room: CheckFolder, commands: Iterable[Sequence[str]]) -> Steps[None]:
+    """Run the setup commands of a checkout; one that fails is a question, because no worker can change that."""
+    for command in commands:
+        shown = shlex.join(command)
+        ran = yield from room.run({"kind": "dependency", "command": shown})
+        if not ran.evidence["passed"]:
+            raise EnvironmentProblem(
+                f"the setup of the checkout failed: {shown} (exit {ran.evidence['exit']})\n{ran.tail}".strip(),
+                "repair it, or see worktree.setup: sow config edit",
+            )
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _outputs(slot: Slot, setup: Setup) -> list[str] | None:
+    """Return the outputs of the setup that a slot has; None if it has another setup or lost a part."""
+    try:
+        with open(f"{slot.file_prefix}.setup", encoding="utf-8", errors="surrogateescape") as file:
+            key, *paths = file.read().split("\0")
+    except FileNotFoundError:
+        return None
+    is_complete = all(os.path.lexists(f"{slot.path}/{path}") for path in paths)
+    return paths if key == setup.key and is_complete else None

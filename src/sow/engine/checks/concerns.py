@@ -1,0 +1,144 @@
+"""Records concerns about collected work: changes that weaken its proof, and checks in which too few tests ran."""
+
+from __future__ import annotations
+
+from sow.domain.checks import check_list, protected_paths, test_counts
+from sow.domain.checks.protected_paths import PathChange
+from sow.domain.runs.stages import PROTECTED
+from sow.engine.checks.baseline import run_on_base
+from sow.store.projects import task_updates
+from sow.system import clock, git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.documents.state import Evidence, Task, TestCounts
+    from sow.engine.runs.task_job import TaskJob
+    from sow.gitwork.collect import CollectedWork
+    from sow.gitwork.repository import Repository
+    from sow.system.process.generator_steps import Steps
+
+STATUSES = {"A": "added", "D": "deleted"}
+NO_BLOB = ("120000", "160000")  # modes of links and submodules, which have no text to compare
+AFTER = ("merge", "final")  # kinds of evidence that belong to merged trees
+MOST_READ = 100  # number of files whose contents are compared
+LARGEST = 1 << 20  # bytes of one file
+UNCHECKED = "protected paths cannot be checked without worktrees: "
+WAY = "Undo these changes. If the task cannot be done without them, ask for permission."
+
+
+def record_change_concerns(job: TaskJob, task: Task, collected: CollectedWork) -> None:
+    """Record what a reviewer must know about the changed paths, and fail work that changes a protected one.
+
+    Call it before the work is recorded: after a crash it runs again.
+    """
+    isolation = job.context.isolation
+    if isolation is None:
+        return
+    changed = _changes(isolation.worktrees.repository, collected.base, collected.commit)
+    description = job.folder.home.read(job.folder.description_path)
+    for text in protected_paths.concerns(changed, task=task, description=description):
+        job.concern("protected", text)
+    broken = protected_paths.violations(changed, task.get("protected", ()))
+    if broken:
+        _fail(job, task, collected, broken)
+
+
+def record_unchecked_paths(job: TaskJob, task: Task) -> None:
+    """Record that nobody can tell what a task changed in a folder that all tasks share."""
+    if job.context.isolation is None and task.get("protected"):
+        job.concern("protected", UNCHECKED + ", ".join(task["protected"]))
+
+
+def record_test_concerns(job: TaskJob, task: Task, evidence: Sequence[Evidence]) -> Steps[bool]:
+    """Record that too few tests ran in a list that passed; call it before its last evidence is recorded.
+
+    Returns False if a person stopped it.
+    """
+    checks = {check["command"] for check in check_list.checks_of(task)}
+    latest = {
+        entry["command"]: entry
+        for entry in [*task.get("evidence", ()), *evidence]
+        if entry["iteration"] == task["iteration"] and entry["kind"] not in AFTER and entry["command"] in checks
+    }
+    if not all(entry["passed"] for entry in latest.values()):
+        return True
+    base = _known_counts(job, task)
+    if base is not None and test_counts.count_problem(list(latest.values()), base):
+        # Tasks that were merged earlier may have removed tests, so the count is compared with this task's own base.
+        own_base = _own_base(job, task)
+        if own_base is not None:
+            result = yield from run_on_base(job.context, check_list.checks_of(task), *own_base)
+            if result.interrupted:
+                return False
+            base = test_counts.total(entry.get("tests") for entry in result.evidence)
+    text = test_counts.count_problem(list(latest.values()), base)
+    if text:
+        job.concern("tests", text)
+    counts = [entry["tests"] for entry in latest.values() if "tests" in entry]
+    if base is not None and len(counts) == 1:  # the baseline has one count for the whole list
+        counts[0]["base"] = base["ran"]
+    return True
+
+
+def _known_counts(job: TaskJob, task: Task) -> TestCounts | None:
+    """Return the test counts of the task's list on the base commit of the run."""
+    digest = check_list.digest(check_list.checks_of(task))
+    baselines = job.context.folder.run.get("baselines", ())
+    return next(
+        (baseline["tests"] for baseline in baselines if baseline["list"] == digest and "tests" in baseline), None
+    )
+
+
+def _own_base(job: TaskJob, task: Task) -> tuple[str, str] | None:
+    """Return the commit on which the task began, before any merge of its own, and its tree; None for the run's base."""
+    isolation = job.context.isolation
+    if isolation is None:
+        return None
+    integration = isolation.integration
+    parents = [merge["parent"] for merge in integration.merges if merge["task"] == task["id"]]
+    commit = parents[0] if parents else task["work"]["base"]
+    tree = integration.repository.tree_of(commit)
+    return None if tree == integration.repository.tree_of(integration.base) else (commit, tree)
+
+
+def _fail(job: TaskJob, task: Task, collected: CollectedWork, broken: Sequence[PathChange]) -> None:
+    """Record the violation like a failed check, with the paths as its output."""
+    paths = [change.label for change in broken]
+    lines = [f"protected: {', '.join(task.get('protected', ()))}", *paths[:MOST_READ], WAY]
+    evidence: Evidence = {
+        "kind": "criterion",
+        "command": PROTECTED,
+        "exit": 1,
+        "passed": False,
+        "seconds": 0,
+        "output": "0" * 64,
+        "tree": collected.tree,
+        "iteration": task["iteration"],
+        "at": clock.now(),
+    }
+    task_updates.save_output(job.context.checks_folder(job.id), PROTECTED, "\n".join(lines))
+    task_updates.add_evidence(job.folder, job.project, [evidence])
+    facts = {"kind": "criterion", "command": f"{PROTECTED}: {protected_paths.join_paths(paths)}", "exit": 1}
+    job.context.journal("check", task=job.id, **facts, seconds=0, passed=False, iteration=task["iteration"])
+
+
+def _changes(repository: Repository, base: str, commit: str) -> list[PathChange]:
+    """Return every path that differs, with its contents if they matter."""
+    fields = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit).split("\0")
+    changes = []
+    remaining = MOST_READ
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, new_mode, old, new, letter = head.lstrip(":").split(" ")
+        change = PathChange(path, STATUSES.get(letter[:1], "modified"))
+        if remaining and protected_paths.needs_text(path) and old_mode not in NO_BLOB and new_mode not in NO_BLOB:
+            remaining -= 1
+            change.before = _text(repository, old) if change.status != "added" else None
+            change.after = _text(repository, new) if change.status != "deleted" else None
+        changes.append(change)
+    return changes
+
+
+def _text(repository: Repository, blob: str) -> str:
+    return git.read(["cat-file", "blob", blob], cwd=repository.home.root, limit=LARGEST)[0]

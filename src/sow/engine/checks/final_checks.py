@@ -1,0 +1,515 @@
+"""The checks of the final tree: what is delivered passes the check lists of every task that is merged.
+
+Each distinct list runs once on the final tree. A list that fails twice was broken by one of the merges since it last
+passed: a search over the recorded merges finds which. That task is sent back with the output. Its merge stays where it
+is, and its worker goes on from the integration head, so other tasks' merges are not touched.
+"""
+
+from __future__ import annotations
+
+from sow.domain.checks import check_list
+from sow.domain.runs.stages import FINAL, last_failed_final_check
+from sow.engine.checks.check_list import run_list
+from sow.errors import Interrupted, SowError
+from sow.gitwork.integration_branch import Merge
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects import task_updates
+from sow.store.projects.restore import WrongBranch, check_branch
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.domain.documents.state import Check, Evidence, FinalCheck, RunMerge, Task
+    from sow.engine.checks.check_list import CheckListResult
+    from sow.engine.runs.run_context import RunContext
+    from sow.engine.runs.task_job import TaskJob
+    from sow.gitwork.integration_branch import Integration
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.system.process.generator_steps import Steps
+
+    Lists = Mapping[str, tuple[list[Check], list[str]]]
+
+CHOICES = (
+    'Answer "send back" to give it to its worker again (other words reach the worker as advice),\n'
+    '"waive" to do without this check from now on, or "stop" to give the task up: its merge is taken out.'
+)
+FOR_THE_WORKER = "Your worktree has everything merged so far. Fix this check without breaking the other tasks."
+NOTHING, AGAIN, INTERRUPTED = "", "again", "interrupted"
+BEFORE, USER = "before", "user"  # why a list fails: it failed before the run, or since commits of the user came in
+GIVEN_UP = ("failed", "abandoned")
+MERGE = "git merge"
+MOST_PATHS = 5
+FLAKY = "is flaky"
+CHANGED = "fails now on a tree where it passed before, so something outside of git changed"
+
+
+class Point:
+    """One state of the integration branch: its commit, its tree, and the merge that made it."""
+
+    __slots__ = ("commit", "merge", "tree")
+
+    def __init__(self, commit: str, tree: str, merge: RunMerge | None = None) -> None:
+        self.commit = commit
+        self.tree = tree
+        self.merge = merge  # none: the base, or commits of the user
+
+
+class Broken:
+    """A list that fails on the final tree, and the reason as far as it is known."""
+
+    __slots__ = ("asked", "by", "done", "owners", "unreliable")
+
+    def __init__(
+        self,
+        owners: list[str],
+        done: CheckListResult,
+        *,
+        by: Point | None = None,
+        unreliable: str = "",
+        asked: str = "",
+    ) -> None:
+        self.owners = owners  # the tasks that have this list
+        self.done = done
+        self.by = by
+        self.unreliable = unreliable  # FLAKY or CHANGED: no merge is at fault
+        self.asked = asked  # the task that carries the question about an unreliable list
+
+    @property
+    def failed(self) -> Evidence:
+        """The first command that failed."""
+        return next(each for each in self.done.evidence if not each["passed"])
+
+    @property
+    def command(self) -> str:
+        return self.failed["command"]
+
+    @property
+    def task(self) -> str:
+        """The task whose merge broke it, or the one that carries the question; '' is nobody."""
+        if self.unreliable:
+            return self.asked
+        return self.by.merge["task"] if self.by is not None and self.by.merge is not None else ""
+
+    @property
+    def reason(self) -> str:
+        owner = f"`{self.command}` of task {self.owners[0]}"
+        if self.unreliable:
+            return f"{owner} {self.unreliable}"
+        if self.task:
+            return f"{owner} fails on the final tree since task {self.task} was merged"
+        return f"{owner} fails on the final tree"
+
+
+class Final:
+    """The result of all lists on one tree."""
+
+    __slots__ = ("broken", "interrupted", "problem")
+
+    def __init__(
+        self, *, broken: Broken | None = None, interrupted: bool = False, problem: SowError | None = None
+    ) -> None:
+        self.broken = broken
+        self.interrupted = interrupted
+        self.problem = problem  # why the lists could not run on this machine
+
+
+def merged_tasks(context: RunContext) -> list[Task]:
+    """The completed tasks that this run merged, and those that an earlier run of the project merged."""
+    integration = _integration(context)
+    here = {each["task"] for each in integration.merges}
+    project = projects.load(context.home)
+    return [
+        task
+        for _, task in desks.load_readable(context.home, project)[0]
+        if task["status"] == "completed"
+        and (task["id"] in here or any(each["kind"] == "merge" for each in task.get("evidence", ())))
+    ]
+
+
+def commands(context: RunContext) -> list[str]:
+    """The commands that the final checks can run."""
+    checks = [check for task in merged_tasks(context) for check in check_list.checks_of(task)]
+    return list(dict.fromkeys(check["command"] for check in checks))
+
+
+def missing(context: RunContext, tree: str) -> dict[str, tuple[list[Check], list[str]]]:
+    """The distinct lists of merged tasks that did not pass on this tree in this process."""
+    found = check_list.by_digest(merged_tasks(context))
+    return {digest: each for digest, each in found.items() if (tree, digest) not in context.passed_lists}
+
+
+def broken_by(context: RunContext, task: Task) -> list[tuple[list[Check], list[str]]]:
+    """The lists of merged tasks that this task broke on a final tree: they must pass before it is merged again."""
+    evidence = task.get("evidence", ())
+    broken = {each.get("list") for each in evidence if each["kind"] == "final" and not each["passed"]}
+    if not broken or context.isolation is None or context.settings.get("final_checks", "on") == "off":
+        return []
+    broken.discard(check_list.digest(check_list.checks_of(task)))
+    return [each for digest, each in check_list.by_digest(merged_tasks(context)).items() if digest in broken]
+
+
+def _sent_back(context: RunContext) -> list[Task]:
+    """The tasks that were merged, were sent back by a final check, and are not completed."""
+    here = {each["task"] for each in _integration(context).merges}
+    tasks = desks.load_readable_or_raise(context.home, projects.load(context.home), here)
+    return [task for task in tasks if task["status"] != "completed" and last_failed_final_check(task) is not None]
+
+
+def open_again(context: RunContext) -> Task | None:
+    """A task that was merged and sent back, and can still be completed: the final tree is known to be bad."""
+    return next((task for task in _sent_back(context) if task["status"] not in GIVEN_UP), None)
+
+
+def drop_given_up(context: RunContext) -> None:
+    """Take the merges of tasks out that were sent back and then failed or were abandoned.
+
+    A task whose merge conflicts without them is asked about: its merge is taken out too.
+    """
+    integration = _integration(context)
+    given_up = [task["id"] for task in _sent_back(context) if task["status"] in GIVEN_UP]
+    if not given_up:
+        return
+    theirs = integration.repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
+    conflicts = integration.drop(given_up, theirs)
+    context.final_results.clear()
+    project = projects.load(context.home)
+    for ident, paths in conflicts.items():
+        folder = desks.find(context.home, project, ident)
+        why = f"{', '.join(given_up)} was given up, and without it the merge of task {ident} conflicts"
+        where = f"Task {why} in {', '.join(paths[:MOST_PATHS])}. Its merge was taken out too."
+        way = f"Merge the branch {integration.branch} into yours, and make your work fit without task {given_up[0]}."
+        task_updates.save_output(context.checks_folder(ident), MERGE, f"{where}\n{way}")
+        number = task_updates.ask(
+            folder, project, f"task {why}", found=f"{where}\n\n{way}", evidence=[_conflict(folder)]
+        )
+        context.journal("question", task=ident, number=number, text=f"task {why}")
+
+
+def _conflict(folder: TaskFolder) -> Evidence:
+    facts = {"exit": 1, "passed": False, "seconds": 0, "output": "0" * 64, "at": clock.now()}
+    return {"kind": "merge", "command": MERGE, "iteration": folder.iteration, **facts}  # type: ignore[typeddict-item]
+
+
+def check(context: RunContext, target: Merge) -> Steps[Final]:
+    """Run the lists that are missing on a commit, several at once; find out what broke the first that fails."""
+    if target.tree in context.final_results:
+        return context.final_results[target.tree]
+    try:
+        verdict = yield from _check(context, target)
+    except EnvironmentProblem as problem:  # no task is at fault, and nothing is delivered unchecked
+        verdict = Final(problem=problem)
+    if not verdict.interrupted:
+        context.final_results[target.tree] = verdict
+    return verdict
+
+
+def _check(context: RunContext, target: Merge) -> Steps[Final]:
+    lists = missing(context, target.tree)
+    results = yield from _run_all(context, lists, target)
+    if results is None:
+        return Final(interrupted=True)
+    for digest, (checks, owners) in lists.items():
+        done = results[digest]
+        _record(context, digest, owners, target.tree, done)
+        if done.passed:
+            _prove(context, digest, owners, target.tree, done)
+            continue
+        found = yield from _explain(context, digest, checks, owners, target, done)
+        if found.interrupted or found.broken is not None:
+            return found
+    return Final()
+
+
+def repeat(context: RunContext, wanted: Sequence[str]) -> Steps[list[tuple[list[str], CheckListResult]]]:
+    """Run the lists of merged tasks, or of some of them, on the integration head; the tasks of each and its result."""
+    integration = _integration(context)
+    tasks = [task for task in merged_tasks(context) if not wanted or task["id"] in wanted]
+    lists = check_list.by_digest(tasks) if integration.merges else {}
+    head = integration.head
+    target = Merge(commit=head, tree=integration.repository.tree_of(head), parent=head)
+    results = yield from _run_all(context, lists, target)
+    if results is None:
+        raise Interrupted("interrupted: the checks of the final tree were not ended", "run the same command again")
+    return [(owners, results[digest]) for digest, (_, owners) in lists.items()]
+
+
+def settle(context: RunContext) -> Steps[str]:
+    """Check what would be delivered now; send the task back that broke it, or ask about it.
+
+    Returns AGAIN where a task changed, so that the run goes on, and INTERRUPTED where a person stopped it.
+    """
+    if context.isolation is None or context.settings.get("final_checks", "on") == "off":
+        return NOTHING
+    try:
+        check_branch(context.home, context.folder.run["branch"])
+    except WrongBranch:
+        return NOTHING
+    context.reset_moved_branch()
+    before = len(context.folder.run.get("dropped", ()))
+    drop_given_up(context)
+    done = AGAIN if len(context.folder.run.get("dropped", ())) > before else NOTHING
+    target = _target(context)
+    if done or target is None or open_again(context) is not None:
+        return done
+    found = yield from check(context, target)
+    if found.interrupted:
+        return INTERRUPTED
+    return _act(context, found.broken) if found.broken is not None else NOTHING
+
+
+def waive(job: TaskJob, task: Task) -> None:
+    """Do without the command that failed, in every task that has it.
+
+    The task that broke it is completed again, or handed in if its last work is not merged yet.
+    """
+    failed = last_failed_final_check(task)
+    if failed is not None:
+        answered = task["questions"][-1]
+        for folder, each in desks.load_readable(job.context.home, job.project)[0]:
+            if any(known["command"] == failed["command"] for known in each.get("checks", ())):
+                words = {"by": answered["answered_by"], "reason": answered["answer"]}
+                task_updates.waive(folder, job.project, failed["command"], **words)
+        job.context.final_results.clear()
+        job.context.journal("waived", task=job.id, command=failed["command"], by=answered["answered_by"])
+    work = task["work"]
+    if _integration(job.context).merged_work().get((job.id, work["iteration"])) == work["commit"]:
+        task_updates.complete(job.folder, job.project, seconds=0)
+    else:
+        task_updates.resubmit(job.folder, job.project)
+
+
+def _integration(context: RunContext) -> Integration:
+    if context.isolation is None:
+        raise SowError(f"run {context.folder.id} works in one folder", "it has no integration branch: see 'git status'")
+    return context.isolation.integration
+
+
+def _target(context: RunContext) -> Merge | None:
+    """What the user's branch would become; nothing where it has all of it, is gone or conflicts."""
+    integration = _integration(context)
+    repository = integration.repository
+    theirs = repository.find_commit(f"refs/heads/{context.folder.run['branch']}")
+    if not theirs or repository.is_ancestor(integration.head, theirs):
+        return None
+    if not repository.are_related(integration.head, theirs):
+        return None
+    tried = integration.merge_user_commits(theirs)
+    return None if tried.conflicts else tried
+
+
+def _run_all(context: RunContext, lists: Lists, target: Merge) -> Steps[dict[str, CheckListResult] | None]:
+    """Run lists side by side, as many as the user allows; nothing where a person stopped it."""
+    waiting = list(lists.items())
+    running: dict[str, Steps[CheckListResult]] = {}
+    done: dict[str, CheckListResult] = {}
+    word = ""
+    most = max(int(context.config.setting("checks", "parallel")), 1)
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                digest, (checks, _) = waiting.pop(0)
+                _step(context, f"checks the final tree: {checks[0]['command']}")
+                running[digest] = _run(context, digest, checks, target.commit, target.tree)
+                _advance(digest, running, done, None)
+            for digest in list(running):
+                _advance(digest, running, done, word)
+            if any(each.interrupted for each in done.values()):
+                return None
+            word = (yield) if running else ""
+    finally:
+        for steps in running.values():
+            steps.close()
+    return done
+
+
+def _step(context: RunContext, text: str) -> None:
+    """Tell what the final checks do now: that is no work on a task."""
+    context.journal("final_step", text=text[:120])
+
+
+def _advance(
+    digest: str, running: dict[str, Steps[CheckListResult]], done: dict[str, CheckListResult], word: str | None
+) -> None:
+    try:
+        if word is None:
+            next(running[digest])
+        else:
+            running[digest].send(word)
+    except StopIteration as end:
+        done[digest] = end.value
+        del running[digest]
+
+
+def _run(context: RunContext, digest: str, checks: list[Check], commit: str, tree: str) -> Steps[CheckListResult]:
+    """Run a list with a setup that is built again: a list that ran before may have changed what the setup made."""
+    name = f"final-{digest[:12]}"
+    return run_list(context, checks, commit=commit, tree=tree, iteration=1, name=name, kind="final", fresh=True)
+
+
+def _record(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
+    """Write the result into the run's state and journal."""
+    entry: FinalCheck = {"list": digest, "tree": tree, "passed": done.passed, "at": clock.now(), "tasks": owners}
+    failed = next((each for each in done.evidence if not each["passed"]), None)
+    if failed is not None:
+        entry["command"] = failed["command"]
+    run = context.folder.run
+    others = [each for each in run.get("final", []) if (each["list"], each["tree"]) != (digest, tree)]
+    run["final"] = [*others, entry]
+    context.folder.save()
+    seconds = round(sum(each["seconds"] for each in done.evidence), 3)
+    shown = failed or done.evidence[0]
+    facts = {"command": shown["command"], "exit": shown["exit"], "tasks": owners, "tree": tree, "seconds": seconds}
+    context.journal("final_check", passed=done.passed, **facts)
+
+
+def _note_cause(context: RunContext, digest: str, tree: str, cause: str) -> None:
+    """Record why a list fails if no task is at fault: the report says so."""
+    for each in context.folder.run.get("final", []):
+        if (each["list"], each["tree"]) == (digest, tree):
+            each["cause"] = cause
+    context.folder.save()
+
+
+def failed_before(context: RunContext) -> set[str]:
+    """The lists that fail on the last tree of this run and failed before it began."""
+    last = {each["list"]: each for each in context.folder.run.get("final", ())}
+    return {digest for digest, each in last.items() if each.get("cause") == BEFORE}
+
+
+def _prove(context: RunContext, digest: str, owners: list[str], tree: str, done: CheckListResult) -> None:
+    context.passed_lists.add((tree, digest))
+    project = projects.load(context.home)
+    for owner in owners:
+        task_updates.add_final_evidence(desks.find(context.home, project, owner), project, done.evidence)
+
+
+def _explain(
+    context: RunContext, digest: str, checks: list[Check], owners: list[str], target: Merge, first: CheckListResult
+) -> Steps[Final]:
+    """Run a failed list once more, then search the merge that broke it."""
+    again = yield from _run(context, digest, checks, target.commit, target.tree)
+    if again.interrupted:
+        return Final(interrupted=True)
+    if again.passed:
+        return Final(broken=Broken(owners, first, unreliable=FLAKY, asked=_asked(context, owners)))
+    points = _points(context, target)
+    merged = [number for number, each in enumerate(points) if each.merge and each.merge["task"] in owners]
+    low, high = max(merged, default=0), len(points) - 1
+    if not merged:  # of an earlier run: it may have failed before this one began
+        before = yield from _run(context, digest, checks, points[0].commit, points[0].tree)
+        if before.interrupted:
+            return Final(interrupted=True)
+        if not before.passed:
+            _note_cause(context, digest, target.tree, BEFORE)
+            return Final()
+    else:  # the search needs a point where the list passes now
+        passes = False
+        if points[low].tree != target.tree:
+            tried = yield from _run(context, digest, checks, points[low].commit, points[low].tree)
+            if tried.interrupted:
+                return Final(interrupted=True)
+            passes = tried.passed
+        if not passes:
+            return Final(broken=Broken(owners, first, unreliable=CHANGED, asked=_asked(context, owners)))
+    while high - low > 1:
+        middle = (low + high) // 2
+        _step(context, f"searches the merge that broke `{checks[0]['command']}`: {high - low} left")
+        tried = yield from _run(context, digest, checks, points[middle].commit, points[middle].tree)
+        if tried.interrupted:
+            return Final(interrupted=True)
+        low, high = (middle, high) if tried.passed else (low, middle)
+    if points[high].merge is None:
+        _note_cause(context, digest, target.tree, USER)
+    return Final(broken=Broken(owners, first, by=points[high]))
+
+
+def _asked(context: RunContext, owners: list[str]) -> str:
+    """The task that carries a question about a list: one that has it, if this run merged one, else its last merge.
+
+    A question on a task of another run would not hold up this one.
+    """
+    completed = {task["id"] for task in merged_tasks(context)}
+    here = [each["task"] for each in _integration(context).merges if each["task"] in completed]
+    return next((each for each in owners if each in here), here[-1] if here else "")
+
+
+def _points(context: RunContext, target: Merge) -> list[Point]:
+    """Every state that the integration branch had, from the base to what would be delivered."""
+    integration = _integration(context)
+    repository = integration.repository
+    base = integration.base
+    points = [Point(base, repository.tree_of(base))]
+    for merge in integration.merges:
+        if merge["parent"] != points[-1].commit:  # commits of the user came in between
+            points.append(Point(merge["parent"], repository.tree_of(merge["parent"])))
+        points.append(Point(merge["commit"], merge["tree"], merge))
+    for commit in (integration.head, target.commit):
+        if commit != points[-1].commit:
+            points.append(Point(commit, repository.tree_of(commit)))
+    return points
+
+
+def _act(context: RunContext, broken: Broken) -> str:
+    """Send the breaking task back, or ask about it where that needs a person."""
+    project = projects.load(context.home)
+    known = {task["id"]: (folder, task) for folder, task in desks.load_readable(context.home, project)[0]}
+    if broken.task not in known or known[broken.task][1]["status"] != "completed":
+        return NOTHING  # commits of the user, or a task that was given up: nothing is delivered, and that is said
+    folder, task = known[broken.task]
+    failed = [each for each in broken.done.evidence if not each["passed"]]
+    for each in failed:
+        tail = broken.done.tails.get(each["command"], "")
+        task_updates.save_output(context.checks_folder(task["id"]), each["command"], tail)
+    text = _feedback(broken)
+    why = _why_ask(context, broken, task, {ident: each for ident, (_, each) in known.items()})
+    context.final_results.clear()
+    if why:
+        asked = f"{FINAL}{broken.reason}{why}"
+        number = task_updates.ask(folder, project, asked, found=text, outcome=CHOICES, evidence=failed)
+        context.journal("question", task=task["id"], number=number, text=asked)
+    else:
+        task_updates.reopen(folder, project, text, failed)
+        context.journal("sent_back", task=task["id"], iteration=task["iteration"], reason=broken.reason)
+    return AGAIN
+
+
+def _why_ask(context: RunContext, broken: Broken, task: Task, known: Mapping[str, Task]) -> str:
+    """Why a person decides and not the run; '' is that the task can be sent back."""
+    if broken.unreliable:
+        return ": it failed, then passed on the same commit" if broken.unreliable == FLAKY else "; repair that first"
+    needed = _needs(task["id"], known) & set(broken.owners)
+    if needed:
+        return f" ({task['id']} depends on {min(needed)})"
+    if task.get("retry_count", 0) >= context.settings["retries"]:
+        return "; no retries left"
+    return ""
+
+
+def _needs(ident: str, known: Mapping[str, Task]) -> set[str]:
+    """Every task that a task depends on, near and far."""
+    found: set[str] = set()
+    waiting = [ident]
+    while waiting:
+        task = known.get(waiting.pop())
+        new = set(task["depends_on"]) - found if task is not None else set()
+        found |= new
+        waiting += new
+    return found - {ident}
+
+
+def _feedback(broken: Broken) -> str:
+    # A question shows a person all lines but the first, so the words for the worker are there.
+    lines = [f"{FINAL}{broken.reason}. {FOR_THE_WORKER}"]
+    for each in broken.done.evidence:
+        if not each["passed"]:
+            said = broken.done.tails.get(each["command"], "").splitlines()
+            lines += [
+                "",
+                f"`{each['command']}` failed (exit {each['exit']}):",
+                *(f"{task_updates.OUTPUT}{line}" for line in said),
+            ]
+    return "\n".join(lines)[: task_updates.MOST_FEEDBACK]

@@ -1,0 +1,351 @@
+"""Detects the commands that set up a checkout, from its manifests and lock files and from the user's checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+
+from sow.engine.checks.python_installs import (
+    base_python,
+    find_program,
+    installed_packages,
+    interpreter_of,
+    normal_name,
+    records,
+    requested_packages,
+    site_folders,
+)
+from sow.system.environment import own_venv, relative_to
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from sow.engine.checks.python_installs import InstalledPackage
+
+    Read = Callable[[str], bytes | None]
+
+REQUIREMENTS = (
+    "requirements.txt", "requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt",
+    "requirements-test.txt", "requirements-tests.txt", "test-requirements.txt",
+    "requirements/dev.txt", "requirements/test.txt", "requirements/tests.txt",
+)  # fmt: skip
+# If one of these files differs, the setup runs again.
+MANIFESTS = (
+    "pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "poetry.lock", "poetry.toml", ".python-version",
+    *REQUIREMENTS,
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock",
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".node-version", ".nvmrc",
+    "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "go.mod", "go.sum", "go.work",
+)  # fmt: skip
+TEST_EXTRAS = ("dev", "develop", "development", "test", "tests", "testing")
+LOCAL_FILES = (
+    ".env", ".env.local", ".env.test", ".env.test.local", ".env.development", ".env.development.local",
+    "local_settings.py", "settings_local.py", "config/local.yaml", "config/local.yml", "config/local.json",
+)  # fmt: skip
+NODE_MODULES = "node_modules"
+MOST = 1 << 20
+
+
+class Proposal:
+    """The commands that would set up a checkout, and the paths that they make."""
+
+    __slots__ = ("commands", "missing_tools", "outputs", "side_outputs")
+
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+        self.outputs: list[str] = []
+        self.side_outputs: list[str] = []  # other paths that the commands may make
+        self.missing_tools: dict[str, str] = {}  # tool: the file that needs it
+
+    def add(self, other: Proposal) -> None:
+        self.commands += other.commands
+        self.outputs += other.outputs
+        self.side_outputs += other.side_outputs
+        self.missing_tools |= other.missing_tools
+
+
+class MachineFacts:
+    """Facts about the user's checkout and machine, read once per run."""
+
+    __slots__ = (
+        "environment",
+        "incomplete_requirements",
+        "installed",
+        "own_records",
+        "python",
+        "records_by_site",
+        "requested",
+        "root",
+        "venv",
+    )
+
+    def __init__(self, root: str, environment: Mapping[str, str]) -> None:
+        self.root = root
+        self.environment = environment
+        self.venv = _venv_of(root, environment)
+        self.records_by_site: dict[str, list[InstalledPackage]] = {}
+        self.own_records = self._records()
+        active = self.venv or (environment.get("VIRTUAL_ENV", "") if self.own_records else "")
+        sites = _sites(active, environment)
+        self.requested = [package for site in sites for package in requested_packages(site)]
+        self.installed = {package for site in sites for package in installed_packages(site)}
+        self.incomplete_requirements = self._unused()
+        self.python = (base_python(active) if active else "") or "python3"
+
+    def has_program(self, tool: str) -> bool:
+        """Whether a program is on PATH."""
+        return bool(find_program(tool, self.environment))
+
+    def _unused(self) -> set[str]:
+        """List requirement files, extras and groups of which the user did not install all packages.
+
+        They are read from the user's checkout, so that a package which a task adds is still installed.
+        """
+        project = _toml(self._file("pyproject.toml"))
+        extras = _table(project, "project", "optional-dependencies")
+        groups = _table(project, "dependency-groups")
+        wanted = {name: (self._file(name) or b"").decode("utf-8", "replace").splitlines() for name in REQUIREMENTS}
+        wanted |= {f"extra {name}": packages for name, packages in extras.items() if isinstance(packages, list)}
+        wanted |= {f"group {name}": packages for name, packages in groups.items() if isinstance(packages, list)}
+        project_name = normal_name(str(_table(project, "project").get("name", "")))
+        return {
+            name
+            for name, lines in wanted.items()
+            if not {normal_name(line) for line in lines if isinstance(line, str) and ";" not in line}
+            <= {"", project_name, *self.installed}
+        }
+
+    def _file(self, name: str) -> bytes | None:
+        try:
+            with open(f"{self.root}/{name}", "rb") as file:
+                return file.read(MOST)
+        except OSError:
+            return None
+
+    def _records(self) -> list[InstalledPackage]:
+        """Return the records of the usual interpreters that lead to this checkout."""
+        pythons = [find_program(name, self.environment) for name in ("python", "python3", "pytest")]
+        active = self.environment.get("VIRTUAL_ENV", "")
+        pythons += [f"{venv}/bin/python" for venv in (self.venv, active) if venv]
+        interpreters = {interpreter_of(path, self.environment, self.root) for path in pythons if path} - {""}
+        sites = dict.fromkeys(
+            site for interpreter in sorted(interpreters) for site in site_folders(interpreter, self.environment)
+        )
+        return [record for site in sites for record in self.records_in(site)]
+
+    def records_in(self, site: str) -> list[InstalledPackage]:
+        """Return the records of one package folder that lead to this checkout, read once."""
+        if site not in self.records_by_site:
+            self.records_by_site[site] = list(records(site, self.root))
+        return self.records_by_site[site]
+
+
+def _venv_of(root: str, environment: Mapping[str, str]) -> str:
+    """Return the user's virtual environment in the checkout, or ""."""
+    active, local_venv = environment.get("VIRTUAL_ENV", ""), own_venv(root)
+    if active and relative_to(active, root) and os.path.isdir(active):
+        return active
+    return f"{root}/{local_venv}" if local_venv else ""
+
+
+def _sites(venv: str, environment: Mapping[str, str]) -> list[str]:
+    return site_folders(f"{venv}/bin/python", environment) if venv else []
+
+
+def detect(read: Read, around: MachineFacts) -> Proposal:
+    """Detect the setup for a tree. `read` returns the content of a file of that tree, or None."""
+    proposal = Proposal()
+    proposal.add(_python(read, around))
+    proposal.add(_node(read, around))
+    return proposal
+
+
+def manifests(read: Read) -> dict[str, bytes]:
+    """Return the manifests and lock files of a tree."""
+    contents: dict[str, bytes] = {}
+    names = [*MANIFESTS, *(f"{folder}/package.json" for folder in workspaces(read))]
+    while names:
+        name = names.pop(0)
+        data = read(name) if name not in contents else None
+        if data is not None:
+            contents[name] = data
+            names += _included(name, data) if name.endswith(".txt") else []
+    return contents
+
+
+def _included(name: str, data: bytes) -> list[str]:
+    """List the files that a requirements file includes."""
+    lines = (line.split() for line in data.decode("utf-8", "replace").splitlines())
+    includes = [fields[1] for fields in lines if len(fields) == 2 and fields[0] in ("-r", "-c", "--requirement")]
+    paths = [os.path.normpath(os.path.join(os.path.dirname(name), path)) for path in includes]
+    return [path for path in paths if not path.startswith(("/", ".."))]
+
+
+def _python(read: Read, around: MachineFacts) -> Proposal:
+    project = _toml(read("pyproject.toml"))
+    tools = _table(project, "tool")
+    proposal = Proposal()
+    if read("uv.lock") is not None or "uv" in tools:
+        if around.has_program("uv"):
+            frozen = ["--frozen"] if read("uv.lock") is not None else []
+            proposal.commands.append(["uv", "sync", *frozen, *_uv_parts(project)])
+            proposal.outputs.append(".venv")
+            proposal.side_outputs += _egg_infos(read, project)
+            return proposal
+        proposal.missing_tools["uv"] = "uv.lock" if read("uv.lock") is not None else "pyproject.toml"
+    elif read("poetry.lock") is not None:
+        if around.has_program("poetry"):
+            proposal.commands.append(["poetry", "install", "--no-interaction", *_poetry_parts(tools.get("poetry"))])
+            proposal.outputs.append(".venv")
+            return proposal
+        proposal.missing_tools["poetry"] = "poetry.lock"
+    if around.venv or around.own_records:
+        return _pip(read, around, project) or proposal
+    return proposal
+
+
+def _pip(read: Read, around: MachineFacts, project: Mapping[str, Any]) -> Proposal | None:
+    """Propose a virtual environment with venv and pip, or None if the tree has nothing to install.
+
+    The packages that the user installed by name come first, in the user's versions. The tree's requirements win.
+    """
+    files = [name for name in REQUIREMENTS if read(name) is not None and name not in around.incomplete_requirements]
+    is_package = read("setup.py") is not None or bool({"project", "build-system"} & set(project))
+    if not files and not is_package:
+        return None
+    name = os.path.basename(around.venv) if around.venv and os.path.dirname(around.venv) == around.root else ".venv"
+    pip = [f"{name}/bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
+    proposal = Proposal()
+    proposal.commands.append([around.python, "-m", "venv", name])
+    available = _table(project, "dependency-groups")
+    groups = [
+        group for group in TEST_EXTRAS if group in available and f"group {group}" not in around.incomplete_requirements
+    ]
+    if groups:
+        proposal.commands.append([*pip, "--upgrade", "pip"])  # older versions do not have --group
+    if around.requested:
+        proposal.commands.append([*pip, *around.requested])
+    arguments = [option for file in files for option in ("-r", file)]
+    if is_package:
+        available = _table(project, "project", "optional-dependencies")
+        extras = [
+            extra
+            for extra in TEST_EXTRAS
+            if extra in available and f"extra {extra}" not in around.incomplete_requirements
+        ]
+        arguments += ["-e", f".[{','.join(extras)}]" if extras else "."]
+    arguments += [option for group in groups for option in ("--group", group)]
+    proposal.commands.append([*pip, *arguments])
+    proposal.outputs.append(name)
+    proposal.side_outputs += _egg_infos(read, project)
+    return proposal
+
+
+def _egg_infos(read: Read, project: Mapping[str, Any]) -> list[str]:
+    """List the folders that setuptools makes beside the code."""
+    name = _table(project, "project").get("name")
+    if not isinstance(name, str):
+        lines = (read("setup.cfg") or b"").decode("utf-8", "replace").splitlines()
+        name = next((line.partition("=")[2].strip() for line in lines if line.split("=")[0].strip() == "name"), "")
+    file_name = "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in name)
+    return [f"{file_name}.egg-info", f"src/{file_name}.egg-info"] if file_name else []
+
+
+def _uv_parts(project: Mapping[str, Any]) -> list[str]:
+    extras = _table(project, "project", "optional-dependencies")
+    groups = _table(project, "dependency-groups")
+    options = [option for extra in TEST_EXTRAS if extra in extras for option in ("--extra", extra)]
+    return options + [
+        option for group in TEST_EXTRAS if group in groups and group != "dev" for option in ("--group", group)
+    ]
+
+
+def _poetry_parts(settings: object) -> list[str]:
+    table = settings if isinstance(settings, dict) else {}
+    groups = _table(table, "group")
+    optional = [group for group in TEST_EXTRAS if _table(groups, group).get("optional") is True]
+    options = [option for extra in TEST_EXTRAS if extra in _table(table, "extras") for option in ("--extras", extra)]
+    return options + [option for group in optional for option in ("--with", group)]
+
+
+def _node(read: Read, around: MachineFacts) -> Proposal:
+    proposal = Proposal()
+    if read("package.json") is None or read("node_modules/.package-lock.json") is not None:
+        return proposal
+    tool, lock, command = "", "", []
+    if read("pnpm-lock.yaml") is not None:
+        tool, lock, command = "pnpm", "pnpm-lock.yaml", ["pnpm", "install", "--frozen-lockfile", "--prefer-offline"]
+    elif (text := read("yarn.lock")) is not None:
+        is_berry = read(".yarnrc.yml") is not None or b"\n__metadata:" in text
+        tool, lock = "yarn", "yarn.lock"
+        command = ["yarn", "install", "--immutable" if is_berry else "--frozen-lockfile"]
+    elif read("package-lock.json") is not None or read("npm-shrinkwrap.json") is not None:
+        lock = "package-lock.json" if read("package-lock.json") is not None else "npm-shrinkwrap.json"
+        tool, command = "npm", ["npm", "ci", "--no-audit", "--no-fund"]
+        if set(_json(read(lock)).get("packages") or {"": 0}) == {""}:
+            return proposal  # it has no dependencies
+    if not tool:
+        return proposal
+    if not around.has_program(tool):
+        proposal.missing_tools[tool] = lock
+        return proposal
+    proposal.commands.append(command)
+    proposal.side_outputs += [f"{folder}/{NODE_MODULES}" for folder in workspaces(read)]
+    if "--immutable" in command:
+        proposal.side_outputs += [NODE_MODULES, ".pnp.cjs", ".pnp.loader.mjs", ".yarn/cache", ".yarn/unplugged"]
+        proposal.side_outputs += [".yarn/install-state.gz"]
+    else:
+        proposal.outputs.append(NODE_MODULES)
+    return proposal
+
+
+def workspaces(read: Read) -> list[str]:
+    """List the folders of a JavaScript repository that are packages, if its files name them."""
+    folders: Iterable[object] = ()
+    packages = _json(read("package-lock.json")).get("packages")
+    if isinstance(packages, dict):
+        folders = [path for path in packages if path and NODE_MODULES not in path.split("/")]
+    elif (text := read("pnpm-lock.yaml")) is not None:
+        folders = _importers(text.decode("utf-8", "replace"))
+    else:
+        value = _json(read("package.json")).get("workspaces")
+        folders = value.get("packages", ()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    paths = [os.path.normpath(folder) for folder in folders if isinstance(folder, str) and folder and "*" not in folder]
+    return [folder for folder in dict.fromkeys(paths) if not folder.startswith(("/", "."))]
+
+
+def _importers(text: str) -> list[str]:
+    """List the names below `importers:` in a pnpm lock file."""
+    names, is_inside = [], False
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            is_inside = line.startswith("importers:")
+        elif is_inside and line.startswith("  ") and not line.startswith("   ") and line.rstrip().endswith(":"):
+            names.append(line.strip().removesuffix(":").strip("'\""))
+    return names
+
+
+def _toml(data: bytes | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads((data or b"").decode("utf-8", "replace"))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _json(data: bytes | None) -> dict[str, Any]:
+    try:
+        document = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _table(data: Mapping[str, Any], *path: str) -> dict[str, Any]:
+    """Return a table in a document, or an empty one if there is none."""
+    value: Any = data
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,296 @@
+"""Plans the setup of a checkout: its commands, links, copies and the paths that they make."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+
+from sow.config import FROM_FILE
+from sow.engine.checks import setup_detection
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.user import consents
+from sow.system import git
+from sow.system.environment import VENVS, checkout_environment, own_venv, worker_environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from sow.config import Config
+    from sow.engine.checks.setup_detection import MachineFacts, Proposal, Read
+    from sow.store.files.checkout_home import Home
+
+SETTINGS = ("link", "copy", "setup")
+# Settings of package managers. Only setup commands get them.
+LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", "PNPM_HOME", "COREPACK_")
+MOST = 64 << 20
+REFUSED = "refused_setup"  # in a run's record of what the user accepted
+UNDO = "to be asked again: sow consent forget --refused"
+NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing; {UNDO}"
+
+
+class Setup:
+    """The setup of one tree, and the environment of programs in a checkout of it."""
+
+    __slots__ = (
+        "commands",
+        "copies",
+        "go_work",
+        "key",
+        "links",
+        "machine",
+        "outputs",
+        "passed_variables",
+        "side_outputs",
+        "sources",
+    )
+
+    def __init__(
+        self,
+        around: MachineFacts,
+        *,
+        commands: Sequence[Sequence[str]] = (),
+        links: Sequence[str] = (),
+        copies: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+        let_through: Sequence[str] = (),
+        go_work: bool = False,
+        sources: Sequence[str] | None = None,
+        content: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.machine = around
+        self.commands = [list(command) for command in commands]
+        self.links = list(links)
+        self.copies = list(copies)
+        self.outputs = list(outputs)  # paths below the folder that the commands make
+        self.side_outputs = list(traces)  # other paths that the commands may make
+        self.passed_variables = list(let_through)
+        self.go_work = go_work
+        self.sources = sources  # folders of the code, if the user accepted imports from their checkout
+        self.key = _digest([self.commands, self.links, self.copies], content or {})
+
+    @property
+    def texts(self) -> list[str]:
+        """The commands as they are shown, agreed to and run."""
+        return [shlex.join(command) for command in self.commands]
+
+    def environment(self, folder: str, *, setting_up: bool = False) -> dict[str, str]:
+        """Return the variables for checks in a checkout or for its setup commands. None leads to the user's checkout.
+
+        A declared setup may make a virtual environment that only shows in the folder, so call this after the setup.
+        """
+        venvs = [path for path in self.outputs if path in (*VENVS, os.path.basename(self.machine.venv))]
+        environment = checkout_environment(
+            self.machine.environment,
+            self.machine.root,
+            folder,
+            venv="" if setting_up else next(iter(venvs), own_venv(folder)),
+            go_work=self.go_work,
+            sources=self.sources,
+        )
+        if setting_up:
+            environment.pop("VIRTUAL_ENV", None)  # poetry would set up that environment
+        extra = LET_THROUGH if setting_up else ()
+        return worker_environment(environment, own=(*self.passed_variables, *extra), marks={})
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return the setup as settings for `furnishing`."""
+        outputs = {"outputs": [*self.outputs, *self.side_outputs], "key": self.key}
+        return {"link": self.links, "copy": self.copies, "setup": self.commands, **outputs}
+
+
+class Setups:
+    """The setups of one repository: from the user's config, or detected and agreed to."""
+
+    __slots__ = ("accepted", "cached_machine", "config", "environment", "home")
+
+    def __init__(
+        self, home: Home, config: Config, environment: Mapping[str, str], *, accepted: Sequence[str] = ()
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.environment = environment
+        self.accepted = accepted  # doubts that the user accepted for this run
+        self.cached_machine: MachineFacts | None = None
+
+    @property
+    def machine(self) -> MachineFacts:
+        """Facts about the user's checkout, read once."""
+        if self.cached_machine is None:
+            self.cached_machine = setup_detection.MachineFacts(self.home.root, self.environment)
+        return self.cached_machine
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the user's config defines the setup, so that nothing is detected."""
+        return any(self.config.sections["worktree"][name][1] == FROM_FILE for name in SETTINGS)
+
+    @property
+    def sources(self) -> list[str] | None:
+        """The folders of the code, if the user accepted imports from their checkout."""
+        if "outside_imports" not in self.accepted:
+            return None
+        return list(dict.fromkeys(record.source for record in self.machine.own_records if _leads_to_code(record.file)))
+
+    def setup_for(self, read: Read) -> Setup:
+        """The setup of a tree; commands that the user has not agreed to are a question."""
+        setup = self.wanted(read)
+        missing = self.missing(setup)
+        if missing:
+            raise EnvironmentProblem(
+                f"this work needs a setup that you have not agreed to: {'; '.join(missing)}",
+                "run the plan again on a terminal, or with --yes, or write your own: sow config edit (worktree.setup)",
+            )
+        return setup
+
+    def wanted(self, read: Read) -> Setup:
+        """The setup that a tree has, or would have with the user's consent; one that the user refused is not used."""
+        setup = self.proposed(read)
+        return self._setup(None, read) if self.is_refused(setup) else setup
+
+    def proposed(self, read: Read) -> Setup:
+        """Return the setup as it would be with the user's consent."""
+        return self._declared(read) if self.is_declared else self._setup(self.proposal(read), read)
+
+    def proposal(self, read: Read) -> Proposal:
+        """Detect the setup of a tree."""
+        return setup_detection.detect(read, self.machine)
+
+    def missing(self, setup: Setup) -> list[str]:
+        """List the commands of a setup that the user has not agreed to."""
+        if self.is_declared:
+            return []
+        allow = self.config.setting("checks", "allow")
+        return consents.missing(self.environment, self.home.checkout.common, setup.texts, allow)
+
+    def missing_at(self, reads: Iterable[Read]) -> list[str]:
+        """The setup commands of some trees that the user has neither agreed to nor refused."""
+        return list(dict.fromkeys(text for read in reads for text in self.missing(self.wanted(read))))
+
+    def agree(self, texts: Sequence[str]) -> None:
+        """Save the user's consent."""
+        consents.record(self.environment, self.home.checkout.common, texts)
+        consents.forget(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
+
+    def refuse(self, texts: Sequence[str]) -> None:
+        """Remember the user's refusal."""
+        consents.add(self.environment, self.home.checkout.common, texts, kind=consents.REFUSED)
+
+    def is_refused(self, setup: Setup) -> bool:
+        """Whether the user does not want this setup."""
+        if self.is_declared:
+            return False
+        return consents.is_refused(self.environment, self.home.checkout.common, setup.texts)
+
+    def refusal(self, read: Read) -> str:
+        """The words about a tree whose setup the user refused; empty if it was not refused."""
+        return NO_SETUP if self.is_refused(self.proposed(read)) else ""
+
+    def local_files(self) -> list[str]:
+        """List well-known files with local settings that the checkout has and git ignores."""
+        if self.is_declared:
+            return []
+        existing = [path for path in setup_detection.LOCAL_FILES if os.path.isfile(f"{self.home.root}/{path}")]
+        if not existing:
+            return []
+        ignored = git.attempt(["check-ignore", "-z", "--stdin"], cwd=self.home.root, input="\0".join(existing))
+        return [path for path in existing if path in ignored.out.split("\0")]
+
+    def copies(self, *, agreed: bool = True) -> list[str]:
+        """List the local files that the user wants in each checkout, or those that the user was not asked about yet."""
+        texts = {copy_consent_text(path): path for path in self.local_files()}
+        repository = (self.environment, self.home.checkout.common)
+        missing = consents.missing(*repository, texts)
+        if agreed:
+            return [path for text, path in texts.items() if text not in missing]
+        return [texts[text] for text in missing if not consents.is_refused(*repository, [text])]
+
+    def _declared(self, read: Read) -> Setup:
+        links, copies, commands = (self.config.setting("worktree", name) for name in SETTINGS)
+        return Setup(
+            self.machine,
+            commands=commands,
+            links=links,
+            copies=copies,
+            traces=_usual_outputs(read, self.machine, commands),
+            content=setup_detection.manifests(read) if commands else None,
+            **self._common(read),
+        )
+
+    def _common(self, read: Read) -> dict[str, Any]:
+        """Return the arguments that all setups of this repository share."""
+        let_through = self.config.setting("checks", "env")
+        return {"let_through": let_through, "go_work": read("go.work") is not None, "sources": self.sources}
+
+    def _setup(self, proposal: Proposal | None, read: Read) -> Setup:
+        copies = self.copies()
+        if proposal is None or not proposal.commands:
+            return Setup(self.machine, copies=copies, **self._common(read))
+        return Setup(
+            self.machine,
+            commands=proposal.commands,
+            copies=copies,
+            outputs=proposal.outputs,
+            traces=proposal.side_outputs,
+            content=setup_detection.manifests(read),
+            **self._common(read),
+        )
+
+
+def folder_reader(folder: str) -> Read:
+    """Return a function that reads files of a checkout."""
+
+    def read(path: str) -> bytes | None:
+        absolute = f"{folder}/{path}"
+        try:
+            if os.path.islink(absolute) or not os.path.isfile(absolute):
+                return None
+            with open(absolute, "rb") as file:
+                return file.read(MOST)
+        except OSError:
+            return None
+
+    return read
+
+
+def commit_reader(root: str, commit: str) -> Read:
+    """Return a function that reads files of a commit."""
+    paths = set(git.attempt(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit], cwd=root).out.split("\0"))
+    contents: dict[str, bytes | None] = {}
+
+    def read(path: str) -> bytes | None:
+        if path in paths and path not in contents:
+            done = git.attempt(["cat-file", "blob", f"{commit}:{path}"], cwd=root)
+            contents[path] = None if done.code else done.out.encode("utf-8", "surrogateescape")
+        return contents.get(path)
+
+    return read
+
+
+def copy_consent_text(path: str) -> str:
+    """Return the text under which the consent to a copy is saved. It is never run as a command."""
+    return f"(copy) {path}"
+
+
+def _usual_outputs(read: Read, around: MachineFacts, commands: Sequence[Sequence[str]]) -> list[str]:
+    """List the paths that the user's setup commands usually make."""
+    if not commands:
+        return []
+    names = [".venv", *([os.path.basename(around.venv)] if around.venv else []), setup_detection.NODE_MODULES]
+    names += [f"{folder}/{setup_detection.NODE_MODULES}" for folder in setup_detection.workspaces(read)]
+    return list(dict.fromkeys(names))
+
+
+def _leads_to_code(file: str) -> bool:
+    return not file.endswith("direct_url.json")
+
+
+def _digest(plan: object, content: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256(json.dumps(plan, sort_keys=True).encode())
+    for path in sorted(content):
+        digest.update(f"\0{path}\0{len(content[path])}\0".encode() + content[path])
+    return digest.hexdigest()

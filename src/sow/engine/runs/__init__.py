@@ -1,0 +1,1 @@
+"""Runs a plan: start, scheduling, work, review, merge, finish."""

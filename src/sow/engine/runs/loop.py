@@ -1,0 +1,344 @@
+"""Runs the main loop of every run: decides, starts jobs, steps them, saves and reports, all in one thread."""
+
+from __future__ import annotations
+
+import time
+
+from sow.domain.runs.budget import Breaker
+from sow.engine.runs.budget import add_cost, budget_of
+from sow.engine.turns import settle
+from sow.errors import SowError
+from sow.store.projects.restore import WrongBranch
+from sow.store.state.run_memory import RunMemory
+from sow.system.process.generator_steps import LONGEST, SHORTEST, Interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from sow.config import ExecutorConfig
+    from sow.domain.runs.budget import Budget
+    from sow.domain.runs.scheduler import ScheduleDecision, Scheduler
+    from sow.engine.runs.run_context import JobEnd, RunContext
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.workflows.folder import AgentFolder
+    from sow.system.process.generator_steps import Steps
+
+POLL_SECONDS = 1.0  # seconds between two checks for answers and plan edits
+DONE, FAILED, WAITS, STOPPED = 0, 1, 4, 130
+
+
+class Loop:
+    """One call of a run, from the first decision to the last; subclasses say what a job is."""
+
+    is_workflow = False
+    __slots__ = (
+        "background",
+        "board",
+        "breaker",
+        "budget",
+        "context",
+        "delivered_interrupts",
+        "interrupts",
+        "job_started_at",
+        "last_poll",
+        "open_questions",
+        "running",
+        "tick",
+        "waiting_reason",
+    )
+
+    def __init__(
+        self, context: RunContext, folders: Iterable[TaskFolder | AgentFolder], *, tick: Callable[[float], None]
+    ) -> None:
+        self.context = context
+        context.home.memory = RunMemory(context.home, context.folder.run["project_id"], workflow=self.is_workflow)
+        self.tick = tick
+        self.interrupts = 0
+        self.delivered_interrupts: dict[str, int] = {}
+        self.job_started_at: dict[str, float] = {}  # start of each job on the monotonic clock
+        self.last_poll = 0.0
+        self.open_questions: dict[tuple[str, int | str], None] = {}  # open questions, of earlier calls, too
+        self.waiting_reason = ""
+        self.running: dict[str, Steps[JobEnd]] = {}
+        self.background: Steps[None] | None = None  # work that belongs to no task and does not keep the run open
+        run = context.folder.run
+        self.breaker = Breaker(**run["breaker"]) if "breaker" in run else Breaker()
+        self.budget: Budget = budget_of(context, folders)
+        context.refuse_turn_reason = lambda: self.budget.stop_reason(time.time())
+        for entry in context.folder.journal("question", "answered"):
+            self._hear_question(entry)
+        context.listeners.append(self._hear)
+        self.rebuild_scheduler()
+
+    def rebuild_scheduler(self) -> None:
+        """Rebuild the board from the jobs' current state; no job may be running."""
+        self.board = self.make_board()
+        for pool in self.context.folder.run.get("pools", ()):
+            self._rest(pool["executor"], pool["until"])
+
+    def make_board(self) -> Scheduler:
+        """Return all jobs as input for the decision."""
+        raise NotImplementedError
+
+    def job(self, ident: str) -> Steps[JobEnd]:
+        """Return the steps of one job."""
+        raise NotImplementedError
+
+    def iteration(self, ident: str) -> int:
+        """Return the number of the iteration that begins now."""
+        raise NotImplementedError
+
+    def restore_state(self) -> list[str]:
+        """Restore state files that the user's git removed and return their names; raise if the branch was changed."""
+        raise NotImplementedError
+
+    def watch_plan(self) -> None:
+        """Report edits of the plan."""
+        raise NotImplementedError
+
+    def refresh_job(self, ident: str) -> None:
+        """Update the board if a job that asks or failed may continue."""
+        raise NotImplementedError
+
+    def answered_by(self, ident: str, number: int | str) -> str | None:
+        """Return who answered a question; None if nobody did."""
+        raise NotImplementedError
+
+    def end_facts(self, ident: str) -> dict[str, Any]:
+        """Return the fields that the journal keeps of a job's end."""
+        raise NotImplementedError
+
+    def end_reason(self, ident: str, ended: JobEnd) -> str:
+        """Return the best known reason why a job ended."""
+        return ended.reason
+
+    def ask(self, ident: str, problem: SowError) -> int | str:
+        """Ask a person about a problem that is not the task's; returns the number of the question."""
+        raise NotImplementedError
+
+    def executors_for(self, ident: str) -> list[ExecutorConfig]:
+        """Return the executors that may play the role of a job."""
+        raise NotImplementedError
+
+    def run(self) -> int:
+        """Run until nothing can continue without a person; returns the exit code."""
+        with Interrupts() as interrupts:
+            try:
+                self.journal_answers()
+                pause = SHORTEST
+                while not self._is_over():
+                    self.interrupts += bool(interrupts.take())
+                    self.context.stopping = bool(self.interrupts)
+                    self._restore_state()
+                    progressed = self._step() + self._start() + self._step_background()
+                    self._undo_deferred_edits()
+                    self._poll()
+                    self.tick(time.monotonic())
+                    pause = 0.0 if progressed else max(SHORTEST, min(pause * 1.5, LONGEST))
+                    if interrupts.sleep(pause):
+                        pause = SHORTEST  # short, because an ended turn takes two steps
+                return self._code()
+            except WrongBranch as problem:
+                self.context.journal("waiting", reason=f"{problem.message}: {problem.hint}", until=None)
+                return self._code() or WAITS
+            finally:  # also after an internal error: no child stays alive
+                for steps in (*self.running.values(), *filter(None, [self.background])):
+                    steps.close()
+
+    def _restore_state(self) -> None:
+        """Check the state files before each decision and restore those that git removed or reset."""
+        memory = self.context.home.memory
+        if memory is not None:
+            memory.read_vouchers()
+            while memory.forged:
+                name, path = memory.forged.pop()
+                text = f"the state of {name} was edited by hand together with its copy; the edit is in {path}"
+                self.context.journal("set_aside", task=name if name in self.board.statuses() else "", text=text)
+        for name in self.restore_state():
+            self.context.journal("restored", task=name)
+
+    def _undo_deferred_edits(self) -> None:
+        """Undo what turns wrote outside their task folders: when the check is due, and before the run ends.
+
+        Running turns may take hours, and until then a command of the user would read the wrong state.
+        """
+        seen = self.context.seen
+        if seen.deferred is None or (self.running and seen.recently_scanned()):
+            return
+        self._restore_state()
+        for name, remark in settle.undo_deferred_edits(seen):
+            self.context.journal("restored", task=name, remark=remark)
+
+    def _is_over(self) -> bool:
+        """Tell whether nothing runs and nothing can start without a person or within the allowed wait."""
+        if self.running:
+            return False
+        decision = self.board.decide(time.time())
+        self._say_why(decision)
+        return decision.finished or bool(self.interrupts) or (not decision.start and self._too_long(decision.wake_at))
+
+    def _say_why(self, decision: ScheduleDecision) -> None:
+        """Report once what the whole run waits for."""
+        reason = decision.blocked_by or ("a limit" if decision.wake_at is not None and not decision.start else "")
+        if reason == self.waiting_reason:
+            return
+        self.waiting_reason = reason
+        if decision.wake_at is not None:
+            self.context.journal("waiting", reason=reason, until=int(decision.wake_at))
+        elif reason:
+            self.context.journal("budget", reason=reason)
+
+    def _poll(self) -> None:
+        """Continue tasks whose question was answered, and report an edited plan."""
+        if time.monotonic() < self.last_poll + POLL_SECONDS:
+            return
+        self.last_poll = time.monotonic()
+        self.watch_plan()
+        for ident, status in self.board.statuses().items():
+            if status in ("asking", "failed"):
+                self.refresh_job(ident)
+
+    def journal_answers(self) -> None:
+        """Write each new answer to the journal once, also those given between two calls.
+
+        An answer may come before its job has ended. It is then reported at the job's end.
+        """
+        for ident, number in list(self.open_questions):
+            origin = self.answered_by(ident, number) if ident not in self.running else None
+            if origin is not None:
+                self.context.journal("answered", task=ident, number=number, origin=origin)
+
+    def _start(self) -> int:
+        """Start the jobs that the board selects."""
+        if self.interrupts:
+            return 0
+        started = 0
+        for ident in self.board.decide(time.time()).start:
+            self.board.started(ident)
+            self.context.journal("task_started", task=ident, iteration=self.iteration(ident))
+            self.job_started_at[ident] = time.monotonic()
+            self.running[ident] = self.job(ident)
+            self._advance(ident, first=True)
+            started += 1
+        return started
+
+    def _step(self) -> int:
+        """Step every job; returns how many ended or wait only for the next step of others."""
+        return sum(self._advance(ident) for ident in list(self.running))
+
+    def _step_background(self) -> bool:
+        """Step the background work; returns whether it waits only for the next step of the others."""
+        if self.background is None:
+            return False
+        if self.interrupts:
+            self.background.close()
+        try:
+            return bool(next(self.background))
+        except StopIteration:
+            self.background = None
+            return False
+
+    def _advance(self, ident: str, *, first: bool = False) -> bool:
+        steps = self.running[ident]
+        try:
+            return bool(next(steps) if first else steps.send(self._interrupt_for(ident)))
+        except StopIteration as end:
+            self._ended(ident, end.value)
+            return True
+        except SowError as problem:  # not a problem of the work: it becomes a question, the others go on
+            self.restore_state()  # on another branch this raises, so that nothing is asked or written
+            self._ask_about_problem(ident, problem)
+            return True
+
+    def _interrupt_for(self, ident: str) -> str:
+        """Return `interrupt` once per job and Ctrl-C; the second Ctrl-C does not wait."""
+        if self.delivered_interrupts.get(ident, 0) >= self.interrupts:
+            return ""
+        self.delivered_interrupts[ident] = self.delivered_interrupts.get(ident, 0) + 1
+        return "interrupt"
+
+    def _ended(self, ident: str, ended: JobEnd) -> None:
+        del self.running[ident]
+        if ended.did_nothing:
+            self._count_failure()
+        elif ended.status in ("completed", "asking"):
+            self.breaker.reset()
+        self.board.ended(ident, "waiting" if ended.status == "stopped" else ended.status)
+        if ended.executor:
+            self.board.transfer(ident, ended.executor)
+        self.journal_answers()
+        self._tell_end(ident, self.end_reason(ident, ended))
+
+    def _tell_end(self, ident: str, reason: str) -> None:
+        seconds = round(time.monotonic() - self.job_started_at[ident], 3)
+        self.context.journal("task_ended", task=ident, **self.end_facts(ident), reason=reason, seconds=seconds)
+
+    def _ask_about_problem(self, ident: str, problem: SowError) -> None:
+        """Turn a problem that is not the work's into a question to a person."""
+        del self.running[ident]
+        self._count_failure()
+        number = self.ask(ident, problem)
+        self.context.journal("question", task=ident, number=number, text=problem.message)
+        self.board.ended(ident, "asking")
+        self._tell_end(ident, problem.message)
+
+    def _count_failure(self) -> None:
+        """Count one more start in a row that failed for reasons outside the work."""
+        before = self.breaker.pauses_used
+        self.breaker.count_failure(time.time())
+        self.context.folder.run["breaker"] = self.breaker.state()
+        self.context.folder.save()
+        if self.breaker.pauses_used > before:
+            facts = {"until": self.breaker.state()["until"], "failures": self.breaker.failures}
+            self.context.journal("breaker", **facts)
+
+    def _hear(self, entry: dict[str, Any]) -> None:
+        """Update budget, limits and questions from a journal entry of a job."""
+        if entry["event"] == "turn_started":
+            self.budget.count_start()
+        elif entry["event"] == "turn_ended":
+            add_cost(self.budget, entry)
+        elif entry["event"] == "limit":
+            self._rest(entry["executor"], entry["until"])
+        else:
+            self._hear_question(entry)
+
+    def _hear_question(self, entry: dict[str, Any]) -> None:
+        key = (entry.get("task"), entry.get("number"))
+        if entry["event"] == "answered":
+            self.open_questions = {question: None for question in self.open_questions if question != key}
+        elif entry["event"] == "question" and isinstance(key[0], str) and isinstance(key[1], int | str):
+            self.open_questions[key[0], key[1]] = None
+
+    def _rest(self, executor: str, until: float) -> None:
+        """Start nothing with an executor until its limit ends; move waiting jobs to a free one."""
+        self.board.pause(executor, until)
+        for ident, status in self.board.statuses().items():
+            if status == "waiting":
+                free = self.context.free_executors(self.executors_for(ident))
+                if free:
+                    self.board.transfer(ident, free[0].name)
+
+    def _too_long(self, until: float | None) -> bool:
+        """Tell whether the wait is longer than the user allows."""
+        max_wait = self.context.settings.get("max_wait")
+        return until is not None and max_wait is not None and until - time.time() > max_wait
+
+    def counts(self) -> dict[str, int]:
+        """Return how many tasks have each status."""
+        statuses = list(self.board.statuses().values())
+        blocked = len(self.board.blocked())
+        counts = {name: statuses.count(name) for name in ("completed", "failed")}
+        waiting = statuses.count("asking") + statuses.count("waiting") - blocked
+        return {**counts, "blocked": blocked, "waiting": waiting}
+
+    def _code(self) -> int:
+        """Return the exit code: a failed task counts more than a waiting one."""
+        if self.interrupts:
+            return STOPPED
+        statuses = self.board.statuses()
+        if any(status == "failed" for status in statuses.values()):
+            return FAILED
+        return DONE if all(status in ("completed", "abandoned") for status in statuses.values()) else WAITS

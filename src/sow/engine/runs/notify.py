@@ -1,0 +1,184 @@
+"""Notifies a person that something waits for them or that the run has ended, with the user's command and a bell."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from sow.domain.runs.journal_entry import JournalEntry
+from sow.errors import SowError
+from sow.executors.executor import find_binary
+from sow.reports import event_text
+from sow.reports.live_run import LiveRun
+from sow.system.process.background_program import BackgroundProgram
+from sow.system.terminal.terminal import escape_line
+from sow.system.terminal.width import cut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from sow.engine.runs.run_context import RunContext
+    from sow.system.process.program import ProgramOutput
+
+PAUSE = 1.0  # seconds between two notifications; events in between are sent together
+TIMEOUT = 5.0  # seconds that one command may take
+LONGEST = 500
+LAST = "run_ended"
+
+
+class Notification:
+    """The content of one notification: the last of some events, and their number."""
+
+    __slots__ = ("count", "entry", "text")
+
+    def __init__(self, entry: JournalEntry, text: str, count: int = 1) -> None:
+        self.entry = entry
+        self.text = text
+        self.count = count
+
+    def line(self) -> str:
+        """Return one line for a person."""
+        more = f" (and {self.count - 1} more: sow inbox)" if self.count > 1 else ""
+        return escape_line(cut(self.text, LONGEST) + more)
+
+
+class Notifier:
+    """Listens to a run's entries; waits for its command only at the end and never fails the run."""
+
+    __slots__ = ("_bell", "_errand", "_news", "_problem", "_said", "_scene", "_sent", "_ship", "_words")
+
+    def __init__(self, context: RunContext, *, bell: Callable[[], None] | None) -> None:
+        self._ship = context
+        self._bell = bell if context.config.setting("notify", "bell") else None
+        self._problem = ""
+        self._words = self._command()
+        self._scene = LiveRun()
+        self._news: Notification | None = None
+        self._errand: BackgroundProgram | None = None
+        self._sent = float("-inf")
+        self._said = False
+
+    def __enter__(self) -> Notifier:
+        self._ship.listeners.append(self.tell)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End a running command, whatever happened to the run."""
+        if self._errand:
+            self._errand.end()
+
+    def _command(self) -> list[str]:
+        try:
+            arguments = self._ship.config.notify_command()
+        except SowError as problem:
+            self._problem = problem.message
+            return []
+        program = find_binary(arguments[0], self._ship.environment) if arguments else ""
+        if arguments and not program:
+            self._problem = f"notify.command: there is no program {arguments[0]}"
+        return [program, *arguments[1:]] if program else []
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Keep an event that a person should know, for the next tick."""
+        parsed = JournalEntry(entry)
+        self._scene.add(parsed, parsed.t or 0.0)
+        if is_news(parsed):
+            before = self._news.count if self._news else 0
+            self._news = Notification(parsed, event_text.event_text(parsed, self._scene), before + 1)
+
+    def tick(self, now: float) -> None:
+        """Read the result of the last command, and start the next one if it is time."""
+        self._look()
+        if self._problem and not self._said:
+            self._said = True
+            self._ship.journal("notify_failed", reason=self._problem)
+        if self._news and not self._errand and now >= self._sent + PAUSE:
+            self._send(self._news, now)
+
+    def close(self) -> list[str]:
+        """Send what is left, wait for the command and end it; returns remarks."""
+        if self._errand:
+            self._judge(self._errand.wait())
+        if self._news:
+            self._send(self._news, time.monotonic())
+            if self._errand:
+                self._judge(self._errand.wait())
+        return [f"nobody was notified: {self._problem}"] if self._problem and not self._said else []
+
+    def _send(self, news: Notification, now: float) -> None:
+        self._news, self._sent = None, now
+        if self._bell:
+            self._bell()
+        if not self._words:
+            return
+        facts = notification_fields(news, self._ship)
+        environment = {**_without_marks(self._ship.environment), **variables(facts)}
+        text = json.dumps(facts, ensure_ascii=False) + "\n"
+        try:
+            self._errand = BackgroundProgram(self._words, environment=environment, text=text, timeout=TIMEOUT)
+        except (OSError, ValueError) as error:
+            self._problem = self._problem or f"notify.command: {self._words[0]} cannot be started: {error}"
+
+    def _look(self) -> None:
+        answer = self._errand.poll() if self._errand else None
+        if answer:
+            self._judge(answer)
+
+    def _judge(self, answer: ProgramOutput) -> None:
+        """Keep the first failure only."""
+        self._errand = None
+        if answer.code == 0 or self._problem:
+            return
+        failure = f"took longer than {TIMEOUT:.0f} s" if answer.code is None else f"ended with exit code {answer.code}"
+        output = escape_line(answer.text)[:200]
+        self._problem = f"notify.command: {self._words[0]} {failure}{': ' if output else ''}{output}"
+
+
+def combine_ticks(*ticks: Callable[[float], None]) -> Callable[[float], None]:
+    """Combine several tick functions into one."""
+
+    def tick(now: float) -> None:
+        for listener in ticks:
+            listener(now)
+
+    return tick
+
+
+def is_news(entry: JournalEntry) -> bool:
+    """Tell whether an event waits for a person or ends the run."""
+    is_stuck = entry.event == "waiting" and entry.number("until") is None
+    return is_stuck or entry.event in ("question", "budget", LAST)
+
+
+def notification_fields(news: Notification, context: RunContext) -> dict[str, Any]:
+    """Return a notification's fields for programs."""
+    entry = news.entry
+    facts = {
+        "event": entry.event,
+        "run": context.folder.id,
+        "name": context.folder.run["name"],
+        "root": context.home.root,
+        "task": entry.task or None,
+        "number": entry.data.get("number") if entry.event == "question" else None,
+        "status": entry.text("status") or None,
+        "exit": entry.data.get("exit") if entry.event == LAST else None,
+        "text": news.line(),
+        "count": news.count,
+        "at": entry.at,
+    }
+    return {key: escape_line(value) if isinstance(value, str) else value for key, value in facts.items()}
+
+
+def variables(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the same as variables for a shell script; SOW_TASK is set only for an event of a task."""
+    keys = {"SOW_EVENT": "event", "SOW_RUN": "run", "SOW_TASK": "task", "SOW_TEXT": "text", "SOW_ROOT": "root"}
+    return {name: str(facts[key]) for name, key in keys.items() if facts[key] is not None}
+
+
+def _without_marks(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith("SOW_")}

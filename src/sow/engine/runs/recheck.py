@@ -1,0 +1,143 @@
+"""Repeats the evidence of accepted results: each command on its tree, with the same setup and environment."""
+
+from __future__ import annotations
+
+from sow.engine.checks import final_checks
+from sow.engine.checks.check_list import run_list
+from sow.engine.checks.setup_plan import commit_reader
+from sow.errors import Interrupted
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sow.domain.documents.state import Check, Evidence, Task
+    from sow.engine.runs.run_context import RunContext
+    from sow.gitwork.integration_branch import Integration
+    from sow.system.process.generator_steps import Steps
+
+HOLDS, DIFFERS, SKIPPED = "holds", "differs", "left out"
+OLDER = "it was made with another setup or environment"
+RED_BEFORE = "its check list failed before the run began"
+
+
+class RepeatedCheck:
+    """One piece of evidence, and the result of the same command now."""
+
+    __slots__ = ("evidence", "exit", "passed", "reason", "task")
+
+    def __init__(self, task: Task, evidence: Evidence) -> None:
+        self.task = task
+        self.evidence = evidence
+        self.exit: int | None = None
+        self.passed: bool | None = None
+        self.reason = ""  # why it was not repeated
+
+    @property
+    def verdict(self) -> str:
+        if self.reason:
+            return SKIPPED
+        same = (self.exit, self.passed) == (self.evidence["exit"], self.evidence["passed"])
+        return HOLDS if same else DIFFERS
+
+
+def evidence_to_repeat(context: RunContext, integration: Integration, wanted: Sequence[str]) -> list[RepeatedCheck]:
+    """The evidence of the accepted results of the run's completed tasks, or of some of them.
+
+    An earlier iteration is not part of the result, and a waived command is not run again. The same command on the same
+    tree counts once for each setup and environment.
+    """
+    project = projects.load(context.home)
+    merged = {each["task"]: each["iteration"] for each in integration.merges}
+    found: dict[tuple[str, ...], RepeatedCheck] = {}
+    for task in desks.load_readable_or_raise(context.home, project, wanted or context.folder.run["tasks"]):
+        if task["status"] != "completed":
+            continue
+        own = {check["command"] for check in task.get("checks", ())}
+        waived = {each["command"] for each in task.get("waivers", ())}
+        for each in task.get("evidence", ()):
+            # A final check of another task, which this one broke, is repeated there.
+            foreign = each["kind"] == "final" and each["command"] not in own
+            if foreign or each["command"] in waived or each["iteration"] < merged.get(task["id"], task["iteration"]):
+                continue
+            place = [each.get(key, "") for key in ("tree", "setup", "environment")]
+            found.setdefault((task["id"], each["command"], *place), RepeatedCheck(task, each))  # type: ignore[arg-type]
+    _leave_out(context, integration, found.values())
+    return list(found.values())
+
+
+def _leave_out(context: RunContext, integration: Integration, entries: Iterable[RepeatedCheck]) -> None:
+    """Give a reason to all evidence that cannot be repeated on its tree with its setup."""
+    setups: dict[str, str] = {}
+    red = final_checks.failed_before(context)
+    for each in entries:
+        tree = each.evidence.get("tree", "")
+        if not tree:
+            each.reason = "it was shown on no tree of its own"
+        elif integration.repository.run_git(["cat-file", "-e", f"{tree}^{{tree}}"]).code:
+            each.reason = "its tree is not in git any more"
+        elif each.evidence.get("list") in red:
+            each.reason = RED_BEFORE
+        else:
+            if tree not in setups:
+                setups[tree] = context.setups.wanted(commit_reader(context.home.root, tree)).key
+            if setups[tree] != each.evidence.get("setup") or not each.evidence.get("environment"):
+                each.reason = OLDER
+
+
+def check_of(repeated: RepeatedCheck) -> Check:
+    """Return the command as the plan gave it, with the expected exit code."""
+    command = repeated.evidence["command"]
+    for check in repeated.task.get("checks", ()):
+        if check["command"] == command:
+            return check
+    return {"kind": "test", "command": command}
+
+
+def repeat(
+    context: RunContext,
+    integration: Integration,
+    entries: Sequence[RepeatedCheck],
+    tell: Callable[[RepeatedCheck], None],
+) -> Steps[None]:
+    """Run the commands of each task again on each tree, in the order of the task's list."""
+    groups: dict[tuple[str, ...], list[RepeatedCheck]] = {}
+    for each in entries:
+        if each.reason:
+            tell(each)
+        else:
+            place = (each.task["id"], each.evidence["tree"], each.evidence["environment"])
+            groups.setdefault(place, []).append(each)
+    for group in groups.values():
+        yield from _repeat(context, integration, group)
+        for each in group:
+            tell(each)
+
+
+def _repeat(context: RunContext, integration: Integration, group: Sequence[RepeatedCheck]) -> Steps[None]:
+    order = [check["command"] for check in group[0].task.get("checks", ())]
+    checks = [check_of(entry) for entry in group]
+    checks.sort(key=lambda check: order.index(check["command"]) if check["command"] in order else len(order))
+    was = group[0].evidence
+    tree = was["tree"]
+    commit = integration.repository.commit_tree(tree, [integration.head], "To be verified")
+    done = yield from run_list(
+        context,
+        checks,
+        commit=commit,
+        tree=tree,
+        iteration=was["iteration"],
+        name="verify",
+        environment_wanted=was["environment"],
+    )
+    if done.interrupted:
+        raise Interrupted("interrupted: the evidence was not repeated to its end", "run the same command again")
+    results = {each["command"]: each for each in done.evidence}
+    for each in group:
+        if done.is_elsewhere:
+            each.reason = OLDER
+        else:
+            found = results[each.evidence["command"]]
+            each.exit, each.passed = found["exit"], found["passed"]

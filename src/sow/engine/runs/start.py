@@ -1,0 +1,137 @@
+"""Starts a run: continues the interrupted one or creates a new one, and recovers what a crash left."""
+
+from __future__ import annotations
+
+from sow.domain.task import ENDED_STATUSES
+from sow.engine.runs.run_context import Isolation, RunContext
+from sow.engine.turns.recovery import is_needed, recover
+from sow.gitwork.check_processes import end_left_checks
+from sow.gitwork.integration_branch import Integration
+from sow.gitwork.prune import leftover_worktrees, remove_leftovers
+from sow.gitwork.repository import Repository
+from sow.gitwork.worktrees import Worktrees
+from sow.store.files import temp_files
+from sow.store.projects import task_folder as desks
+from sow.store.runs import run_folder
+from sow.store.state.repair import load_or_repair
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config
+    from sow.domain.checks.consent import Consent
+    from sow.domain.documents.state import ProjectState, Run, RunPlan, RunSettings
+    from sow.store.files.checkout_home import Home
+    from sow.store.files.claim import Claim
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.run_folder import RunFolder
+
+
+def open_run_folder(
+    home: Home,
+    owner: str,
+    *,
+    claim: Claim,
+    name: str,
+    branch: str,
+    base: str,
+    plans: list[RunPlan],
+    tasks: list[str],
+    settings: RunSettings,
+) -> tuple[RunFolder, bool]:
+    """Return the unfinished run of a project or workflow, or a new one, and whether it continues."""
+    unfinished_run = run_folder.unfinished_run(home, owner)
+    if unfinished_run is not None and [plan["path"] for plan in unfinished_run.run["plans"]] == [
+        plan["path"] for plan in plans
+    ]:
+        unfinished_run.run.update({"settings": settings, "tasks": tasks, "plans": plans, "status": "running"})
+        unfinished_run.run.pop("ended_at", None)
+        claim.record_run(unfinished_run.id)
+        unfinished_run.save()
+        return unfinished_run, True
+    run: Run = {
+        "id": run_folder.new_id(),
+        "project_id": owner,
+        "name": name,
+        "branch": branch,
+        "base": base,
+        "status": "running",
+        "started_at": clock.now(),
+        "plans": plans,
+        "tasks": tasks,
+        "settings": settings,
+    }
+    claim.record_run(run["id"])
+    return run_folder.create(home, run), False
+
+
+def open_run(
+    home: Home,
+    config: Config,
+    environment: Mapping[str, str],
+    *,
+    agents: AgentRegistry,
+    folder: RunFolder,
+    listeners: list[Callable[[dict[str, Any]], None]],
+    judges: Sequence[str] | None = None,
+    agreed: Consent | None = None,
+) -> RunContext:
+    """Create the run's context, with its worktrees and integration branch if tasks are isolated."""
+    isolation = None
+    if folder.run["settings"]["isolation"] == "worktree":
+        repository = Repository(home)
+        integration = Integration(home, folder.id, repository=repository, record=folder)
+        integration.begin(folder.run["base"])
+        isolation = Isolation(Worktrees(home, folder.id, repository=repository), integration)
+    return RunContext(
+        home,
+        config,
+        environment,
+        agents=agents,
+        folder=folder,
+        isolation=isolation,
+        listeners=listeners,
+        judges=judges,
+        agreed=agreed,
+    )
+
+
+def recover_project(home: Home, project: ProjectState, environment: Mapping[str, str]) -> list[str]:
+    """End what earlier checks and turns left running, on every task that nobody works on; returns remarks."""
+    with home.lock():
+        for folder in (home.project, f"{home.sow}/local/sessions", f"{home.sow}/local/runs"):
+            temp_files.remove_temporary_files(folder)
+    process_count = end_left_checks(f"{home.sow}/local/runs")
+    remarks = (
+        [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
+        if process_count
+        else []
+    )
+    for task_folder in desks.all_folders(home, project):
+        if is_needed(task_folder) and not home.task_holder(task_folder.id):
+            with home.claim(f"task-{task_folder.id}", purpose="recovery"):
+                remarks += recover(task_folder, environment)
+        remarks += _repaired(task_folder, project["project_id"])
+    return remarks + _swept(home, project)
+
+
+def _swept(home: Home, project: ProjectState) -> list[str]:
+    """Remove worktrees that a run left when it was killed between the end of a task and their removal."""
+    loaded = desks.load_readable(home, project)[0]
+    ended = {task["id"] for _, task in loaded if task["status"] in ENDED_STATUSES and not home.task_holder(task["id"])}
+    if not leftover_worktrees(home, ended):
+        return []
+    swept = remove_leftovers(home, ended)
+    remarks = [f"removed worktree {name}, which an earlier run left" for name in swept.removed]
+    return remarks + [f"worktree {name} of an earlier run stays: {reason}" for name, reason in swept.kept.items()]
+
+
+def _repaired(folder: TaskFolder, project_id: str) -> list[str]:
+    """Repair a broken state file, because an unreadable task would look like a new task of the plan."""
+    with folder.home.lock():
+        _, remark = load_or_repair(folder, project_id)
+    return [f"task {folder.id}: {remark}"] if remark else []

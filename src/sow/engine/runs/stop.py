@@ -1,0 +1,76 @@
+"""Asks the live run of a checkout to stop, as Ctrl-C in its terminal would, and ends what a dead run left."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.ids import is_member, is_task_id
+from sow.engine.turns.recovery import end_left_turns
+from sow.errors import SystemFailure
+from sow.gitwork.check_processes import end_left_checks
+from sow.store.files.disk import list_folder
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.workflows.folder import AgentFolder
+from sow.system.process.other_process import OtherProcess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sow.store.files.checkout_home import Home
+    from sow.store.files.claim import Holder
+
+
+def stop(home: Home, patience: float) -> tuple[Holder | None, bool]:
+    """Ask the live run to stop; returns its holder, if there is one, and whether it ended in time."""
+    holder = home.claim_holder("run")
+    if holder is None:
+        return None, True
+    if holder.host and holder.host != os.uname().nodename:
+        raise SystemFailure(f"the run is on another machine: {holder.line}", f"stop it on {holder.host}: sow runs stop")
+    try:
+        with OtherProcess(holder.pid) as peer:
+            # Asked again now that the process is held: its number cannot belong to another process any more.
+            current = home.claim_holder("run")
+            if current is None:
+                return holder, True
+            if not current.confirmed or current.pid != holder.pid:
+                raise _unsure(current)
+            peer.interrupt()
+            return holder, peer.wait(patience)
+    except ProcessLookupError:
+        if home.claim_holder("run") is None:
+            return holder, True
+        raise _unsure(holder) from None
+    except PermissionError:
+        raise SystemFailure(f"the run is somebody else's: {holder.line}", "ask them, or stop it as that user") from None
+
+
+def end_left_processes(home: Home, environment: Mapping[str, str]) -> list[str]:
+    """End what checks and turns of dead runs left running, if nobody runs or works now; returns remarks."""
+    folder, folders = f"{home.sow}/local/runs", _folders(home)
+    if home.claim_holder("run") is not None or not (folders or list_folder(folder)):
+        return []
+    with home.claim("run", purpose="sow runs stop"):
+        process_count = end_left_checks(folder)
+        remarks = (
+            [f"an earlier check was cut off; processes of it that had to be ended: {process_count}"]
+            if process_count
+            else []
+        )
+        return remarks + [remark for folder in folders for remark in end_left_turns(folder, environment)]
+
+
+def _folders(home: Home) -> list[TaskFolder | AgentFolder]:
+    """Return the folder of every task and every agent of a workflow that ever had a session here."""
+    names = list_folder(f"{home.sow}/local/sessions")
+    tasks: list[TaskFolder | AgentFolder] = [TaskFolder(home, "", name) for name in names if is_task_id(name)]
+    return tasks + [AgentFolder(home, "", name) for name in names if is_member(name)]
+
+
+def _unsure(holder: Holder) -> SystemFailure:
+    """Return the error for a holder that is uncertain: sow signals no process on a guess."""
+    return SystemFailure(
+        f"the run is claimed by {holder.line}, and that process cannot be told for sure",
+        "stop it where it was started (Ctrl-C), or try again in a moment",
+    )

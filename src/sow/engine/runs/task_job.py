@@ -1,0 +1,370 @@
+"""Takes one task through a run: work, collect, check, review, merge; each stage is read from disk.
+
+A job is a generator that never ends in the middle of a write. If it is killed, the next run reads the stage again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sow.domain import task as rules
+from sow.domain.checks import check_list
+from sow.domain.runs import stages
+from sow.engine.checks import concerns, final_checks, outside_imports
+from sow.engine.checks.check_list import CheckFolder, run_list, run_setup
+from sow.engine.checks.checks import run_check as run_command
+from sow.engine.checks.setup_plan import commit_reader, folder_reader
+from sow.engine.runs import standing_answers, work_stage
+from sow.engine.runs.merge_stage import merge
+from sow.engine.runs.review_stage import review
+from sow.engine.runs.run_context import JobEnd
+from sow.errors import Interrupted
+from sow.executors.events import MOST_REFUSALS
+from sow.gitwork import manual_merge
+from sow.gitwork.worktree import EnvironmentProblem
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects import task_updates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.documents.state import Check, Evidence, Task
+    from sow.engine.checks.check_list import CheckListResult
+    from sow.engine.checks.checks import CheckResult
+    from sow.engine.runs.run_context import RunContext
+    from sow.executors.events import Event
+    from sow.system.process.generator_steps import Steps
+
+BY_HAND = (
+    "Or resolve it there yourself and answer then: what you have changed is checked, reviewed and merged as it is."
+)
+NO_CHANGES = "no changes: the work is the same as the commit that it began with"
+MOST_TIMES = 5  # a stage that repeats more often with nothing changed makes no progress
+NO_PROGRESS = "this task makes no progress: the same step was done again and again and changed nothing"
+NO_PROGRESS_HINT = f"{NO_PROGRESS}. Look at the run's journal and at git in this repository before you answer."
+
+
+class TaskJob:
+    """The job of one task."""
+
+    __slots__ = ("context", "folder", "id", "last_stage", "project", "refused", "remarks", "repeats", "started")
+
+    def __init__(self, context: RunContext, task: str) -> None:
+        self.context = context
+        self.id = task
+        self.project = projects.load(context.home)
+        self.folder = desks.find(context.home, self.project, task)
+        self.remarks: list[str] = []
+        self.refused: set[tuple[str, str]] = set()  # tool and command of refused calls that were reported
+        self.started = time.monotonic()
+        self.last_stage: object = None  # the last stage, with the state that it was read from
+        self.repeats = 0  # how often that stage came in a row
+
+    def run(self) -> Steps[JobEnd]:
+        """Run stage after stage until the task is done, waits for somebody, or cannot continue."""
+        handlers = {
+            "start": self._start,
+            "resume": self._resume,
+            "check": self._check,
+            "review": self._review,
+            "merge": self._merge,
+        }
+        while not self.context.stopping:
+            task = task_updates.load_trusted(self.folder, self.project)
+            stage, reason = self._stage(task)
+            if self._makes_no_progress(task, stage, reason):
+                return self.ask(f"{NO_PROGRESS}: {stage} ({reason})", found=NO_PROGRESS_HINT)
+            if stage in handlers:
+                ended = yield from handlers[stage](task)
+                if ended is not None:
+                    return ended
+            elif stage == "hand_in":
+                self._hand_in(reason)
+            elif stage == "collect":
+                self._collect(task)
+            elif stage == "waive":
+                final_checks.waive(self, task)
+            elif stage == "send_back":
+                ended = self._send_back(task, reason)
+                if ended is not None:
+                    return ended
+            elif stage == "wait" and standing_answers.answer_from_saved(self.context, self.folder, task):
+                continue
+            else:
+                return self._end(task, stage, reason)
+        return JobEnd("stopped")
+
+    def _makes_no_progress(self, task: Task, stage: str, reason: str) -> bool:
+        """Tell whether the same stage repeats although nothing changed; only a person can end such a loop."""
+        head = self.context.isolation.integration.head if self.context.isolation is not None else ""
+        current = (stage, reason, head, {**task, "updated_at": ""})
+        self.repeats = self.repeats + 1 if current == self.last_stage else 1
+        self.last_stage = current
+        return self.repeats > MOST_TIMES
+
+    def seconds(self) -> float:
+        """Return how long this job has run."""
+        return time.monotonic() - self.started
+
+    def _stage(self, task: Task) -> tuple[str, str]:
+        context = self.context
+        return stages.next_stage(
+            task,
+            merged=context.isolation.integration.merged_work() if context.isolation is not None else {},
+            reviewers=len(context.reviewers()),
+            retries=context.settings["retries"],
+            isolated=context.isolation is not None,
+            only_answered=task["status"] == "in_progress" and task_updates.has_only_answer(self.folder, task),
+            resolved=task["status"] == "in_progress" and self._is_resolved(task),
+            broke=final_checks.broken_by(context, task) if task["status"] == "needs_review" else (),
+        )
+
+    def _is_resolved(self, task: Task) -> bool:
+        """Tell whether a person resolved in the worktree what no worker could."""
+        isolation = self.context.isolation
+        return isolation is not None and manual_merge.changed_by_person(
+            isolation.worktrees.repository, self.folder, task
+        )
+
+    def _hand_in(self, reason: str) -> None:
+        """Hand in work that needs no worker any more, so that it is checked and reviewed."""
+        self.context.progress(self.id, reason)
+        if self.context.isolation is not None:
+            manual_merge.commit_resolved_merge(self.context.isolation.worktrees.repository, self.id)
+        task_updates.resubmit(self.folder, self.project)
+
+    def _end(self, task: Task, stage: str, reason: str) -> JobEnd:
+        """End the job at a stage at which nobody works: the task is done, has failed, or asks."""
+        if stage == "done":
+            if task["status"] != "completed":
+                task_updates.complete(self.folder, self.project, seconds=self.seconds())
+            if self.context.isolation is not None:
+                refused = self.context.isolation.worktrees.remove(self.id)
+                if refused is not None:
+                    self.context.progress(self.id, f"its worktree stays: {refused.reason}"[:200])
+            return JobEnd("completed")
+        if stage == "ask":
+            return self._ask_about(task, reason)
+        if stage == "wait":
+            return JobEnd("asking", reason=reason)
+        if task["status"] == "failed":
+            task_updates.set_fields(self.folder, self.project, result=task.get("result", "FAILED"))
+        elif task["status"] in rules.OPEN_STATUSES:
+            task_updates.fail(self.folder, self.project, reason)
+        return JobEnd("abandoned" if task["status"] == "abandoned" else "failed", reason=reason)
+
+    def _ask_about(self, task: Task, reason: str) -> JobEnd:
+        """Ask a person about checked work; the person can also do the merge in its worktree."""
+        feedback = task_updates.feedback_text(task, self.context.checks_folder(self.id), reason)
+        evidence = [entry for entry in task.get("evidence", ()) if entry["iteration"] == task["iteration"]]
+        if reason.startswith(stages.FINAL):
+            failed = [entry for entry in evidence if entry["kind"] == "final" and not entry["passed"]]
+            return self.ask(reason, found=feedback, outcome=final_checks.CHOICES, evidence=failed)
+        if self.context.isolation is None:
+            return self.ask(reason, found=feedback)
+        if not reason.startswith(stages.UNMERGEABLE):
+            fails = "work" in task and not all(entry["passed"] for entry in evidence)
+            read = commit_reader(self.context.home.root, task["work"]["tree"]) if fails else None
+            return self.ask(reason, found=feedback, more=self.context.setups.refusal(read) if read else "")
+        manual_merge.record_worktree(self.context.isolation.worktrees.repository, self.folder, task)
+        return self.ask(reason, found=feedback, more=BY_HAND)
+
+    def ask(
+        self, text: str, *, found: str = "", more: str = "", outcome: str = "", evidence: Sequence[Evidence] = ()
+    ) -> JobEnd:
+        """Ask a person and end the job."""
+        facts = {"found": found, "more": more, "outcome": outcome}
+        number = task_updates.ask(self.folder, self.project, text, **facts, evidence=evidence)
+        self.context.journal("question", task=self.id, number=number, text=text)
+        return JobEnd("asking", reason=text)
+
+    def _start(self, task: Task) -> Steps[JobEnd | None]:
+        """Start a new session in a prepared worktree, if what the work builds on is there."""
+        if not (yield from self._make_ready(fresh=True)):
+            return JobEnd("stopped")
+        ended = yield from self._dependency_checks(task)
+        return (yield from work_stage.spawn_worker(self, task)) if ended is None else ended
+
+    def _resume(self, task: Task) -> Steps[JobEnd | None]:
+        if not (yield from self._make_ready()):
+            return JobEnd("stopped")
+        return (yield from work_stage.resume_worker(self, task))
+
+    def on_event(self, event: Event) -> None:
+        """Show the last line of an agent's output in the run; all of it is in the transcript."""
+        if event.kind in ("tool", "text") and event.text:
+            self.context.progress(self.id, event.text.strip().split("\n")[0][:120])
+
+    def on_worker_event(self, event: Event) -> None:
+        """Do the same for the worker, and report each refused command once."""
+        if event.kind != "refused":
+            self.on_event(event)
+            return
+        key = (event.tool, event.command)
+        if key not in self.refused and len(self.refused) < MOST_REFUSALS:
+            self.refused.add(key)
+            facts = {"tool": event.tool, "command": event.command, "reason": event.text}
+            self.context.journal("refused", task=self.id, **facts)
+
+    def concern(self, kind: str, text: str) -> None:
+        """Record a fact that keeps the result from being GREEN without a review, and tell it once."""
+        before = task_updates.load_trusted(self.folder, self.project)
+        after = task_updates.add_concern(self.folder, self.project, kind, text)
+        if after.get("concerns") != before.get("concerns"):
+            self.context.journal("concern", task=self.id, iteration=after["iteration"], kind=kind, text=text)
+
+    def _make_ready(self, *, fresh: bool = False) -> Steps[bool]:
+        """Prepare the worktree of the task and set it up; with `fresh` nothing of an earlier try stays.
+
+        Returns False if a person stopped it.
+        """
+        isolation = self.context.isolation
+        task = task_updates.load_trusted(self.folder, self.project)
+        if isolation is None:
+            concerns.record_unchecked_paths(self, task)
+            return True
+        folder = isolation.worktrees.prepare(self.id, isolation.integration.head, fresh=fresh)
+        setup = self.context.setups.setup_for(folder_reader(folder))
+        setup_files = setup.as_settings()
+        environment = setup.environment(folder, setting_up=True)
+        room = CheckFolder(self.context, folder, environment, self.id, task["iteration"], "")
+        try:
+            yield from run_setup(room, isolation.worktrees.install_setup_files(self.id, setup_files))
+        except Interrupted:
+            return False
+        isolation.worktrees.record_setup(self.id, setup_files)
+        outside_imports.are_accepted(
+            self.context, setup, (check["command"] for check in task.get("checks", ())), folder
+        )
+        return True
+
+    def _dependency_checks(self, task: Task) -> Steps[JobEnd | None]:
+        """Check in the worktree what the plan requires before the work begins."""
+        for check in task.get("checks", ()):
+            if check["kind"] != "dependency":
+                continue
+            ran = yield from self.run_check(check, self.context.folder_of(self.id), "")
+            if ran.interrupted:
+                return JobEnd("stopped")
+            if not ran.evidence["passed"]:
+                reason = f"what the task builds on is not there: {check['command']} (exit {ran.evidence['exit']})"
+                return self.ask(f"{reason}\n{ran.tail}".strip())
+        return None
+
+    def _collect(self, task: Task) -> None:
+        """Collect what the worker left into one commit and pin it."""
+        isolation = self.context.isolation
+        if isolation is None:
+            return
+        isolation.adopt_earlier_work(self.id)
+        base = isolation.base_of(self.id)
+        collected = isolation.worktrees.collect(self.id, task["iteration"], task_updates.commit_message(task), base)
+        self.remarks += collected.remarks
+        # Concerns come before the work is recorded, because only then does a crash repeat this stage.
+        if not collected.paths and not task.get("allow_empty"):
+            self.concern("no_changes", NO_CHANGES)
+        concerns.record_change_concerns(self, task, collected)
+        work = {
+            "iteration": task["iteration"],
+            "base": collected.base,
+            "commit": collected.commit,
+            "tree": collected.tree,
+        }
+        task_updates.set_fields(self.folder, self.project, work=work)
+        facts = {"commit": collected.commit, "files": len(collected.paths), "remarks": collected.remarks}
+        self.context.journal("collected", task=self.id, iteration=task["iteration"], **facts)
+
+    def _check(self, task: Task) -> Steps[JobEnd | None]:
+        """Run the whole list on the collected commit, so that the worker gets all results at once.
+
+        If it passes, the lists that an earlier merge of this task broke run too.
+        """
+        checks = check_list.checks_of(task)
+        yield from self.context.baselines.wait_for(self.context, checks)
+        if self.context.stopping:
+            return JobEnd("stopped")
+        work = task["work"] if self.context.isolation is not None else None
+        evidence: list[Evidence] = []
+        imports_outside = False
+        broken_lists = [(broken, "final") for broken, _ in final_checks.broken_by(self.context, task)]
+        for current, kind in [(checks, ""), *broken_lists]:
+            try:
+                result = yield from run_list(
+                    self.context,
+                    current,
+                    commit=work["commit"] if work else "",
+                    tree=work["tree"] if work else "",
+                    iteration=task["iteration"],
+                    name=self.id,
+                    kind=kind,
+                )
+            except EnvironmentProblem:
+                self.context.baselines.forget(self.context, checks)
+                raise
+            if result.interrupted:
+                return JobEnd("stopped")
+            evidence += result.evidence
+            imports_outside = imports_outside or result.imports_outside
+            self.keep_outputs(result)
+            if not result.passed:
+                break
+        if not (
+            yield from concerns.record_test_concerns(
+                self, task_updates.load_trusted(self.folder, self.project), evidence
+            )
+        ):
+            return JobEnd("stopped")
+        task_updates.add_evidence(self.folder, self.project, evidence)
+        if imports_outside:
+            outside_imports.record_concern(self.folder, self.project)
+        return None
+
+    def keep_outputs(self, result: CheckListResult) -> None:
+        """Save the output of failed commands before their evidence, because a list with evidence is not run again."""
+        for entry in result.evidence:
+            if not entry["passed"]:
+                task_updates.save_output(
+                    self.context.checks_folder(self.id), entry["command"], result.tails[entry["command"]]
+                )
+
+    def run_check(self, check: Check, cwd: str, tree: str) -> Steps[CheckResult]:
+        """Run one command of the plan and report its result."""
+        context = self.context
+        context.progress(self.id, f"running {check['command']}"[:120])
+        ran = yield from run_command(
+            check,
+            agreed=context.agreed,
+            iteration=task_updates.load_trusted(self.folder, self.project)["iteration"],
+            tree=tree,
+            cwd=cwd,
+            folder=context.checks_folder(self.id),
+            environment=context.check_environment(cwd),
+            limits=context.check_limits(),
+        )
+        facts = {key: ran.evidence[key] for key in ("kind", "command", "exit", "seconds", "passed", "iteration")}
+        context.journal("check", task=self.id, **facts)
+        return ran
+
+    def _review(self, task: Task) -> Steps[JobEnd | None]:
+        return (yield from review(self, task))
+
+    def _send_back(self, task: Task, reason: str) -> JobEnd | None:
+        """Send the work back to its session with all feedback, or ask if a check fails with the same output again."""
+        folder = self.context.checks_folder(self.id)
+        text = task_updates.feedback_text(task, folder, reason)
+        by_review = not reason.startswith(stages.UNMERGEABLE)
+        same = task_updates.said_again(self.folder, task, folder, text) if by_review else ""
+        if same:
+            why = reason if reason.startswith(stages.FINAL) else f"{stages.SAME}`{same}` fails"
+            return self._ask_about(task, f"{why} with the same output")
+        task_updates.send_back(self.folder, self.project, text, counts=by_review)
+        self.context.journal("sent_back", task=self.id, iteration=task["iteration"], reason=reason)
+        return None
+
+    def _merge(self, task: Task) -> Steps[JobEnd | None]:
+        """Merge into the integration branch, after the checks passed on the result; one task at a time."""
+        if self.context.isolation is not None:
+            yield from merge(self, task, self.context.isolation.integration)
+        return None

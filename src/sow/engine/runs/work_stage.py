@@ -1,0 +1,214 @@
+"""Runs the first stage of a task: a turn of its worker, with an executor that has not reached a limit."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.domain.runs.stages import needs_integrator
+from sow.engine.runs import budget
+from sow.engine.runs.reviewer import turn_fields
+from sow.engine.runs.run_context import INTEGRATOR, RUNNER, JobEnd
+from sow.engine.turns import recovery, task_turn
+from sow.errors import SowError
+from sow.executors.registry import adapter as find_adapter
+from sow.store.projects import task_updates
+from sow.store.runs import sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.domain.documents.state import Task
+    from sow.engine.runs.task_job import TaskJob
+    from sow.engine.turns.turn_settings import TurnResult
+    from sow.executors.adapter import Outcome
+    from sow.store.runs.sessions import SessionRecord
+    from sow.system.process.generator_steps import Steps
+
+GO_ON = "You were cut off in the middle of your work. See what is there (git status, git log), and go on with the task."
+OVERLOADED_SECONDS = 60  # seconds until a busy server is tried again
+LIMITED_SECONDS = 900  # seconds to wait for a limit without a known end
+
+
+def spawn_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
+    """Start a new session, with the feedback on an earlier iteration if there is some."""
+    role = job.context.role_of(task)
+    text = task_updates.latest_feedback(job.folder, task)
+    return (yield from _spawn(job, task, role, job.context.executors_of(role.name), text))
+
+
+def resume_worker(job: TaskJob, task: Task) -> Steps[JobEnd | None]:
+    """Take the next turn of the existing session: after feedback, an answer, a time-out, a limit or a crash."""
+    context = job.context
+    task = task_updates.count_timeout(job.folder, job.project)
+    text = task_updates.latest_feedback(job.folder, task)
+    record = sessions.current(job.folder, task.get("session_id", ""))
+    if record is not None and _settle(job, record):
+        return None
+    if needs_integrator(task) and (record is None or record.session["role"] != INTEGRATOR):
+        return (yield from _spawn(job, task, context.agents.get(INTEGRATOR), context.executors_of(INTEGRATOR), text))
+    role = _role(job, task, record)
+    executor = _executor(job, record)
+    if executor is None or not _can_go_on(job, record, executor):
+        return (yield from _spawn(job, task, role, _fallback_executors(job, role, executor), text))
+    ended = _end_if_over_budget(job, task)
+    if ended is not None:
+        return ended
+    if not (yield from context.has_free_slot(executor, job.id)):
+        return JobEnd("stopped")
+    turn = task_turn.resume(
+        context.turn_settings(job.on_worker_event), job.id, role, executor, text or GO_ON, actor=RUNNER, recorded=True
+    )
+    return (yield from _run_turn(job, task, turn, role.name, executor.name, "resume"))
+
+
+def _settle(job: TaskJob, record: SessionRecord) -> bool:
+    """Tell whether the last turn ended well before a crash, so that it is not repeated."""
+    executor = _executor(job, record)
+    allow_empty = executor is not None and bool(executor.settings.get("allow_empty"))
+    return recovery.settle_unrecorded_turn(job.folder, record, allow_empty=allow_empty)
+
+
+def _role(job: TaskJob, task: Task, record: SessionRecord | None) -> Agent:
+    """Return the role of the session, else the task's role."""
+    role = job.context.agents.agents.get(record.session["role"]) if record is not None else None
+    return role or job.context.role_of(task)
+
+
+def _executor(job: TaskJob, record: SessionRecord | None) -> ExecutorConfig | None:
+    """Return the executor of a session, if it is still configured."""
+    return job.context.config.executors.get(record.session["executor"]) if record is not None else None
+
+
+def _can_go_on(job: TaskJob, record: SessionRecord | None, executor: ExecutorConfig) -> bool:
+    """Tell whether a session can have its next turn now: its executor is free and it works in this run's folder."""
+    if record is None or os.path.realpath(record.session["cwd"]) != os.path.realpath(job.context.folder_of(job.id)):
+        return False
+    return not job.context.limited_until(executor.name) and find_adapter(executor.type).capabilities.resumes
+
+
+def _fallback_executors(job: TaskJob, role: Agent, executor: ExecutorConfig | None) -> list[ExecutorConfig]:
+    """Return the executors that may take a session over, and its own, which can wait for the end of its limit."""
+    executors = job.context.executors_of(role.name)
+    return (
+        executors
+        if executor is None or executor.name in [candidate.name for candidate in executors]
+        else [*executors, executor]
+    )
+
+
+def _spawn(
+    job: TaskJob, task: Task, role: Agent, executors: Sequence[ExecutorConfig], text: str
+) -> Steps[JobEnd | None]:
+    """Start a new session with the first executor that is free."""
+    context = job.context
+    free = context.free_executors(executors)
+    if not free:
+        first = context.first_free(executors)
+        return JobEnd("waiting", reason=f"{first} has reached its limit", executor=first)
+    ended = _end_if_over_budget(job, task)
+    if ended is not None:
+        return ended
+    if not (yield from context.has_free_slot(free[0], job.id)):
+        return JobEnd("stopped")
+    fresh = "session_id" in task
+    turn = task_turn.spawn(
+        context.turn_settings(job.on_worker_event),
+        job.id,
+        role,
+        free[:1],
+        actor=RUNNER,
+        fresh=fresh,
+        cwd=context.folder_of(job.id),
+        text=text,
+    )
+    return (yield from _run_turn(job, task, turn, role.name, free[0].name, "recovery" if fresh else "spawn"))
+
+
+def _end_if_over_budget(job: TaskJob, task: Task) -> JobEnd | None:
+    """Return how the job ends if a budget forbids another turn, else None."""
+    reason = job.context.refuse_turn_reason()
+    if reason:
+        return JobEnd("waiting", reason=reason)
+    question = budget.budget_question(
+        job.context.config, job.folder, [(answered["text"], answered["answered_at"]) for answered in task["questions"]]
+    )
+    if not question:
+        return None
+    return job.ask(question, found=task_updates.latest_feedback(job.folder, task))
+
+
+def _run_turn(
+    job: TaskJob, task: Task, turn: Steps[TurnResult], role: str, executor: str, kind: str
+) -> Steps[JobEnd | None]:
+    """Take one turn and decide what its end means for the job."""
+    context = job.context
+    task_updates.load_trusted(job.folder, job.project)  # the task may have changed while this stage waited
+    facts = {"task": job.id, "iteration": task["iteration"], "role": role, "executor": executor, "kind": kind}
+    context.journal("turn_started", **facts)
+    look = context.isolation.worktrees.home_snapshot() if context.isolation is not None else None
+    try:
+        result = yield from context.counted_turn(executor, turn)
+    except SowError as problem:
+        context.journal("turn_ended", **facts, outcome="failed", status=task["status"], reason=problem.message)
+        raise
+    if context.isolation is not None and result.status != "needs_review":  # otherwise the work is collected
+        context.isolation.pin(job.id)
+    if look is not None and context.isolation is not None:
+        result.remarks += [
+            f"meanwhile {change}" for change in context.isolation.worktrees.home_snapshot().changes_since(look)
+        ]
+    job.remarks += [
+        *result.remarks,
+        *(f"meanwhile {change}" for change in context.report_git_changes()),
+    ]  # for the reviewer
+    end_facts = turn_fields(result.outcome, result.record.session["turns"][-1])
+    end_facts |= {"status": result.status, "remarks": result.remarks}
+    if result.refusals:
+        end_facts["refused"] = sum(refusal["count"] for refusal in result.refusals)
+    context.journal("turn_ended", **facts, **end_facts)
+    if result.unchanged and not task.get("allow_empty"):
+        job.concern("no_changes", "no changes: the turn left the checkout as it was")
+    if result.status != "in_progress" or result.outcome.kind == "done":
+        return _report_questions(job, task, result)
+    return _cut_off(job, result)
+
+
+def _report_questions(job: TaskJob, before: Task, result: TurnResult) -> JobEnd | None:
+    """Report the worker's questions, also one that was answered before the turn ended."""
+    question = result.task.get("question")
+    for answered in result.task["questions"][len(before["questions"]) :]:
+        job.context.journal("question", task=job.id, number=answered["number"], text=answered["text"])
+        job.context.journal("answered", task=job.id, number=answered["number"], origin=answered["answered_by"])
+    if question is not None:
+        job.context.journal("question", task=job.id, number=question["number"], text=question["text"])
+    return None
+
+
+def _cut_off(job: TaskJob, result: TurnResult) -> JobEnd | None:
+    """Handle a turn that was cut off."""
+    outcome = result.outcome
+    if outcome.kind == "interrupted":
+        return JobEnd("stopped")
+    if outcome.kind in ("limited", "overloaded"):
+        job.context.mark_limited(result.executor, retry_time(outcome), outcome.reason)
+        return None  # the next turn selects another executor
+    if outcome.kind == "timeout":
+        task_updates.note_timeout(job.folder, job.project)
+        return None
+    session = result.record.session
+    if not os.path.isdir(session["cwd"]):
+        job.context.progress(job.id, "its worktree was removed: it is made again")
+        return None
+    task_updates.fail(job.folder, job.project, outcome.reason or outcome.kind)
+    reports_tools = find_adapter(session["type"]).capabilities.structured  # other CLIs do not report their tools
+    return JobEnd("failed", reason=outcome.reason, idle=reports_tools and session["turns"][-1].get("tools") == 0)
+
+
+def retry_time(outcome: Outcome) -> float:
+    """Return when an executor that is limited or overloaded is tried again."""
+    wait = LIMITED_SECONDS if outcome.kind == "limited" else OVERLOADED_SECONDS
+    return max(float(outcome.reset_at), time.time() + 1) if outcome.reset_at else time.time() + wait

@@ -1,0 +1,1 @@
+"""Runs one turn of an agent: prompt, process, transcript, settlement and recovery."""

@@ -1,0 +1,53 @@
+"""Returns sow's own command for workers: an absolute path, because some CLIs replace PATH."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sow.errors import SowError
+from sow.store.files.disk import Disk, is_folder, read_text
+
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
+
+
+def sow_path() -> str:
+    """Return the absolute path of `sow`."""
+    installed = os.path.join(os.path.dirname(sys.executable), "sow")
+    started = os.path.abspath(sys.argv[0])
+    return started if os.path.basename(started) == "sow" and os.access(started, os.X_OK) else installed
+
+
+def sow_command() -> str:
+    """Return the path quoted for a shell; `shlex` would slow down the start of a worker."""
+    path = sow_path()
+    escaped = path.replace("'", "'\"'\"'")
+    return path if PLAIN.issuperset(path) else f"'{escaped}'"
+
+
+MAX_FILE = 64 << 10
+
+
+def holds_only_installed_files(root: str, folder: str) -> bool:
+    """Tell whether every file below it equals a file of this version's layer exactly; such files steer nobody."""
+    if not is_folder(f"{root}/{folder}"):
+        return False
+    from sow.agents.layer import LAYERS, layer
+
+    ours = {piece.path: piece.text for name in LAYERS for piece in layer(name, user=False).pieces if not piece.block}
+    for parent, folders, names in os.walk(f"{root}/{folder}"):
+        if any(os.path.islink(f"{parent}/{name}") for name in folders):
+            return False
+        for name in names:
+            path = f"{parent}/{name}"
+            expected = ours.get(path.removeprefix(f"{root}/"))
+            if expected is None or _text(path) != expected:
+                return False
+    return True
+
+
+def _text(path: str) -> str:
+    try:
+        return read_text(Disk(), path, MAX_FILE)
+    except (OSError, SowError):
+        return ""

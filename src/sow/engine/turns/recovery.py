@@ -1,0 +1,197 @@
+"""Recovers from a crash of sow: ends what an earlier turn left running and completes its records."""
+
+from __future__ import annotations
+
+import os
+
+from sow.engine.turns import settle
+from sow.engine.turns.transcript import refusals_of
+from sow.errors import SowError
+from sow.executors.events import TurnSummary
+from sow.executors.registry import adapter as find_adapter
+from sow.gitwork import activity
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import sessions
+from sow.system import clock, redaction
+from sow.system.process import process_tree
+from sow.system.process.child_process import Lines
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sow.domain.documents.state import SessionTurn
+    from sow.executors.adapter import Adapter
+    from sow.store.files.checkout_home import Home
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.store.workflows.folder import AgentFolder
+
+
+def recover(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
+    """Recover every session of a task, for a caller that holds its claim; returns remarks."""
+    records = sessions.records(folder)
+    remarks = [remark for record in records for remark in _recover(record, environment)]
+    if isinstance(folder, TaskFolder):  # a workflow's state is checked whenever it is opened
+        unsettled = [record for record in records if _is_open(record)]
+        remarks += settle.reset_after_crash(folder, at_work=bool(unsettled))
+        remarks += _record_refusals(folder, unsettled)
+    return remarks
+
+
+def _record_refusals(folder: TaskFolder, unsettled: list[SessionRecord]) -> list[str]:
+    """Record what was refused in a last turn that nobody settled, unless its output may still hold a secret."""
+    refused_commands = []
+    for record in unsettled:
+        turn = record.session["turns"][-1]
+        if "unstruck" not in turn:
+            story = _story_of(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+            refused_commands += refusals_of(record, turn, story, escape_control)
+    if not refused_commands:
+        return []
+    try:
+        with folder.home.lock():
+            settle.record_refusals(folder, refused_commands, again=True)
+    except SowError as error:
+        return [f"the commands that were refused could not be recorded: {error.message}"]
+    return []
+
+
+def is_needed(folder: TaskFolder | AgentFolder) -> bool:
+    """Tell whether a turn on a task never ended or was never settled, according to its records."""
+    return any(map(_is_open, sessions.records(folder)))
+
+
+def _is_open(record: SessionRecord) -> bool:
+    """Tell whether a turn never ended, or the state after the last one was never checked; a judge's needs no check."""
+    turns = record.session["turns"]
+    if any("ended_at" not in turn for turn in turns):
+        return True
+    return bool(turns) and turns[0]["kind"] != "review" and "status" not in turns[-1]
+
+
+def recover_task(home: Home, task: str, environment: Mapping[str, str]) -> list[str]:
+    """Recover a task that is about to end, so that nothing of an earlier turn is left."""
+    folder = TaskFolder(home, "", task)
+    if not _has_any(folder, environment):
+        return []
+    with home.claim(f"task-{task}", purpose=f"puts an earlier turn on task {task} in order"):
+        return recover(folder, environment)
+
+
+def end_left_turns(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> list[str]:
+    """End what is left of the turns of a task on which nobody works; its state is checked when work continues."""
+    if folder.home.task_holder(folder.id) or not _has_any(folder, environment):
+        return []
+    with folder.home.claim(f"task-{folder.id}", purpose=f"ends an earlier turn on {folder.label}"):
+        return [remark for record in sessions.records(folder) for remark in _recover(record, environment)]
+
+
+def _has_any(folder: TaskFolder | AgentFolder, environment: Mapping[str, str]) -> bool:
+    """Tell whether any turn of a task needs recovery."""
+    return any(
+        _needs_recovery(turn, environment) for record in sessions.records(folder) for turn in record.session["turns"]
+    )
+
+
+def _needs_recovery(turn: SessionTurn, environment: Mapping[str, str]) -> bool:
+    """Tell whether a turn never ended, or holds a secret that can be redacted now."""
+    return "ended_at" not in turn or not environment.keys().isdisjoint(turn.get("unstruck", ()))
+
+
+def _recover(record: SessionRecord, environment: Mapping[str, str]) -> list[str]:
+    turns = record.session["turns"]
+    turns_to_fix = [turn for turn in turns if _needs_recovery(turn, environment)]
+    if not turns_to_fix:
+        return []
+    unfinished = [turn for turn in turns_to_fix if "ended_at" not in turn]
+    process_count = process_tree.kill_marked(record.session["mark"]) if unfinished else 0
+    for turn in unfinished:
+        _end(record, turn)
+    for turn in turns_to_fix:
+        redact_turn(record, turn, environment)
+    record.save()
+    if not unfinished:
+        return []
+    ended = f"; processes of it that had to be ended: {process_count}" if process_count else ""
+    return [f"an earlier turn on {record.owner_folder.label} was cut off{ended}"]
+
+
+def _end(record: SessionRecord, turn: SessionTurn) -> None:
+    """Record the end of a turn that nobody saw; the CLI's output may name the session."""
+    if "session_id" not in record.session:
+        session_id = _session_in(record.file(turn["number"], "out"), find_adapter(record.session["type"]))
+        if session_id:
+            record.session["session_id"] = session_id
+    turn.update({"ended_at": clock.now(), "outcome": "lost", "reason": "sow ended before the turn did"})
+
+
+def redact_turn(
+    record: SessionRecord, turn: SessionTurn, environment: Mapping[str, str], more: Iterable[str] = ()
+) -> int:
+    """Redact secrets in all files of a turn; a secret without a value in the environment stays listed by its name."""
+    names = turn.get("unstruck", [])
+    values = redaction.secrets(environment, names)
+    struck = 0
+    if values:
+        paths = dict.fromkeys((*record.files(turn["number"]), *more))
+        struck = sum(redaction.redact_file(path, values) for path in paths)
+    turn["redacted"] += struck
+    missing = [name for name in names if name not in environment]
+    if missing:
+        turn["unstruck"] = missing
+    else:
+        turn.pop("unstruck", None)
+    return struck
+
+
+def _session_in(path: str, adapter: Adapter) -> str:
+    """Return the session's id from the recorded output of a CLI."""
+    if not os.path.isfile(path):
+        return ""
+    lines = Lines(path)
+    try:
+        return next((event.session for line in lines.rest() for event in adapter.read(line) if event.session), "")
+    finally:
+        lines.close()
+
+
+def _story_of(path: str, adapter: Adapter) -> TurnSummary:
+    """Return the events in the recorded output of a CLI."""
+    story = TurnSummary()
+    if os.path.isfile(path):
+        lines = Lines(path)
+        try:
+            for line in lines.rest():
+                for event in adapter.read(line):
+                    story.add(event)
+        finally:
+            lines.close()
+    return story
+
+
+def settle_unrecorded_turn(folder: TaskFolder, record: SessionRecord, *, allow_empty: bool) -> bool:
+    """Hand in the work of a session's last turn; returns whether there was such a turn and it did something."""
+    turns = record.session["turns"]
+    if not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
+        return False
+    turn = turns[-1]
+    with folder.home.lock():
+        iteration = folder.iteration
+        if turn.get("iteration", iteration) != iteration:  # it was handed in and sent back since
+            return False
+        task, inferred = settle.infer_status(folder, worked=allow_empty or _worked(record, turn))
+    if task["status"] == "in_progress":
+        return False
+    turn.update({"status": task["status"], "inferred": inferred})
+    record.save()
+    return True
+
+
+def _worked(record: SessionRecord, turn: SessionTurn) -> bool:
+    """Tell whether the turn used a tool; if its CLI does not report tools, whether there is work in its folder."""
+    if turn.get("tools"):
+        return True
+    structured = find_adapter(record.session["type"]).capabilities.structured
+    return not structured and bool(activity.changed_files(record.session["cwd"]))

@@ -1,0 +1,203 @@
+"""Runs one agent process: feeds it the prompt, records its output, enforces limits, redacts secrets, kills the rest."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.executors.adapter import Adapter, AgentCommand, ProcessEnd, Request
+from sow.executors.events import TurnSummary
+from sow.executors.events import transcript_line as story_text
+from sow.store.files.disk import crash_counted, remove_tree_quietly
+from sow.system import crash_points, plain_file
+from sow.system.environment import worker_environment
+from sow.system.process import child_process
+from sow.system.process.generator_steps import CONTINUE, run_to_end
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+    from sow.executors.events import Event
+    from sow.store.files.checkout_home import Home
+    from sow.system.process.generator_steps import Steps
+
+MAX_REPORT = 1 << 20
+
+
+class Files:
+    """The paths of one turn's files."""
+
+    __slots__ = ("err", "out", "prompt", "readable")
+
+    def __init__(self, *, prompt: str, out: str, err: str, readable: str) -> None:
+        self.prompt = prompt
+        self.out = out
+        self.err = err
+        self.readable = readable
+
+
+class SupervisedRunner:
+    """Runs one supervised process per call."""
+
+    __slots__ = (
+        "adapter",
+        "all_gone_at",
+        "code",
+        "environment",
+        "extra_variables",
+        "files",
+        "limits",
+        "mark",
+        "marks",
+        "on_event",
+        "redact_files",
+        "seconds",
+        "shares_thread",
+        "tamper_proof",
+    )
+
+    def __init__(
+        self,
+        *,
+        adapter: Adapter,
+        files: Files,
+        limits: child_process.ProcessLimits,
+        environment: Mapping[str, str],
+        let_through: Iterable[str],
+        marks: Mapping[str, str],
+        mark: str,
+        on_event: Callable[[Event], str],
+        strike: Callable[[Iterable[str]], object],
+        among_others: bool = False,
+        sealed: bool = False,
+    ) -> None:
+        self.adapter = adapter
+        self.files = files
+        self.limits = limits
+        self.environment = environment
+        self.extra_variables = tuple(let_through)
+        self.marks = marks
+        self.mark = mark
+        self.on_event = on_event  # called with every event; if it returns a reason, the child is stopped
+        self.shares_thread = among_others  # whether one thread follows several processes
+        self.tamper_proof = sealed  # for a judge: other agents can change neither its prompt nor its output
+        self.seconds = 0.0
+        self.all_gone_at = float("inf")  # when the last process of this child was gone
+        self.redact_files = strike  # called with the files outside the session's folder
+        self.code: int | None = None
+
+    def run(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> ProcessEnd:
+        """Run the process until it has ended and everything is cleaned up."""
+        return run_to_end(self.steps(call, request, prompt, story))
+
+    def steps(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> Steps[ProcessEnd]:
+        """Do the same step by step, so that one thread can follow many processes."""
+        plain_file.write(self.files.prompt, prompt)
+        for path, text in call.files.items():
+            plain_file.write(path, text)
+        if call.report and os.path.lexists(call.report):
+            crash_points.crash_point(f"remove {call.report}")
+            os.unlink(call.report)  # a report of an earlier turn must not count for this one
+        try:
+            ending = yield from self._supervise(call, request, prompt, story)
+        finally:
+            self.redact_files((*call.files, *((call.report,) if call.report else ())))
+        for event in self.adapter.read_report(plain_file.read_text(call.report, MAX_REPORT)) if call.report else ():
+            story.add(event)
+        return ending
+
+    def _supervise(self, call: AgentCommand, request: Request, prompt: str, story: TurnSummary) -> Steps[ProcessEnd]:
+        """Run the process from its start until all of its children are gone."""
+        allowed = (*self.adapter.capabilities.variables, *self.extra_variables)
+        environment = worker_environment(self.environment, own=allowed, marks=self.marks)
+        child = child_process.Child(
+            call.arguments,
+            cwd=request.cwd,
+            environment={**environment, **call.environment},
+            stdin_path=self.files.prompt,
+            stdout_path=self.files.out,
+            stderr_path=self.files.err,
+            mark=self.mark,
+            limits=self.limits,
+            stop_signal=self.adapter.capabilities.stop_signal,
+            stop_group=self.adapter.capabilities.stops_group,
+            sealed=prompt.encode("utf-8", "replace") if self.tamper_proof else None,
+        )
+        started = time.monotonic()
+        try:
+            yield from self._follow(child, story, child_process.Log(self.adapter.log_path(request, environment)))
+            if self.shares_thread:
+                yield CONTINUE  # other turns may have ended, too: one scan of the process table then serves all
+        finally:
+            code = self.code = child.close()
+            self.all_gone_at = child.tree_ended
+            self.seconds = time.monotonic() - started
+        return ProcessEnd(code=code, stderr=child.stderr_tail(), stopped=child.stopped)
+
+    def _follow(self, child: child_process.Child, story: TurnSummary, log: child_process.Log) -> Steps[None]:
+        readable = plain_file.create(self.files.readable, os.O_WRONLY | os.O_APPEND)
+
+        def take(line: str, read: Callable[[str], list[Event]] = self.adapter.read) -> None:
+            for event in read(line):
+                if not story.add(event):
+                    continue
+                if event.kind == "result":
+                    child.final_event_seen()
+                elif event.kind in ("text", "tool"):
+                    child.resumed_output()
+                reason = self.on_event(event)
+                if reason:
+                    child.stop(reason)
+                text = story_text(event)
+                if text:
+                    os.write(readable, escape_control(f"{text}\n").encode("utf-8", "replace"))
+
+        try:
+            while child.step(take, lambda line: take(line, self.adapter.read_error)):
+                for line in log.read():
+                    take(line, self.adapter.read_log)
+                reason = yield
+                if reason:
+                    child.stop(reason)
+        finally:
+            log.close()
+            os.close(readable)
+
+
+class StoredCaches:
+    """Covers one turn in a folder as a `with` block. Folders that the user already has there stay there."""
+
+    __slots__ = ("folder", "home", "names")
+
+    def __init__(self, home: Home, folder: str, names: Iterable[str]) -> None:
+        self.home = home
+        self.folder = folder
+        self.names = [name for name in names if not os.path.lexists(f"{folder}/{name}")]
+
+    def __enter__(self) -> StoredCaches:
+        for name in self.names:
+            stored = f"{self.home.sow}/local/litter/{name}"
+            if os.path.isdir(stored) and not os.path.islink(stored):
+                _move(stored, f"{self.folder}/{name}")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in self.names:
+            path = f"{self.folder}/{name}"
+            if os.path.isdir(path) and not os.path.islink(path):
+                _move(path, f"{self.home.folder('local', 'litter')}/{name}")
+                remove_tree_quietly(path)  # still there if another turn stored its own before
+
+
+def _move(source: str, target: str) -> None:
+    """Moves a folder, and ignores a failure, because the CLI makes the folder again."""
+    crash_counted(f"move to {target}")
+    try:
+        os.rename(source, target)
+    except OSError:
+        return

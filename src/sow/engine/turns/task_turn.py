@@ -1,0 +1,385 @@
+"""Spawns or resumes a worker on a task for one turn and records on the task how the turn ended."""
+
+from __future__ import annotations
+
+import os
+
+from sow.agents import briefing
+from sow.domain import task as rules
+from sow.domain.actor import ORCHESTRATOR
+from sow.engine.turns import settle
+from sow.engine.turns.own_paths import sow_command
+from sow.engine.turns.recovery import recover
+from sow.engine.turns.references import choose_references
+from sow.engine.turns.turn import AgentTurn
+from sow.engine.turns.turn_settings import TurnResult, TurnSettings
+from sow.errors import SowError
+from sow.executors.adapter import ASSIGNED
+from sow.executors.executor import no_resumption
+from sow.executors.registry import adapter as find_adapter
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects import tasks
+from sow.store.runs import sessions
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.domain.actor import Actor
+    from sow.domain.documents.state import Refusal, SessionTurn, Task
+    from sow.executors.adapter import Outcome
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.system.process.generator_steps import Steps
+
+INTERRUPTED_KINDS = (
+    "interrupted",
+    "timeout",
+    "limited",
+    "overloaded",
+)  # ends of a turn that say nothing about the worker
+MOST_LOGGED = 2000
+SUBAGENT_TYPES = ("claude",)  # CLIs that find .claude/agents themselves and offer such roles as subagents
+
+
+class TaskTurn(AgentTurn):
+    """The turn of a task's worker."""
+
+    __slots__ = ()
+    folder: TaskFolder
+
+    def name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id in the task's state."""
+        self.folder.set_session_id(key, name)
+
+
+def spawn(
+    settings: TurnSettings,
+    task: str,
+    agent: Agent,
+    executors: list[ExecutorConfig],
+    *,
+    actor: Actor,
+    fresh: bool,
+    cwd: str = "",
+    text: str = "",
+) -> Steps[TurnResult]:
+    """Start a new session on a task. If the first executor is limited, the next one in the list takes over.
+
+    `text`, such as feedback on earlier work, comes last in the prompt.
+    """
+    turns = spawn_turns(settings, task, agent, executors, cwd=cwd)
+    for turn in turns:
+        turn.check()
+    with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
+        remarks = [*recover(turns[0].folder, settings.environment), *_cautions(turns[0])]
+        task_before = _begin(turns[0], actor, fresh=fresh)
+        remarks += choose_references(turns[0], task_before, actor)
+        reason = "a fresh session was asked for" if task_before.get("session_id") else ""
+        for index, turn in enumerate(turns):
+            record, outcome = yield from _first_turn(turn, "spawn" if not reason else "recovery", actor, reason, text)
+            finished = _settled(turn, record, outcome, remarks)
+            if not finished.is_limited or index == len(turns) - 1:
+                break
+            reason = f"{turn.executor.name} has reached its limit"
+            remarks = [*finished.remarks, f"{reason}: {turns[index + 1].executor.name} takes over"]
+        return (yield from _finish(turn, finished))
+
+
+def resume(
+    settings: TurnSettings,
+    task: str,
+    agent: Agent,
+    executor: ExecutorConfig,
+    text: str,
+    *,
+    actor: Actor,
+    recorded: bool = False,
+) -> Steps[TurnResult]:
+    """Continue a task's session: `text` is the answer, the feedback (unless `recorded`) and the prompt."""
+    turn, _ = resume_turn(settings, task, agent, executor)
+    turn.check()
+    with settings.home.claim(f"task-{task}", purpose=f"{agent.name} works on task {task}"):
+        remarks = [*recover(turn.folder, settings.environment), *_cautions(turn)]
+        record, reason = _record(turn.folder, executor)
+        answered = turn.folder.task() if recorded else _answer(turn, text, actor)
+        if record is not None:
+            outcome = yield from turn.run(record, "resume", _resume_prompt(answered, text))
+            if outcome.kind != "not_found":
+                return (yield from _finish(turn, _settled(turn, record, outcome, remarks)))
+            finished = _settled(turn, record, outcome, remarks)
+            remarks = [*finished.remarks, f"the session is gone ({outcome.reason}): a fresh one starts"]
+            reason = "the CLI does not know it any more"
+        else:
+            remarks.append(f"{reason}: a fresh session starts from what is on disk")
+        turn.cwd = _folder(turn.folder)
+        remarks += choose_references(turn, answered, actor)
+        record, outcome = yield from _first_turn(turn, "recovery", actor, reason, text)
+        return (yield from _finish(turn, _settled(turn, record, outcome, remarks)))
+
+
+def _folder(folder: TaskFolder) -> str:
+    """Return the folder of the task's last session, if it still exists: a new session works there, too."""
+    record = sessions.current(folder, folder.task().get("session_id", ""))
+    return record.session["cwd"] if record is not None and os.path.isdir(record.session["cwd"]) else ""
+
+
+def spawn_turns(
+    settings: TurnSettings, task: str, agent: Agent, executors: list[ExecutorConfig], *, cwd: str = ""
+) -> list[TaskTurn]:
+    """Return one seat per executor that may take the task, in order. A wanted model applies to the first CLI only."""
+    if agent.name == ORCHESTRATOR:
+        raise SowError(
+            "the orchestrator is no worker: it is the one who spawns them",
+            f"put a worker on the task: sow agent spawn implementer {task}\n"
+            "or have your own agent CLI play the orchestrator, by what this says: sow prompt templates/orchestrator",
+        )
+    project = projects.load(settings.home)
+    folder = desks.find(settings.home, project, task)
+    models = [settings.model if executor.type == executors[0].type else "" for executor in executors]
+    pairs = zip(executors, models, strict=True)
+    return [TaskTurn(settings, folder, agent, executor, model=model, cwd=cwd) for executor, model in pairs]
+
+
+def resume_turn(
+    settings: TurnSettings, task: str, agent: Agent, executor: ExecutorConfig
+) -> tuple[TaskTurn, SessionRecord | None]:
+    """Return the seat of a task whose session can continue, and that session's record, if it is on this machine."""
+    project = projects.load(settings.home)
+    folder = desks.find(settings.home, project, task)
+    rules.refuse_ended(folder.task())
+    record, _ = _record(folder, executor)
+    turn = TaskTurn(settings, folder, agent, executor, model=settings.model)
+    if record is not None and not turn.adapter.capabilities.resumes:
+        raise no_resumption(executor.name, task, agent.name)
+    return turn, record
+
+
+def _record(folder: TaskFolder, executor: ExecutorConfig) -> tuple[SessionRecord | None, str]:
+    """Return the record of the task's session if it can be resumed here, else the reason why not."""
+    task = folder.task()
+    if "session_id" not in task:
+        raise SowError(
+            f"no session found for task {folder.id}",
+            "Task has not been started or session has expired.\n"
+            f"Use `sow agent spawn {task['assigned_agent']} {folder.id}` to start a new session.",
+        )
+    return resumable(sessions.current(folder, task["session_id"]), executor)
+
+
+def resumable(record: SessionRecord | None, executor: ExecutorConfig) -> tuple[SessionRecord | None, str]:
+    """Return a session's record if the executor can resume it here, else the reason why not."""
+    if record is None:
+        return None, "no record of the session is on this machine"
+    session = record.session
+    if session["type"] != executor.type:
+        return None, f"the session is one of {session['executor']}, and {executor.name} cannot go on with it"
+    if not os.path.isdir(session["cwd"]):
+        return None, f"the folder of the session is gone ({session['cwd']})"
+    if find_adapter(session["type"]).capabilities.session == ASSIGNED and "session_id" not in session:
+        return None, "the CLI never said which session it is"
+    return record, ""
+
+
+def _cautions(turn: TaskTurn) -> list[str]:
+    """Warn, before the turn, about a CLI that can change nothing without yolo_mode."""
+    if not turn.adapter.capabilities.needs_yolo or turn.executor.yolo or turn.agent.is_judge:
+        return []
+    return [f"{turn.executor.name} can change nothing without yolo_mode: true in its settings; see 'sow config edit'"]
+
+
+def _begin(turn: TaskTurn, actor: Actor, *, fresh: bool) -> Task:
+    """Return the task if work on it may begin; writes nothing."""
+    with turn.settings.home.lock():
+        task = turn.folder.load()["task"]
+        refuse_spawn(turn, task, fresh=fresh)
+        tasks.check_startable(turn.settings.home, turn.folder.id, actor=actor)
+    return task
+
+
+def refuse_spawn(folder: TaskTurn, task: Task, *, fresh: bool) -> None:
+    """Refuse a new session on a task that has ended, that waits for an answer or that has a session to resume."""
+    rules.refuse_ended(task)
+    if task["status"] != "paused" and ("session_id" not in task or fresh):
+        return
+    from sow.reports.resume_command import is_resumable, task_resume_command  # here, because only an error needs it
+
+    if task["status"] == "paused":
+        raise SowError(
+            f"task {task['id']} waits for an answer", f"answer it: {task_resume_command(folder.folder, task)}"
+        )
+    anew = f"begin a new session: sow agent spawn {folder.agent.name} {task['id']} --fresh"
+    goes_on = (
+        f"go on with it: {task_resume_command(folder.folder, task)}\nor " if is_resumable(folder.folder, task) else ""
+    )
+    raise SowError(f"task {task['id']} has a session already", f"{goes_on}{anew}")
+
+
+def _first_turn(
+    folder: TaskTurn, kind: str, actor: Actor, reason: str, text: str = ""
+) -> Steps[tuple[SessionRecord, Outcome]]:
+    """Open a new session: write its record first, then the task's state with its id, then start the process."""
+    task_folder = folder.folder
+    record = folder.open_session(kind)
+    session_id = record.session.get("session_id") or record.session["key"]
+    changed = tasks.start_worker(folder.settings.home, task_folder.id, session_id, folder.agent.name, actor=actor)
+    packet = briefing.handover(changed, sow_command(), why=reason) if reason else ""
+    if not folder.adapter.capabilities.runs_commands:
+        packet = f"{packet}\n\n{briefing.task_without_commands(task_folder, changed)}".strip()
+    if text:
+        packet = f"{packet}\n\n{text}".strip()
+    delegates = folder.executor.type in SUBAGENT_TYPES
+    prompt = briefing.first_prompt(
+        folder.agent, task_folder, changed, sow_command(), delegates=delegates, packet=packet, folder=folder.cwd
+    )
+    outcome = yield from folder.run(record, kind, prompt)
+    return record, outcome
+
+
+def _answer(turn: TaskTurn, text: str, actor: Actor) -> Task:
+    """Record the text of a resume: as feedback, as the answer to open questions and as the next iteration."""
+    from sow.store.projects import notes  # lazy, because a new session begins without notes
+
+    settings, folder = turn.settings, turn.folder
+    task = folder.task()
+    rules.refuse_ended(task)
+    if task["status"] == "paused" or any(note["status"] == "escalated" for note in notes.load_notes(folder)):
+        return tasks.answer(settings.home, folder.id, text, actor=actor).task
+    tasks.give_feedback(settings.home, folder.id, text, actor=actor)
+    if task["status"] in ("needs_review", "failed"):
+        return tasks.set_status(settings.home, folder.id, "in_progress", actor=actor).task
+    entry = f"task {folder.id} ({task['name']}), iteration {task['iteration']}: {text[:MOST_LOGGED]}"
+    tasks.log_act(settings.home, actor, action="go_on", text=entry, now=clock.now())
+    return task
+
+
+def _resume_prompt(task: Task, text: str) -> str:
+    sow = sow_command()
+    return "\n".join(
+        [
+            text,
+            "",
+            f"(Task {task['id']}, iteration {task['iteration']}. `{sow} task show {task['id']}` has everything on it.",
+            f"End your turn with: {sow} task set --id {task['id']} status needs_review, or paused, or failed.)",
+        ]
+    )
+
+
+class FinishedTurn:
+    """A finished turn and the task after it."""
+
+    __slots__ = ("answered_meanwhile", "outcome", "record", "refusals", "remarks", "task")
+
+    def __init__(
+        self,
+        record: SessionRecord,
+        outcome: Outcome,
+        task: Task,
+        remarks: list[str],
+        refusals: list[Refusal],
+        *,
+        answered: bool,
+    ) -> None:
+        self.record = record
+        self.outcome = outcome
+        self.task = task
+        self.remarks = remarks
+        self.refusals = refusals
+        self.answered_meanwhile = (
+            answered  # answered while the turn ran: the worker asked, and does not know the answer yet
+        )
+
+    @property
+    def without_status(self) -> bool:
+        """Whether the worker ended its turn without setting a status."""
+        return self.task["status"] == "in_progress" and not self.answered_meanwhile
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether another executor should continue, because this CLI has reached a limit."""
+        return self.outcome.kind == "limited" and self.without_status
+
+
+def _settled(agent_turn: TaskTurn, record: SessionRecord, outcome: Outcome, remarks: list[str]) -> FinishedTurn:
+    """Undo what the worker may not write, and infer the status if the worker set none."""
+    folder, turn = agent_turn.folder, record.session["turns"][-1]
+    with agent_turn.settings.home.lock():
+        if agent_turn.snapshot:
+            remarks = [*remarks, *settle.undo_foreign_edits(agent_turn.snapshot, folder)]
+        if agent_turn.refusals and not agent_turn.read_only:
+            settle.record_refusals(folder, agent_turn.refusals)
+        task = folder.task()
+        answered = task["iteration"] != agent_turn.iteration
+        if outcome.kind == "done" and not answered:
+            task, turn["inferred"] = settle.infer_status(folder, worked=_worked(agent_turn, turn))
+    turn["status"] = task["status"]
+    record.save()
+    return FinishedTurn(record, outcome, task, remarks, agent_turn.refusals, answered=answered)
+
+
+def _worked(agent_turn: TaskTurn, turn: SessionTurn) -> bool:
+    """Tell whether the worker did something: it used a tool, or changed a folder in which nobody else worked."""
+    if turn.get("tools") or agent_turn.executor.settings.get("allow_empty"):
+        return True
+    return agent_turn.watch is not None and not agent_turn.watch.other_tasks() and agent_turn.watch.changed()
+
+
+def _finish(turn: TaskTurn, finished: FinishedTurn) -> Steps[TurnResult]:
+    """End a call. A turn that ended well but set no status gets one reminder."""
+    if finished.outcome.kind == "done" and finished.without_status and turn.adapter.capabilities.resumes:
+        reminded = yield from turn.run(finished.record, "reminder", briefing.reminder(turn.folder.id, sow_command()))
+        last = _settled(turn, finished.record, reminded, finished.remarks)
+        last.refusals = [*finished.refusals, *last.refusals]
+        last.outcome = reminded if reminded.kind in INTERRUPTED_KINDS else finished.outcome
+        finished = last
+    remarks = finished.remarks
+    if finished.outcome.kind == "done" and finished.without_status:
+        remarks = [*remarks, _nothing_done(turn, finished.refusals)]
+        with turn.settings.home.lock():
+            finished.task = settle.fail_task(turn.folder, remarks[-1])
+        finished.record.session["turns"][-1]["status"] = finished.task["status"]
+        finished.record.save()
+    elif finished.outcome.kind not in ("done", "interrupted") and not finished.without_status:
+        failure = f"{finished.outcome.kind}: {finished.outcome.reason}"
+        remarks = [*remarks, f"the turn ended badly ({failure}), after its worker had set the status"]
+    return TurnResult(
+        folder=turn.folder,
+        task=finished.task,
+        outcome=finished.outcome,
+        record=finished.record,
+        executor=turn.executor.name,
+        remarks=remarks,
+        refusals=finished.refusals,
+        unchanged=_left_unchanged(turn, finished),
+    )
+
+
+def _left_unchanged(agent_turn: TaskTurn, finished: FinishedTurn) -> bool:
+    """Tell whether work was handed in from the shared checkout and nothing in it changed.
+
+    This can be told of the first turn only, and only if nobody else worked there. A CLI that reports its tools is not
+    watched; then the result is False.
+    """
+    watch, turn = agent_turn.watch, finished.record.session["turns"][-1]
+    if watch is None or finished.task["status"] != "needs_review" or watch.folder != agent_turn.settings.home.root:
+        return False
+    is_first = turn["number"] == 1 and turn["iteration"] == 1
+    return is_first and not watch.other_tasks() and not watch.changed()
+
+
+def _nothing_done(folder: TaskTurn, refused: list[Refusal]) -> str:
+    from sow.domain.checks import refusals
+    from sow.store.projects import notes
+
+    unresolved = notes.unresolved(folder.folder)
+    if unresolved:
+        return f"The worker ended its turn with unresolved notes: {', '.join(unresolved)}"
+    if refused:
+        return f"The worker was denied what it needed: {refusals.sentence(refused)}; {refusals.advice(refused)}"
+    other_tasks = folder.watch.other_tasks() if folder.watch else []
+    if other_tasks:
+        shared = f"others worked in the same folder (task {', '.join(other_tasks)})"
+        return f"The worker ended its turn without a status, and {shared}, so that nobody can tell what it did"
+    return "The worker ended its turn and changed nothing"

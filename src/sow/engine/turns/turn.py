@@ -1,0 +1,374 @@
+"""Runs one turn of an agent: opens its session, starts its process and records the result."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.agents import briefing
+from sow.engine.turns.own_paths import sow_path
+from sow.engine.turns.recovery import redact_turn
+from sow.engine.turns.runner import StoredCaches, SupervisedRunner
+from sow.engine.turns.transcript import files_of, record_turn, refusals_of
+from sow.errors import SowError
+from sow.executors import adapter as adapters
+from sow.executors.adapter import Outcome, Request, Role
+from sow.executors.events import TurnSummary
+from sow.executors.executor import Executor, find_binary, missing_binary
+from sow.executors.registry import adapter as find_adapter
+from sow.executors.settings import program
+from sow.store.files.checkout_home import REDACTED_VARIABLES
+from sow.store.projects import write_rules
+from sow.store.runs import sessions
+from sow.store.snapshot import Snapshot
+from sow.system import clock, random_ids, redaction
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.domain.documents.state import Refusal, Session, SessionTurn
+    from sow.engine.turns.turn_settings import TurnSettings
+    from sow.executors.adapter import Adapter
+    from sow.executors.events import Event
+    from sow.gitwork.activity import FolderWatch
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.store.workflows.folder import AgentFolder
+    from sow.system.process.generator_steps import Steps
+
+
+# Some agent CLIs retry for minutes while the model's server is busy. sow allows a few quick retries. After
+# BUSY_SECONDS in which the CLI did nothing but retry, it stops the turn and reports that the server is busy.
+BUSY = (*adapters.LIMIT_STATUSES, *adapters.OVERLOAD_STATUSES)
+BUSY_SECONDS = 10
+STALE_SECONDS = 24 * 3600  # seconds: a limit that ended longer ago is ignored
+MAX_LIMIT_SECONDS = 31 * 24 * 3600  # seconds: a later end is not believed, because no plan's limit lasts longer
+REVIEW_KIND = "review"  # first turn of a session whose final text sow parses
+RESUMING_KINDS = ("resume", "reminder")  # turns that continue an existing session
+
+
+def refuse_untrusted_files(crew: TurnSettings, executor: ExecutorConfig, adapter: Adapter) -> None:
+    """Refuse a CLI that would obey files of a repository that the user does not trust."""
+    root = crew.home.root
+    steering = [name for name in adapter.capabilities.obeys if os.path.lexists(f"{root}/{name}")]
+    if steering:
+        from sow.engine.turns.own_paths import holds_only_installed_files
+
+        steering = [name for name in steering if not holds_only_installed_files(root, name)]
+    if steering and not crew.config.trusts(root):
+        raise SowError(
+            f"{executor.name} would obey {' and '.join(steering)} of this repository",
+            f"look at what it says; then add {root} under `trust` (sow config edit), or use another executor",
+        )
+
+
+def clamp_reset_time(reset_at: int) -> int:
+    """Return the end of a limit in seconds since 1970: 0 if it is long past, at most a month from now."""
+    now = int(time.time())
+    return min(reset_at, now + MAX_LIMIT_SECONDS) if reset_at > now - STALE_SECONDS else 0
+
+
+class AgentTurn:
+    """One agent at work on a task: its task folder, its role and its executor. The caller holds the task's claim."""
+
+    __slots__ = (
+        "adapter",
+        "agent",
+        "busy_since",
+        "cwd",
+        "executor",
+        "folder",
+        "iteration",
+        "model",
+        "on_session",
+        "other_session_id",
+        "path",
+        "read_only",
+        "refusals",
+        "settings",
+        "snapshot",
+        "watch",
+    )
+
+    def __init__(
+        self,
+        settings: TurnSettings,
+        folder: TaskFolder | AgentFolder,
+        agent: Agent,
+        executor: ExecutorConfig,
+        *,
+        model: str = "",
+        cwd: str = "",
+        judging: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.read_only = judging or agent.is_judge  # judging turns change no files, whatever the role's name is
+        self.cwd = cwd  # folder of a new session; empty: the home checkout
+        self.folder = folder
+        self.agent = agent
+        self.executor = executor
+        self.adapter = find_adapter(executor.type)
+        self.model = model  # model wanted for this call; it overrides the executor's and the session's model
+        self.on_session: Callable[[str, str], None] | None = None  # called with our id and the CLI's own one
+        self.path = ""
+        self.snapshot: Snapshot | None = None
+        self.watch: FolderWatch | None = None
+        self.refusals: list[Refusal] = []  # of the last turn
+        self.iteration = 0  # iteration of the task when the turn began
+        self.other_session_id = ""
+        self.busy_since = 0.0
+
+    def extra_variables(self) -> list[str]:
+        """Return the names of the variables that the user lets this executor have besides its own."""
+        names = self.executor.settings.get("env")
+        return [str(name) for name in names] if isinstance(names, list) else []
+
+    def binary(self) -> str:
+        """Return the path of the CLI's program; raises before anything is written if it is missing."""
+        if not self.path:
+            name = program(self.executor.type, self.executor.settings)
+            self.path = find_binary(name, self.settings.environment)
+            if not self.path:
+                raise missing_binary(self.executor.name, name, self.adapter.capabilities.install)
+        return self.path
+
+    def check(self) -> None:
+        """Check, before anything is written, that the program exists and that no file of the repository steers it."""
+        self.binary()
+        refuse_untrusted_files(self.settings, self.executor, self.adapter)
+
+    def request(self, record: SessionRecord) -> Request:
+        home = self.settings.home
+        session = record.session.get("session_id") or record.session["key"]
+        readable, linked = self._readable()
+        return Request(
+            role=Role(
+                name=self.agent.name,
+                tools=self.agent.tools,
+                judges=self.read_only,
+                description=self.agent.description,
+                words=briefing.load_role_prompt(self.agent) if self.agent.can_be_subagent else "",
+            ),
+            session=session,
+            cwd=record.session["cwd"],
+            folder=record.folder,
+            folders=tuple(dict.fromkeys((self.folder.folder, home.checkout.git, home.checkout.common))),
+            readable=tuple(readable),
+            linked=tuple(linked),
+            closed=self.folder.write_protected(),
+            state=home.sow,
+            commands=(sow_path(), "git", *self._agreed_commands()),
+            yolo=self.executor.yolo,
+            trusted=self.settings.config.trusts(home.root),
+            model=self.model or record.session["model"],
+            custom_args=self.executor.custom_args,
+            extra=self.executor.settings,
+        )
+
+    def _readable(self) -> tuple[list[str], list[str]]:
+        """Return the folders of the task's references: those below .sow/ and linked ones. A judge gets none."""
+        references = [] if self.read_only else self.folder.references()
+        if not any(reference.startswith(".sow/") for reference in references):
+            return [], []
+        from sow.store.knowledge.repo_index import targets  # here, because few tasks have such references
+
+        return write_rules.reference_folders(self.settings.home, references, targets(self.settings.environment))
+
+    def _agreed_commands(self) -> list[str]:
+        """Return the task's commands that the user agreed to: its worker may run them without asking, a judge not."""
+        commands = [] if self.agent.is_judge else self.folder.commands()
+        if not commands:
+            return []
+        from sow.domain.plans.command_line import is_plain  # lazy, so that a worker starts sooner
+        from sow.engine.consent import load_consents
+
+        agreed = load_consents(self.settings.home, self.settings.config, self.settings.environment)
+        return [command for command in dict.fromkeys(commands) if is_plain(command) and agreed.reason(command)]
+
+    def open_session(self, kind: str) -> SessionRecord:
+        """Create a new session with its first turn on disk, before the task's state names it."""
+        turn = sessions.new_turn(1, kind, self.folder.iteration, self._secrets())
+        return sessions.create(self.folder, {**self.new_session(), "turns": [turn]})
+
+    def _secrets(self) -> list[str]:
+        """Return the names of the secrets that may get into the files of a turn."""
+        return redaction.names_of_secrets(self.settings.environment, self.extra_variables())
+
+    def new_session(self) -> Session:
+        """Return the data of a new session; its number is set when it is created."""
+        key = random_ids.uuid4()
+        session: Session = {
+            "number": 1,
+            "key": key,
+            "project_id": self.folder.owner,
+            "task": self.folder.id,
+            "role": self.agent.name,
+            "executor": self.executor.name,
+            "type": self.executor.type,
+            "model": self.model or self.executor.model,
+            "cwd": self.cwd or self.settings.home.root,
+            "mark": random_ids.uuid4().replace("-", ""),
+            "started_at": clock.now(),
+            "turns": [],
+        }
+        if self.adapter.capabilities.session in (adapters.GIVEN, adapters.FILE):
+            session["session_id"] = key
+        return session
+
+    def run(self, record: SessionRecord, kind: str, prompt: str) -> Steps[Outcome]:
+        """Run the first turn of a new session, or one more turn, and record its result."""
+        if not record.has_open_turn:
+            record.begin_turn(kind, self.folder.iteration, self._secrets())
+        turn = record.session["turns"][-1]
+        # The start of work may begin a new iteration, so it is read here. It is saved with the turn's outcome.
+        self.iteration = turn["iteration"] = self.folder.iteration
+        request = self.request(record)
+        self._record_state_before(request.cwd)
+        runner = self._runner(record, turn)
+        executor = Executor(self.executor.name, self.adapter, runner, self.binary())
+        story = TurnSummary()
+        try:
+            with StoredCaches(self.settings.home, request.cwd, self.adapter.capabilities.leaves):
+                outcome = yield from self._run(
+                    executor, runner, request, prompt, story, resuming=kind in RESUMING_KINDS
+                )
+        except SowError as error:  # such as a program that cannot be started
+            record_turn(record, turn, self._redacted(Outcome("failed", reason=error.message)), TurnSummary(), runner)
+            raise
+        if self.snapshot is not None:
+            self.snapshot.ended_at = runner.all_gone_at
+        self.refusals = refusals_of(record, turn, story, self._clean_text)
+        if self.other_session_id:
+            outcome = Outcome("not_found", reason=f"the CLI answered with another session: {self.other_session_id}")
+        outcome = self._redacted(outcome)
+        if outcome.text:
+            record.write_file(turn["number"], "txt", f"{outcome.text}\n")
+        record_turn(record, turn, outcome, story, runner)
+        return outcome
+
+    def _run(
+        self,
+        executor: Executor,
+        runner: SupervisedRunner,
+        request: Request,
+        prompt: str,
+        story: TurnSummary,
+        *,
+        resuming: bool,
+    ) -> Steps[Outcome]:
+        """Run the process of a turn and interpret its end."""
+        lost = executor.lost(request) if resuming else ""
+        if lost:
+            return Outcome("not_found", reason=lost)
+        call, text = executor.resume_call(request, prompt) if resuming else executor.spawn_call(request, prompt)
+        ending = yield from runner.steps(call, request, text, story)
+        return self.adapter.outcome(ending, story)
+
+    def _record_state_before(self, folder: str) -> None:
+        """Record the state before the turn. Watch the folder only if nothing else shows what the worker did."""
+        home = self.settings.home
+        self.other_session_id, self.busy_since = "", 0.0
+        skip_watch = self.adapter.capabilities.structured or self.executor.settings.get("allow_empty")
+        self.watch = None if skip_watch else self._watch(folder)
+        with home.lock():
+            self.snapshot = Snapshot(home, seen=self.settings.state_watcher)
+
+    def _watch(self, folder: str) -> FolderWatch:
+        from sow.gitwork.activity import FolderWatch
+
+        return FolderWatch(self.settings.home, folder, self.folder.id)
+
+    def _runner(self, record: SessionRecord, turn: SessionTurn) -> SupervisedRunner:
+        return SupervisedRunner(
+            adapter=self.adapter,
+            files=files_of(record, turn["number"]),
+            limits=self.settings.limits(),
+            environment=self.settings.environment_in(record.session["cwd"]),
+            let_through=self.extra_variables(),
+            marks=self.worker_variables(record),
+            mark=record.session["mark"],
+            among_others=self.settings.state_watcher is not None,
+            sealed=record.session["turns"][0]["kind"] == REVIEW_KIND,
+            on_event=lambda event: self._on_event(event, record),
+            strike=lambda paths: redact_turn(record, turn, self.settings.environment, paths),
+        )
+
+    def _redacted(self, outcome: Outcome) -> Outcome:
+        """Return the outcome as it may be kept and shown: named limits, a plausible reset time and no secrets."""
+        if outcome.kind == "timeout":
+            outcome.reason = self.settings.limit_text(outcome.reason)
+        outcome.reset_at = clamp_reset_time(outcome.reset_at)
+        values = redaction.secrets(self.settings.environment, self.extra_variables())
+        outcome.reason = redaction.redact_text(outcome.reason, values)
+        outcome.text = redaction.redact_text(outcome.text, values)
+        return outcome
+
+    def _clean_text(self, text: str) -> str:
+        """Remove secrets and control characters from a text of the CLI."""
+        return escape_control(
+            redaction.redact_text(text, redaction.secrets(self.settings.environment, self.extra_variables()))
+        )
+
+    def worker_variables(self, record: SessionRecord) -> dict[str, str]:
+        """Return the variables that tell a worker, and every `sow` that it calls, who it is."""
+        return {
+            "SOW_TASK": self.folder.id,
+            "SOW_AGENT": self.agent.name,
+            "SOW_ROOT": self.settings.home.root,
+            "SOW_DESK": self.folder.folder,
+            "SOW_RUN": f"{self.folder.id}/{record.session['number']}",
+            REDACTED_VARIABLES: " ".join(self._secrets()),
+            **self.folder.worker_environment(),
+            **self._identity(),
+        }
+
+    def _identity(self) -> dict[str, str]:
+        """Return the user's git identity as variables, for a CLI that hides the user's git settings from its tools."""
+        if not self.adapter.capabilities.hides_git_identity:
+            return {}
+        from sow.system import git
+
+        variables = {}
+        for field in ("name", "email"):
+            value = git.run(["config", "--get", f"user.{field}"], cwd=self.settings.home.root, check=False).strip()
+            for part in ("AUTHOR", "COMMITTER"):
+                variable = f"GIT_{part}_{field.upper()}"
+                if value and variable not in self.settings.environment:
+                    variables[variable] = value
+        return variables
+
+    def _is_busy(self, event: Event) -> bool:
+        """Tell whether the CLI has only retried for BUSY_SECONDS."""
+        if event.kind == "retry" and event.status in BUSY:
+            self.busy_since = self.busy_since or time.monotonic()
+            return time.monotonic() - self.busy_since >= BUSY_SECONDS
+        if event.kind in ("text", "tool"):
+            self.busy_since = 0.0
+        return False
+
+    def _on_event(self, event: Event, record: SessionRecord) -> str:
+        """Pass an event on. Saves the session id as soon as the CLI reports it; returns a reason to stop the child."""
+        if event.kind == "refused":
+            event.command, event.text = self._clean_text(event.command), self._clean_text(event.text)
+        self.settings.on_event(event)
+        if self._is_busy(event):
+            return "retries"
+        session_id = record.session.get("session_id")
+        if not event.session or event.session == session_id:
+            return ""
+        if session_id is not None:
+            self.other_session_id = event.session
+            return "linger"
+        record.session["session_id"] = event.session
+        record.save()
+        self.name_session(record.session["key"], event.session)
+        return ""
+
+    def name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id with the work; a judge's session belongs to no work."""
+        if self.on_session is not None:
+            self.on_session(key, name)

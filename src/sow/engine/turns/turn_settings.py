@@ -1,0 +1,103 @@
+"""Holds what every turn needs (home, settings, environment) and the result of a turn."""
+
+from __future__ import annotations
+
+import os
+
+from sow.system.environment import checkout_environment, own_venv
+from sow.system.process.child_process import ProcessLimits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sow.config import Config
+    from sow.domain.documents.state import Refusal, Task
+    from sow.executors.adapter import Outcome
+    from sow.executors.events import Event
+    from sow.store.files.checkout_home import Home
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.sessions import SessionRecord
+    from sow.store.state_watcher import StateWatcher
+
+
+class TurnResult:
+    """The result of a turn."""
+
+    __slots__ = ("executor", "folder", "outcome", "record", "refusals", "remarks", "status", "task", "unchanged")
+
+    def __init__(
+        self,
+        *,
+        folder: TaskFolder,
+        task: Task,
+        outcome: Outcome,
+        record: SessionRecord,
+        executor: str,
+        remarks: list[str],
+        refusals: list[Refusal],
+        unchanged: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.task = task
+        self.status = task["status"]
+        self.outcome = outcome
+        self.record = record
+        self.executor = executor
+        self.remarks = remarks
+        self.refusals = refusals  # tool calls that the CLI refused in this call
+        self.unchanged = unchanged  # True if the worker certainly changed nothing in the checkout that all tasks share
+
+
+class TurnSettings:
+    """The home, settings and event listener that every turn needs."""
+
+    __slots__ = ("config", "environment", "home", "model", "on_event", "source_folders", "state_watcher", "timeout")
+
+    def __init__(
+        self,
+        home: Home,
+        config: Config,
+        environment: Mapping[str, str],
+        *,
+        tell: Callable[[Event], None],
+        model: str = "",
+        timeout: float = 0,
+        seen: StateWatcher | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.environment = environment
+        self.on_event = tell
+        self.model = model
+        self.timeout = timeout
+        self.state_watcher = seen  # state files as the earlier turns of this process left them
+        self.source_folders = sources  # folders of source code, if the user accepted imports from their own checkout
+
+    def environment_in(self, folder: str) -> dict[str, str]:
+        """Return the variables for a worker in a folder; in a worktree, none of them points to the user's checkout."""
+        venv, go_work = own_venv(folder), os.path.isfile(f"{folder}/go.work")
+        return checkout_environment(
+            self.environment, self.home.root, folder, venv=venv, go_work=go_work, sources=self.source_folders
+        )
+
+    def limits(self) -> ProcessLimits:
+        return ProcessLimits(
+            wall=self.timeout or self.config.seconds("turn_timeout"),
+            silence=self.config.seconds("silence_timeout"),
+            linger=self.config.seconds("linger_timeout"),
+            grace=self.config.seconds("stop_grace"),
+            size=int(self.config.limits["transcript_mb"][0]) << 20,
+        )
+
+    def limit_text(self, limit: str) -> str:
+        """Describe which limit stopped a turn, with the limit's name and value."""
+        name = {"timeout": "turn_timeout", "silence": "silence_timeout", "size": "transcript_mb"}.get(limit, limit)
+        value = self.config.limits[name][0] if name in self.config.limits else ""
+        if limit == "timeout":
+            option = f"--timeout {self.timeout:g}s"
+            return f"it took longer than {option if self.timeout else f'limits.{name} ({value})'} allows"
+        if limit == "silence":
+            return f"its silence was longer than limits.{name} ({value}) allows"
+        return f"its output has a larger size than limits.{name} ({value} MB) allows" if limit == "size" else limit

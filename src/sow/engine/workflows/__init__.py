@@ -1,0 +1,1 @@
+"""Designs, checks and runs a workflow with its crew of agents."""

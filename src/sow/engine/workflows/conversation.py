@@ -1,0 +1,112 @@
+"""Talks to roles outside the plan (the architect, its sub-roles, the design verifier), each in its own session."""
+
+from __future__ import annotations
+
+from sow.domain.checks import refusals
+from sow.engine.turns.recovery import is_needed, recover
+from sow.engine.turns.turn import AgentTurn
+from sow.errors import SystemFailure, Waiting
+from sow.store.workflows.folder import DesignFolder
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.agents.registry import AgentRegistry
+    from sow.engine.turns.turn_settings import TurnSettings
+    from sow.executors.adapter import Outcome
+    from sow.store.runs.sessions import SessionRecord
+    from sow.system.process.generator_steps import Steps
+
+LIMITED = ("limited", "overloaded")
+
+
+class RoleConversations:
+    """The registry of these roles and the executors that play them."""
+
+    __slots__ = ("agents", "executor", "settings", "workflow_id")
+
+    def __init__(self, settings: TurnSettings, agents: AgentRegistry, workflow_id: str, *, executor: str = "") -> None:
+        self.settings = settings
+        self.agents = agents
+        self.workflow_id = workflow_id
+        self.executor = executor  # executor for every role; it overrides the bindings
+
+    def open(self, role: str) -> Conversation:
+        """Return a conversation with a role in an agent folder of its name; checks that its program exists."""
+        agent = self.agents.get(role)
+        config = self.settings.config
+        names = [self.executor] if self.executor else [config.binding(role)[0], *config.fallbacks.get(role, [])]
+        folder = DesignFolder(self.settings.home, self.workflow_id, role.replace("-", "_"))
+        turns = [AgentTurn(self.settings, folder, agent, config.executor(name)) for name in dict.fromkeys(names)]
+        for turn in turns:
+            turn.check()
+        return Conversation(folder, turns)
+
+
+class Conversation:
+    """A conversation: the first message starts a session, each later one continues it."""
+
+    __slots__ = ("first_prompt", "folder", "record", "remarks", "turn", "turns")
+
+    def __init__(self, folder: DesignFolder, turn: list[AgentTurn]) -> None:
+        self.folder = folder
+        self.turns = turn
+        self.turn = turn[0]
+        self.record: SessionRecord | None = None
+        self.first_prompt = ""
+        self.remarks: list[str] = []
+
+    def send(self, text: str) -> Steps[str]:
+        """Take a turn with this text; returns the role's final text, or raises if the turn did not end well."""
+        if self.record is not None and self.turn.adapter.capabilities.resumes:
+            outcome = yield from self._take(self.record, "resume", text)
+            if outcome.kind != "not_found":
+                return self._final_text(outcome)
+        self.first_prompt = self.first_prompt or text
+        prompt = text if text == self.first_prompt else f"{self.first_prompt}\n\n{text}"
+        return self._final_text((yield from self._begin(prompt)))
+
+    def _begin(self, text: str) -> Steps[Outcome]:
+        """Start a new session; if an executor is limited, the next one takes over."""
+        self.folder.make_folders()
+        if is_needed(self.folder):
+            self.remarks += recover(self.folder, self.turn.settings.environment)
+        for turn in self.turns:
+            self.turn, self.record = turn, turn.open_session("review")
+            outcome = yield from self._take(self.record, "review", text)
+            if outcome.kind not in LIMITED:
+                break
+        return outcome
+
+    def _take(self, record: SessionRecord, kind: str, text: str) -> Steps[Outcome]:
+        outcome = yield from self.turn.run(record, kind, text)
+        self._put_back()
+        return outcome
+
+    def refused(self) -> str:
+        """Return what the CLI refused in the last turn, and how to allow it; empty if nothing was refused."""
+        refused_commands = self.turn.refusals
+        return f"{refusals.sentence(refused_commands)}; {refusals.advice(refused_commands)}" if refused_commands else ""
+
+    def _put_back(self) -> None:
+        """Restore state that the role edited by hand; it may write only the plan and instructions."""
+        home = self.turn.settings.home
+        with home.lock():
+            for edit in self.turn.snapshot.hand_edits() if self.turn.snapshot else ():
+                if not edit.in_conflict:
+                    edit.revert(home)
+                    self.remarks.append(f"{home.relative(edit.path)} was edited by hand; the last good state is back")
+
+    def _final_text(self, outcome: Outcome) -> str:
+        role, name = self.turn.agent.name, self.turn.executor.name
+        if outcome.kind == "done":
+            return outcome.text
+        if outcome.kind == "interrupted":
+            raise KeyboardInterrupt
+        if outcome.kind in LIMITED:
+            until = f" until {clock.local(outcome.reset_at)}" if outcome.reset_at else ""
+            raise Waiting(f"{name}, which plays {role}, has reached its limit{until}", "try again then, or --executor")
+        raise SystemFailure(
+            f"the turn of {role} on {name} did not end well: {outcome.reason or outcome.kind}",
+            "try again, or choose another executor with --executor",
+        )

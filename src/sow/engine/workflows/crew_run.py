@@ -1,0 +1,194 @@
+"""Runs a workflow: puts its agents on the board in the order of the plan."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.plans import graph
+from sow.domain.runs.scheduler import Job, Scheduler
+from sow.domain.workflows.lifecycle import DONE_STATUSES
+from sow.domain.workflows.member import is_removed_from_design
+from sow.engine.runs.loop import Loop
+from sow.engine.workflows import architect, design_check, outputs, replan, start
+from sow.engine.workflows.member_job import MemberJob
+from sow.store.projects import restore
+from sow.store.workflows import design_state, members, question_updates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sow.config import ExecutorConfig
+    from sow.engine.runs.run_context import JobEnd
+    from sow.engine.workflows.crew_context import CrewContext
+    from sow.errors import SowError
+    from sow.system.process.generator_steps import Steps
+
+# A stage as the board shows it; at every other stage the job waits to be started.
+BOARD = {"done": "completed", "failed": "failed", "ask": "waiting"}
+SETTLED = {"verified": "completed", "session_complete": "completed", "failed": "failed", "blocked": "paused"}
+
+DROPPED_FIELDS = {
+    "status": "abandoned",
+    "result": None,
+    "retry_count": 0,
+}  # end of an agent that is no longer in the crew
+
+
+class CrewLoop(Loop):
+    """One call of `sow workflow run`."""
+
+    is_workflow = True
+    __slots__ = ("crew", "seen")
+
+    def __init__(self, crew: CrewContext, *, tick: Callable[[float], None]) -> None:
+        self.crew = crew
+        self.seen: dict[str, tuple[int, int]] = {}
+        members.set_workflow_status(crew.home, "in_progress")
+        if crew.approves_changes and crew.workflow().get("approval", {}).get("digest") != crew.plan.digest:
+            replan.approve(crew, crew.plan)
+        super().__init__(crew.context, start.session_folders(crew.home), tick=tick)
+
+    def make_board(self) -> Scheduler:
+        crew, needs = self.crew, self.crew.needs()
+        names = crew.active_agents()
+        inner = {name: [needed for needed in needs.get(name, []) if needed in names] for name in names}
+        rest = graph.chain_lengths(inner, dict.fromkeys(names, 1.0))
+        for position, name in enumerate(reversed(crew.blocked_agents()), len(names) + 1):
+            rest[name] = float(position)  # blocked agents go before all others, longest blocked first
+        leaving = [Job(name, status="running") for name in self.running if name not in names]
+        jobs = [
+            Job(
+                name,
+                needs=needs.get(name, []),
+                rest=rest[name],
+                pool=self.executors_for(name)[0].name,
+                status=self._status(name),
+            )
+            for name in names
+        ]
+        slots, guards = self.context.settings["max_concurrency"], (self.budget, self.breaker)
+        return Scheduler([*jobs, *leaving], slots=slots, pool_slots=self.context.pool_slots(), guards=guards)
+
+    def _status(self, name: str) -> str:
+        """Return an agent's status for the board."""
+        if name in self.running:
+            return "running"
+        stage, _ = self.crew.stage(name)
+        if stage == "blocked" and not architect.can_go_on(MemberJob(self.crew, name)):
+            return "failed" if self._architect_failed() else "asking"
+        if stage == "wait":
+            return "asking" if self._waits_for_person(name) else "waiting"
+        return BOARD.get(stage, "waiting")
+
+    def _architect_failed(self) -> bool:
+        member = self.crew.workflow()["members"].get(self.crew.solution_architect())
+        return member is not None and member["status"] == "failed"
+
+    def _waits_for_person(self, name: str) -> bool:
+        return "question" in self.crew.member(name) or not self.crew.approved(name)
+
+    def job(self, ident: str) -> Steps[JobEnd]:
+        return MemberJob(self.crew, ident).run()
+
+    def iteration(self, ident: str) -> int:
+        return self.crew.member(ident)["iteration"]
+
+    def executors_for(self, ident: str) -> list[ExecutorConfig]:
+        return self.crew.executors_of(self.crew.role(ident).name)
+
+    def restore_state(self) -> list[str]:
+        """Restore state that is gone or was edited by hand before anything is decided from it."""
+        folder = self.crew.folder
+        restore.check_branch(self.context.home, self.context.folder.run["branch"])
+        if not self._changed(folder.state_path) and not self._changed(folder.view_path):
+            return []
+        is_restored = design_state.restore(self.context.home)
+        for remark in members.recover(self.context.home):
+            self.context.journal("set_aside", task="", text=remark[:500])
+        for path in (folder.state_path, folder.view_path):
+            self._changed(path)
+        return ["workflow"] if is_restored else []
+
+    def _changed(self, path: str) -> bool:
+        """Tell whether a file is gone or has changed since the last check."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return True
+        before = self.seen.get(path)
+        self.seen[path] = (status.st_ino, status.st_mtime_ns)
+        return before != self.seen[path]
+
+    def watch_plan(self) -> None:
+        """Hold up the agents concerned if somebody edits the plan or the instructions."""
+        crew = self.crew
+        paths = [crew.agent_folder(name).instructions_path for name in design_check.names_with_instructions(crew.plan)]
+        if any(self._changed(path) for path in (crew.folder.plan_path, *paths)):
+            replan.load_changed_plan(self.crew)
+
+    def _is_over(self) -> bool:
+        if not self.running:
+            outputs.reopen_changed(self.crew, self.crew.active_agents())
+        self._renew_board()
+        if not self.running:  # the work of others may let an agent continue
+            for ident, status in self.board.statuses().items():
+                if status == "asking":
+                    self.refresh_job(ident)
+        return super()._is_over()
+
+    def _renew_board(self) -> None:
+        """Add new agents to the board after a change of the plan, and let those that were sent back work again."""
+        statuses, members = self.board.statuses(), self.crew.workflow()["members"]
+        done = [name for name, status in statuses.items() if status == "completed" and name in members]
+        if set(self.crew.active_agents()) == set(statuses) and all(
+            members[name]["status"] in DONE_STATUSES for name in done
+        ):
+            return
+        self.board = self.make_board()
+        self.journal_answers()
+        for pool in self.context.folder.run.get("pools", ()):
+            self._rest(pool["executor"], pool["until"])
+
+    def refresh_job(self, ident: str) -> None:
+        status = self._status(ident)
+        if status == "waiting":
+            self.journal_answers()
+            self.board.answered(ident)
+        elif status == "completed" or status != self.board.status(ident):
+            self.board.ended(ident, status)
+
+    def answered_by(self, ident: str, number: int | str) -> str | None:
+        answers = self.crew.workflow().get("answers", [])
+        names = (
+            answer["answered_by"]
+            for answer in answers
+            if f"w{answer['number']}" == number and answer["member"] == ident
+        )
+        return next(names, None)
+
+    def journal_answers(self) -> None:
+        """Journal withdrawn questions, too, with the end of an agent that the design dropped."""
+        for ident, number in list(self.open_questions):
+            if self.answered_by(ident, number) == question_updates.EXECUTOR:
+                self.context.journal(
+                    "answered", task=ident, number=number, origin=question_updates.EXECUTOR, withdrawn=True
+                )
+                workflow = self.crew.workflow()
+                if ident not in workflow["members"] or is_removed_from_design(ident, workflow):
+                    self.context.journal("task_ended", task=ident, **DROPPED_FIELDS, reason=question_updates.DROPPED)
+        super().journal_answers()
+
+    def end_facts(self, ident: str) -> dict[str, Any]:
+        state = self.crew.workflow()["members"].get(ident)
+        if state is None or ident not in self.crew.active_agents():
+            return dict(DROPPED_FIELDS)
+        status = "paused" if "question" in state and state["status"] != "failed" else state["status"]
+        result = state.get("result", {}).get("result")
+        return {"status": SETTLED.get(status, status), "result": result, "retry_count": state["rounds"]}
+
+    def ask(self, ident: str, problem: SowError) -> str:
+        text = f"{problem.message} ({problem.hint})"
+        state = question_updates.ask_person(self.context.home, ident, text, kind="approval").member
+        return f"w{state['question']['number']}"

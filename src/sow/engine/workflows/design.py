@@ -1,0 +1,167 @@
+"""Designs a workflow without a person: the architect writes, sub-roles add details, code checks and sends back."""
+
+from __future__ import annotations
+
+from sow.agents import briefing, prompts
+from sow.engine.turns.own_paths import sow_command
+from sow.engine.workflows import design_check
+from sow.errors import SystemFailure
+from sow.store.workflows.folder import WorkflowFolder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sow.agents.registry import AgentRegistry
+    from sow.domain.workflows.crew_plan import DesignProblem, RequiredAgent
+    from sow.engine.workflows.conversation import Conversation, RoleConversations
+    from sow.engine.workflows.design_check import Design
+    from sow.store.files.checkout_home import Home
+    from sow.system.process.generator_steps import Steps
+
+ARCHITECT = "workflow-architect"
+SUB_ROLES = ("file-structure-designer", "checkpoint-designer", "instruction-writer")
+DELEGATE_FROM = 5  # number of agents from which the details are delegated
+ROUNDS = 3  # how often findings go back to the architect
+MOST = 50  # findings in one prompt
+
+
+def prompt(home: Home, agents: AgentRegistry, *, name: str, delegate: bool, alone: bool) -> str:
+    """Return the architect's first prompt; `alone` means that no person can be asked."""
+    sow = sow_command()
+    agent = agents.get(ARCHITECT)
+    role_text = briefing.load_role_prompt(agent).strip()
+    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task="workflow_architect")
+    folder = WorkflowFolder(home)
+    lines = [
+        f"Design the workflow {name}. The repository is {home.root}; call sow by its full path: {sow}",
+        f"What is wanted: {folder.summary_path(name)}",
+        f"Write the plan to {folder.plan_path} (workflow: {name}),",
+        f"and the instructions of each agent and each verifier to {folder.path}/agents/NAME/agent_instructions.md.",
+    ]
+    if alone:
+        lines.append(
+            "You work alone: nobody answers now. What is open becomes a part of the plan, as your guidance says."
+        )
+    if delegate:
+        lines.append(
+            "The details are delegated: in this turn write the plan's roster, order, dependencies and verifiers only. "
+            "Sub-roles then work out files, checkpoints and instructions, and you integrate what they write."
+        )
+    return f"{role_prompt}\n\n" + "\n".join(lines)
+
+
+def design_alone(
+    counsel: RoleConversations, *, name: str, delegate: bool, tell: Callable[[str], None]
+) -> Steps[Design]:
+    """Have the design made and checked; findings of code go back to the architect, three times at most."""
+    home = counsel.settings.home
+    talk = counsel.open(ARCHITECT)
+    tell(f"{ARCHITECT} designs")
+    yield from talk.send(prompt(home, counsel.agents, name=name, delegate=delegate, alone=True))
+    _tell_refused(talk, tell)
+    design = read_design(counsel)
+    if delegate or (design is not None and len(design.plan.members) >= DELEGATE_FROM):
+        design = yield from _delegate(counsel, talk, name, tell)
+    for number in range(1, ROUNDS + 1):
+        findings = complaints(home, design)
+        if not findings:
+            break
+        tell(f"{len(findings)} findings go back to {ARCHITECT} (round {number} of {ROUNDS})")
+        yield from talk.send(_send_back(findings))
+        _tell_refused(talk, tell)
+        design = read_design(counsel)
+    return _settled(home, design, talk.refused())
+
+
+def _tell_refused(talk: Conversation, tell: Callable[[str], None]) -> None:
+    """Report what the CLI refused in the last turn, before the role is asked again."""
+    if talk.refused():
+        tell(talk.refused())
+
+
+def read_design(counsel: RoleConversations) -> Design | None:
+    """Return the design as it is on disk; None if there is no plan."""
+    try:
+        return design_check.read(counsel.settings.home, counsel.agents.names())
+    except FileNotFoundError:
+        return None
+
+
+def complaints(home: Home, design: Design | None) -> list[str]:
+    """Return what keeps the design from being verified, one line each."""
+    if design is None:
+        return [f"{home.relative(WorkflowFolder(home).plan_path)}: {design_check.NO_PLAN}"]
+    return [line(complaint) for complaint in design.errors]
+
+
+def line(complaint: DesignProblem) -> str:
+    """Return a complaint with its location and hint."""
+    return f"{complaint.file}:{complaint.line}: {complaint.text} ({complaint.hint})"
+
+
+def _delegate(
+    counsel: RoleConversations, talk: Conversation, name: str, tell: Callable[[str], None]
+) -> Steps[Design | None]:
+    """Have each sub-role write its part, one after the other, and the architect integrate them."""
+    folder = WorkflowFolder(counsel.settings.home)
+    folder.make_folder("design")
+    parts = []
+    for role in SUB_ROLES:
+        tell(f"{role} works out the details")
+        reply = yield from counsel.open(role).send(_sub_prompt(counsel, role, name))
+        parts.append(f"{role} ({folder.path}/design/{role}.md):\n{_quoted(reply[:2000])}")
+    tell(f"{ARCHITECT} integrates")
+    yield from talk.send(
+        "Your sub-roles have done their parts. Read what they wrote, decide where they differ, and bring it into one "
+        "design: the plan's frontmatter and prose, and the instructions of every agent. The design stays yours.\n\n"
+        + "\n\n".join(parts)
+    )
+    return read_design(counsel)
+
+
+def _sub_prompt(counsel: RoleConversations, role: str, name: str) -> str:
+    sow, home = sow_command(), counsel.settings.home
+    folder = WorkflowFolder(home)
+    agent = counsel.agents.get(role)
+    role_text = briefing.load_role_prompt(agent).strip()
+    role_prompt = role_text if agent.path else prompts.render(role_text, sow=sow, task=role.replace("-", "_"))
+    lines = (
+        f"The workflow is {name}, the repository {home.root}; call sow by its full path: {sow}",
+        f"What is wanted: {folder.summary_path(name)}",
+        f"The architect's plan: {folder.plan_path}",
+        f"Your part: {folder.path}/design/{role}.md",
+    )
+    return f"{role_prompt}\n\n" + "\n".join(lines)
+
+
+def _send_back(findings: Sequence[str]) -> str:
+    more = f"\n… and {len(findings) - MOST} more" if len(findings) > MOST else ""
+    return (
+        "The design was checked, and these findings must be mended before anybody else looks at it:\n"
+        + "\n".join(f"- {finding}" for finding in findings[:MOST])
+        + more
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"| {part}" for part in text.splitlines())
+
+
+def _settled(home: Home, design: Design | None, refused: str) -> Design:
+    """Return a design that can be verified, with the contract in every agent's instructions."""
+    findings = complaints(home, design)
+    if findings or design is None:
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        raise SystemFailure(
+            f"after {ROUNDS} rounds the design still has errors: {findings[0]}{more}",
+            "see all: sow workflow verify --no-agent; mend them by hand, or design again"
+            + (f"\n{refused}" if refused else ""),
+        )
+    design_check.write_contracts(home, design)
+    return design
+
+
+def missing(design: Design, agent_names: Sequence[str]) -> list[RequiredAgent]:
+    """Return the agent types of the plan that do not exist yet."""
+    return [required for required in design.plan.required if required.name not in agent_names]

@@ -1,0 +1,84 @@
+"""Ends a call of a workflow: archives every session and completes the workflow if all agents are verified."""
+
+from __future__ import annotations
+
+from sow.domain.workflows.crew_plan import ARCHITECT
+from sow.domain.workflows.lifecycle import DONE_STATUSES as VERIFIED
+from sow.engine.runs.loop import DONE, STOPPED, WAITS
+from sow.engine.workflows import outputs
+from sow.engine.workflows.crew_run import DROPPED_FIELDS
+from sow.errors import SowError
+from sow.store.workflows import members, question_updates
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.engine.workflows.crew_context import CrewContext
+
+PROGRESS = {WAITS: "blocked", STOPPED: "in_progress"}
+RUN = {0: "ended", 1: "ended", 4: "waiting"}
+
+
+def close(crew: CrewContext, code: int) -> list[str]:
+    """Archive what is done and record the progress; returns remarks. The exit code is in the run."""
+    remarks: list[str] = []
+    if code == DONE:
+        try:
+            remarks = _complete(crew)
+        except SowError as problem:  # such as a note that somebody wrote at the last moment
+            code, remarks = WAITS, [f"{problem.message} ({problem.hint})"]
+    if code != DONE:
+        members.set_workflow_status(crew.home, PROGRESS.get(code, "failed"))
+        remarks += _waiting_for_approval(crew)
+    run = crew.context.folder.run
+    run.update({"exit": code, "status": RUN.get(code, "stopped"), "ended_at": clock.now()})
+    crew.context.folder.save()
+    return remarks
+
+
+def _complete(crew: CrewContext) -> list[str]:
+    """Archive every agent's session, then complete the workflow; each step can be repeated after a crash."""
+    doers, messages = crew.active_agents(), []
+    _refuse_changed(crew)
+    for name, member in list(crew.workflow()["members"].items()):
+        if member["kind"] == ARCHITECT and member["status"] == "pending":
+            continue  # it was never asked
+        if name not in doers and member["status"] not in VERIFIED:
+            messages += _end_dropped(crew, name)
+            continue
+        remarks = members.complete_member(crew.home, name).remarks
+        messages += [remark for remark in remarks if "not archived" in remark]
+        for remark in remarks:
+            crew.context.journal("archived", task=name, file=remark[:500])
+    members.set_workflow_status(crew.home, "completed")
+    return messages
+
+
+def _refuse_changed(crew: CrewContext) -> None:
+    """Refuse to complete a workflow with an output that differs from what was verified."""
+    for name, member in crew.workflow()["members"].items():
+        paths = outputs.changed_since_verified(crew, name) if member["status"] == "verified" else []
+        if paths:
+            raise SowError(
+                f"output {paths[0]} of agent {name} changed after it was verified", "go on: sow workflow run"
+            )
+
+
+def _end_dropped(crew: CrewContext, name: str) -> list[str]:
+    """End a dropped agent; the journal records it, unless it did when the agent's question was withdrawn."""
+    answers = crew.workflow().get("answers", [])
+    is_reported = any(
+        answer["member"] == name and answer["answered_by"] == question_updates.EXECUTOR for answer in answers
+    )
+    remarks = question_updates.dismiss(crew.home, name)
+    if not is_reported:
+        crew.context.journal("task_ended", task=name, **DROPPED_FIELDS, reason=question_updates.WITHDRAWN)
+    return remarks
+
+
+def _waiting_for_approval(crew: CrewContext) -> list[str]:
+    """Return a remark that names the agents whose part of the plan waits for approval."""
+    names = [name for name in crew.active_agents() if not crew.approved(name)]
+    if not names:
+        return []
+    return [f"the design has changed for {', '.join(names)}: sow workflow verify, then sow workflow approve"]

@@ -1,0 +1,227 @@
+"""Runs one turn of an agent of a crew: its session, its prompt, and its status after the turn."""
+
+from __future__ import annotations
+
+from sow.agents import crew_briefing
+from sow.domain.checks import refusals
+from sow.domain.workflows import stages
+from sow.engine.runs.reviewer import turn_fields
+from sow.engine.turns.own_paths import sow_command
+from sow.engine.turns.task_turn import resumable
+from sow.engine.workflows import outputs
+from sow.engine.workflows.judge import restore_state
+from sow.errors import SowError
+from sow.executors.registry import adapter as find_adapter
+from sow.reports.run_history import epoch
+from sow.store.runs import sessions
+from sow.store.workflows import members
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sow.agents.agent import Agent
+    from sow.config import ExecutorConfig
+    from sow.domain.documents.state import MemberState
+    from sow.engine.turns.turn import AgentTurn
+    from sow.engine.workflows.crew_context import CrewContext
+    from sow.executors.adapter import Outcome
+    from sow.store.runs.sessions import SessionRecord
+    from sow.system.process.generator_steps import Steps
+
+AT_WORK = ("working", "completion_drive_review")
+REVIEW = "Go on with the review of your notes: every one must be resolved or escalated."
+
+
+class FinishedMemberTurn:
+    """A finished turn and the agent's state after it."""
+
+    __slots__ = ("hand_edits", "outcome", "reason", "record", "state")
+
+    def __init__(
+        self, record: SessionRecord, outcome: Outcome, state: MemberState, *, reason: str = "", broken: str = ""
+    ) -> None:
+        self.record = record
+        self.outcome = outcome
+        self.state = state
+        self.reason = reason  # why the agent has its status, or what is left to do
+        self.hand_edits = broken  # what it edited by hand, and what sow did with it
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent ended its turn without setting a status."""
+        return self.state["status"] in AT_WORK
+
+    @property
+    def idle(self) -> bool:
+        """Whether the agent did nothing, if its CLI reports tools."""
+        reports_tools = find_adapter(self.record.session["type"]).capabilities.structured
+        return reports_tools and self.record.session["turns"][-1].get("tools") == 0
+
+
+class MemberTurn:
+    """The turns of one agent with one executor."""
+
+    __slots__ = ("agent", "crew", "digests_before", "folder", "input_versions", "name", "remarks", "turn")
+
+    def __init__(self, crew: CrewContext, name: str, agent: Agent, executor: ExecutorConfig) -> None:
+        self.crew = crew
+        self.name = name
+        self.agent = agent
+        self.folder = crew.agent_folder(name)
+        self.turn: AgentTurn = crew.turn_class(
+            crew.turn_settings(crew.listener(name), timeout=crew.timeout(name)), self.folder, agent, executor
+        )
+        self.turn.on_session = self._name_session
+        self.remarks: list[str] = []
+        self.digests_before: Mapping[str, str] = {}
+        self.input_versions: Mapping[str, int] = {}
+
+    def _name_session(self, key: str, name: str) -> None:
+        """Record the CLI's own session id in the workflow's state."""
+        members.set_session_id(self.folder.home, self.name, name, instead_of=key)
+
+    def work(self, stage: str) -> Steps[FinishedMemberTurn]:
+        """Take a turn, and a reminder if it ended well but set no status."""
+        self.turn.check()
+        with self.crew.home.claim(f"task-{self.name}", purpose=f"{self.agent.name} plays agent {self.name}"):
+            finished = yield from self._first(stage)
+            if finished.outcome.kind == "done" and finished.is_open and self.turn.adapter.capabilities.resumes:
+                parts = [crew_briefing.reminder(self.name, sow_command()), f"({finished.reason})", finished.hand_edits]
+                reminded = yield from self._take(finished.record, "reminder", "\n".join(filter(None, parts)))
+                finished = self._settled(finished.record, reminded)
+        return finished
+
+    def settle_last(self) -> None:
+        """Settle a turn that ended well before a crash of sow, so that it is not repeated."""
+        record = self._record()
+        turns = record.session["turns"] if record is not None else []
+        if record is None or not turns or turns[-1].get("outcome") != "done" or "status" in turns[-1]:
+            return
+        if turns[-1].get("iteration") != self.folder.iteration:  # it was handed in, and the agent was sent back since
+            return
+        from sow.executors.adapter import Outcome
+
+        self.input_versions = outputs.input_versions(self.crew, self.name, at=turns[-1]["started_at"])
+        self._settled(record, Outcome("done"), worked=bool(turns[-1].get("tools")))
+
+    def _record(self) -> SessionRecord | None:
+        return sessions.current(self.folder, self.crew.member(self.name).get("session_id", ""))
+
+    def _first(self, stage: str) -> Steps[FinishedMemberTurn]:
+        """Resume the existing session; if that is impossible, a new one takes over with what is on disk."""
+        current = self._record()
+        record, reason = resumable(current, self.turn.executor) if current is not None else (None, "")
+        if record is not None and not self.turn.adapter.capabilities.resumes:
+            record, reason = None, f"{self.turn.executor.name} cannot go on with a session"
+        if record is not None:
+            outcome = yield from self._take(record, "resume", self._next_words(record, stage))
+            if outcome.kind != "not_found":
+                return self._settled(record, outcome)
+            self._settled(record, outcome)
+            reason = f"the CLI does not know it any more: {outcome.reason}"
+        kind = "recovery" if reason else "spawn"
+        fresh = self.turn.open_session(kind)
+        session_id = fresh.session.get("session_id") or fresh.session["key"]
+        self.remarks += members.begin_session(self.crew.home, self.name, session_id=session_id).remarks
+        outcome = yield from self._take(fresh, kind, self._first_words(stage, reason))
+        return self._settled(fresh, outcome)
+
+    def _first_words(self, stage: str, reason: str) -> str:
+        crew, state = self.crew, self.crew.member(self.name)
+        prompt = crew_briefing.first_prompt(
+            self.agent,
+            name=self.name,
+            workflow=crew.workflow()["name"],
+            folder=self.folder.folder,
+            task_id=state["task_id"],
+            sow=sow_command(),
+        )
+        parts = [prompt, self._news(state, stage, since=0, reason=reason)]
+        if not self.turn.adapter.capabilities.runs_commands:
+            parts.append(crew.home.read(self.folder.instructions_path))
+        return "\n\n".join(filter(None, parts))
+
+    def _next_words(self, record: SessionRecord, stage: str) -> str:
+        since = epoch(record.session["turns"][-1]["started_at"]) or 0 if record.session["turns"] else 0
+        news = self._news(self.crew.member(self.name), stage, since=since)
+        return crew_briefing.next_prompt(news, name=self.name, sow=sow_command())
+
+    def _news(self, state: MemberState, stage: str, *, since: int, reason: str = "") -> str:
+        """Return what the agent must know that it did not know in its last turn."""
+        resolutions = {
+            note["note_id"]: note.get("resolution") or ""
+            for note in self.crew.notes(self.name)
+            if note["status"] == "resolved"
+            and note.get("escalation_reason")
+            and (note.get("resolution_timestamp") or 0) >= since
+        }
+        news = crew_briefing.changes_since_last_turn(
+            feedback=state.get("feedback", ""),
+            resolutions=resolutions,
+            outputs=outputs.newer_inputs(self.crew, self.name),
+            why=reason,
+        )
+        return "\n\n".join(filter(None, (news, REVIEW if stage == "review_notes" else "")))
+
+    def _take(self, record: SessionRecord, kind: str, text: str) -> Steps[Outcome]:
+        """Take the turn and journal its start."""
+        self.digests_before = outputs.digests(self.crew, self.name)
+        self.input_versions = outputs.input_versions(self.crew, self.name)
+        self.crew.context.journal("turn_started", **self._facts(kind))
+        try:
+            return (yield from self.turn.run(record, kind, text))
+        except SowError as problem:
+            state = self.crew.member(self.name)["status"]
+            self.crew.context.journal(
+                "turn_ended", **self._facts(kind), outcome="failed", status=state, reason=problem.message
+            )
+            raise
+
+    def _facts(self, kind: str) -> dict[str, object]:
+        iteration = self.crew.member(self.name)["iteration"]
+        role, executor = self.agent.name, self.turn.executor.name
+        return {"task": self.name, "iteration": iteration, "role": role, "executor": executor, "kind": kind}
+
+    def _settled(self, record: SessionRecord, outcome: Outcome, *, worked: bool = False) -> FinishedMemberTurn:
+        """Keep what the agent may write, restore the rest, and infer its status if it set none."""
+        home, name, turn = self.crew.home, self.name, record.session["turns"][-1]
+        remarks = self._restore_files()
+        digests = outputs.digests(self.crew, name)
+        members.record_outputs(home, name, digests)
+        state, reason = self.crew.member(name), outcome.reason
+        if outcome.kind == "done" and state["status"] in AT_WORK:
+            did_work = worked or bool(turn.get("tools")) or digests != self.digests_before or self._changed_something()
+            missing = outputs.missing(self.crew, name)
+            inferred, reason = stages.status_after_turn(state, self.crew.notes(name), missing=missing, worked=did_work)
+            if inferred:
+                state = members.infer_status(home, name, inferred).member
+                turn["inferred"] = True
+        if state["status"] not in AT_WORK:
+            state = members.record_turn_end(home, name, read=self.input_versions).member
+        broken = "\n".join(["After your last turn:", *(f"- {remark}" for remark in remarks)]) if remarks else ""
+        if broken:
+            members.add_feedback(home, name, broken)
+        turn["status"] = state["status"]
+        record.save()
+        refused = self.turn.refusals
+        self.remarks += [f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else []
+        end_facts = turn_fields(outcome, turn) | {"status": state["status"], "remarks": self.remarks}
+        self.crew.context.journal("turn_ended", **self._facts(turn["kind"]), **end_facts)
+        self.remarks = []
+        return FinishedMemberTurn(record, outcome, state, reason=reason, broken=broken)
+
+    def _changed_something(self) -> bool:
+        """Tell whether this turn changed the checkout, for a CLI that does not report its tools."""
+        turn = self.turn
+        if turn.executor.settings.get("allow_empty"):
+            return True
+        return turn.watch is not None and not turn.watch.other_tasks() and turn.watch.changed()
+
+    def _restore_files(self) -> list[str]:
+        """Restore files that were edited by hand, except legal moves of this agent; returns remarks."""
+        remarks = members.recover(self.crew.home, ending=self.name)
+        for remark in remarks:
+            self.crew.context.journal("set_aside", task=self.name, text=remark[:500])
+        self.remarks += [*remarks, *restore_state(self.crew, self.turn)]
+        return remarks

@@ -1,0 +1,144 @@
+"""Starts a workflow's run: recovers what a crash left and loads an approved design."""
+
+from __future__ import annotations
+
+from sow.domain.ids import is_member
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.start import open_run_folder
+from sow.engine.turns.recovery import is_needed, recover
+from sow.engine.turns.turn import AgentTurn
+from sow.engine.workflows import design_check
+from sow.engine.workflows.crew_context import CrewContext
+from sow.errors import SowError, Waiting
+from sow.store.files.disk import list_folder
+from sow.store.workflows import design_state, members
+from sow.store.workflows.folder import WorkflowFolder
+from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from sow.agents.registry import AgentRegistry
+    from sow.config import Config
+    from sow.domain.documents.state import RunSettings, Workflow
+    from sow.domain.workflows.crew_plan import WorkflowPlan
+    from sow.store.files.checkout_home import Home
+    from sow.store.files.claim import Claim
+    from sow.store.workflows.folder import AgentFolder
+
+
+def recover_workflow(home: Home, environment: Mapping[str, str]) -> list[str]:
+    """End what earlier turns left running, restore what was edited by hand, archive sessions that are over."""
+    remarks = ["the workflow's state was gone; its last copy is back"] if design_state.restore(home) else []
+    remarks += members.recover(home)
+    for folder in session_folders(home):
+        if is_needed(folder) and not home.task_holder(folder.id):
+            with home.claim(f"task-{folder.id}", purpose="recovery"):
+                remarks += recover(folder, environment)
+    return remarks + members.archive_leftover_sessions(home)
+
+
+def session_folders(home: Home) -> list[AgentFolder]:
+    """Return the folder of every agent, verifier and architect that ever had a session here."""
+    folder = WorkflowFolder(home)
+    return [folder.agent_folder(name) for name in list_folder(f"{home.sow}/local/sessions") if is_member(name)]
+
+
+def open_crew(
+    home: Home,
+    config: Config,
+    environment: Mapping[str, str],
+    *,
+    claim: Claim,
+    agents: AgentRegistry,
+    settings: RunSettings,
+    listeners: list[Callable[[dict[str, Any]], None]],
+    yes: bool = False,
+    turn: type[AgentTurn] = AgentTurn,
+) -> tuple[CrewContext, bool]:
+    """Return the workflow with its run, and whether the run continues from an earlier call."""
+    workflow = WorkflowFolder(home).workflow()
+    plan = _checked_plan(home, agents)
+    _refuse_unapproved(workflow, plan, yes=yes)
+    design_state.apply_plan(home, plan, agents.names())
+    folder, continues = open_run_folder(
+        home,
+        workflow["id"],
+        claim=claim,
+        name=workflow["name"],
+        branch=_branch(home),
+        base=_base(home),
+        plans=[{"path": plan.file, "digest": plan.digest}],
+        tasks=[member.name for member in plan.members],
+        settings=settings,
+    )
+    context = RunContext(
+        home,
+        config,
+        environment,
+        agents=agents,
+        folder=folder,
+        isolation=None,
+        listeners=listeners,
+        judges=(),
+    )
+    return CrewContext(context, plan, yes=yes, turn=turn), continues
+
+
+def _checked_plan(home: Home, agents: AgentRegistry) -> WorkflowPlan:
+    """Return the plan, if code finds no error in the design."""
+    try:
+        design = design_check.read(home, agents.names())
+    except FileNotFoundError:
+        raise SowError(
+            "there is no workflow_coordination_plan.md yet", "have it designed: sow workflow design"
+        ) from None
+    if design.errors:
+        first = design.errors[0]
+        raise SowError(f"{first.file}:{first.line}: {first.text}", f"{first.hint}; all findings: sow workflow verify")
+    design_check.write_contracts(home, design)
+    return design.plan
+
+
+def _refuse_unapproved(workflow: Workflow, plan: WorkflowPlan, *, yes: bool) -> None:
+    """Refuse a design that nobody approved; of a changed plan, the unchanged parts may run."""
+    check, approval = workflow.get("verified"), workflow.get("approval")
+    is_verified = check is not None and check["digest"] == plan.digest and check["passed"]
+    if not is_verified and (approval is None or yes):
+        raise Waiting("the design as it stands was not verified", "sow workflow verify")
+    approved = approval["sections"] if approval is not None else {}
+    if not yes and not any(approved.get(name) == digest for name, digest in plan.sections.items()):
+        raise Waiting("nobody has approved the design as it stands", "sow workflow approve, or add --yes")
+
+
+def _branch(home: Home) -> str:
+    branch = home.checkout.branch()
+    if not branch:
+        raise SowError(f"HEAD is detached in {home.root}: a workflow works for a branch", "git switch -c feature/NAME")
+    return branch
+
+
+def _base(home: Home) -> str:
+    commit = git.run(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=home.root, check=False).strip()
+    if not commit:
+        raise SowError(f"{home.root} has no commit yet", "make a first one: git commit --allow-empty -m first")
+    return commit
+
+
+def start_fields(crew: CrewContext) -> dict[str, object]:
+    """Return the fields that the journal keeps when a call begins."""
+    run, needs, members = crew.context.folder.run, crew.needs(), crew.workflow()["members"]
+    tasks = [
+        {
+            "id": name,
+            "number": "",
+            "name": member["task_id"],
+            "agent": member["agent"],
+            "needs": needs.get(name, []),
+            "estimated_minutes": None,
+        }
+        for name, member in members.items()
+    ]
+    return {"run": run["id"], "name": run["name"], "plans": run["plans"], "tasks": tasks, "settings": run["settings"]}

@@ -1,0 +1,1 @@
+"""One module per agent CLI: its command line and its output."""

@@ -1,0 +1,36 @@
+"""Runs any program that follows the state-file protocol: prompt on stdin, task in SOW_* variables, result in state."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.events import Event
+
+
+class CommandLine(Adapter):
+    type = "command"
+    capabilities = Capabilities(
+        binary="",
+        install="its program is the first word of settings.command",
+        session=GIVEN,
+        structured=False,
+        model=False,
+        version_words=(),
+    )
+    exits_without_result = True
+
+    def spawn_command(self, request: Request) -> AgentCommand:
+        return self._call(request, "spawn")
+
+    def resume_command(self, request: Request) -> AgentCommand:
+        return self._call(request, "resume")
+
+    def _call(self, request: Request, turn: str) -> AgentCommand:
+        """Returns the arguments; a program that keeps conversations finds its own by SOW_SESSION."""
+        command = request.extra.get("command")
+        arguments = [str(argument) for argument in command[1:]] if isinstance(command, list) else []
+        return AgentCommand(
+            [*arguments, *request.custom_args], environment={"SOW_SESSION": request.session, "SOW_TURN": turn}
+        )
+
+    def read(self, line: str) -> list[Event]:
+        return [Event("raw", line)]

@@ -1,0 +1,153 @@
+"""Runs GitHub Copilot CLI: prompt on stdin, events as JSON lines, token counts in a file at the end."""
+
+from __future__ import annotations
+
+import os
+
+from sow.executors.adapter import GIVEN, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.clis.claude import tool_event
+from sow.executors.events import Event
+from sow.executors.json_lines import as_integer, as_mapping, parse, text_of
+from sow.store.projects.write_rules import literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Names of tools in an agent's `tools`, and Copilot's tools for each.
+TOOLS = {
+    "Read": ("view",),
+    "Write": ("create",),
+    "Edit": ("edit",),
+    "MultiEdit": ("edit",),
+    "Bash": ("bash", "read_bash", "write_bash", "stop_bash", "list_bash"),
+    "Grep": ("grep",),
+    "Glob": ("glob",),
+    "Task": ("task",),
+    "WebFetch": ("web_fetch",),
+}
+
+
+class Copilot(Adapter):
+    type = "copilot"
+    capabilities = Capabilities(
+        binary="copilot",
+        install="npm install -g @github/copilot",
+        session=GIVEN,
+        read_only=True,
+        closes=True,
+        reports_tokens=True,
+        cumulative_tokens=True,
+        stop_group=True,
+        variables=(
+            "COPILOT_PROVIDER_",
+            "COPILOT_OFFLINE",
+            "COPILOT_MODEL",
+            "COPILOT_HOME",
+            "COPILOT_AUTO_UPDATE",
+            "COPILOT_GITHUB_TOKEN",
+            "GH_TOKEN",
+            "GITHUB_TOKEN",
+            "GH_HOST",
+        ),
+        known_flags=(
+            "--session-id",
+            "--resume",
+            "--output-format",
+            "--usage-output-file",
+            "--no-auto-update",
+            "--no-ask-user",
+            "--model",
+            "-C",
+            "--allow-all",
+            "--allow-tool",
+            "--deny-tool",
+            "--available-tools",
+            "--add-dir",
+            "--disallow-temp-dir",
+            "--no-custom-instructions",
+        ),
+    )
+    not_found = ("No session, task, or name matched",)
+
+    def spawn_command(self, request: Request) -> AgentCommand:
+        return self._call(request, ["--session-id", request.session])
+
+    def resume_command(self, request: Request) -> AgentCommand:
+        return self._call(request, [f"--resume={request.session}"])
+
+    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+        report = f"{request.session_folder}/usage.json"
+        arguments = [*session, "-C", request.cwd, "--output-format", "json", "--usage-output-file", report]
+        arguments += ["--no-auto-update", "--no-ask-user"]
+        arguments += ["--model", request.model] if request.model else []
+        return AgentCommand([*arguments, *permissions(request), *request.custom_args], report=report)
+
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        kind, fields = data.get("type"), as_mapping(data.get("data"))
+        if kind == "assistant.message":
+            text = str(fields.get("content") or "")
+            return [Event("text", text)] if text else []
+        if kind == "tool.execution_start":
+            call = str(fields.get("toolCallId") or "")
+            return [tool_event(fields.get("toolName"), fields.get("arguments"), call=call)]
+        if kind == "tool.execution_complete":
+            return [output_event(fields)]
+        if kind in ("model.call_failure", "session.error"):
+            return [failure_event(str(kind), fields)]
+        if kind == "result":
+            failed = data.get("exitCode") != 0
+            return [Event("result", session=str(data.get("sessionId") or ""), failed=failed)]
+        return []
+
+    def read_report(self, text: str) -> list[Event]:
+        models = as_mapping((parse(text) or {}).get("modelMetrics"))
+        usage = [as_mapping(as_mapping(model).get("usage")) for model in models.values()]
+        if not usage:
+            return []
+        sent, received = (
+            sum(as_integer(counts.get(key)) or 0 for counts in usage) for key in ("inputTokens", "outputTokens")
+        )
+        return [Event("tokens", input_tokens=sent, output_tokens=received)]
+
+
+def permissions(request: Request) -> list[str]:
+    """Returns the flags for what an agent may do; without --trust-folder the repository's settings grant nothing."""
+    offered = [name for tool in request.role.tools for name in TOOLS.get(tool, (tool,))]
+    arguments = [f"--available-tools={','.join(offered)}"] if offered else []
+    if request.yolo and not request.role.judges:
+        return ["--allow-all", *arguments]
+    commands = [command for command in request.commands if not (request.role.judges and command == "git")]
+    arguments += ["--disallow-temp-dir", *(f"--allow-tool=shell({command}:*)" for command in commands)]
+    # A command's own folder has to be readable; --add-dir does not allow writing there.
+    program_folders = [os.path.dirname(command) for command in commands if os.path.isabs(command)]
+    arguments += [f"--add-dir={folder}" for folder in program_folders]
+    if request.role.judges:  # it allows git commands that read, even with options that make them write a file
+        return [*arguments, "--deny-tool=write", "--deny-tool=shell(git:*)", "--no-custom-instructions"]
+    arguments += [f"--allow-tool=write({literal(folder)}/**)" for folder in (request.cwd, *request.writable)]
+    arguments += [f"--deny-tool=write({pattern})" for pattern in request.write_protected]
+    return [
+        *arguments,
+        *(
+            f"--add-dir={folder}"
+            for folder in (*request.writable, *request.readable_outside, *request.external_readable)
+        ),
+    ]
+
+
+def output_event(fields: dict[str, Any]) -> Event:
+    """Returns the end of a tool call: its output, or the CLI's refusal."""
+    error, call = as_mapping(fields.get("error")), str(fields.get("toolCallId") or "")
+    message = str(error.get("message") or "")
+    if error.get("code") == "denied":
+        return Event("refused", message, call=call)
+    content = as_mapping(fields.get("result")).get("content")
+    return Event("output", text_of(content) or message, failed=fields.get("success") is False, call=call)
+
+
+def failure_event(kind: str, fields: dict[str, Any]) -> Event:
+    """Returns a failed request that is tried again, or the error that ended the turn."""
+    message = str(fields.get("message") or fields.get("errorMessage") or "")
+    text = str((parse(message) or {}).get("message") or message)
+    status = as_integer(fields.get("statusCode")) or 0
+    return Event("error" if kind == "session.error" else "retry", text, status=status)

@@ -1,0 +1,184 @@
+"""Runs Gemini CLI: prompt on stdin, events as JSON lines. Without yolo, a policy file limits the worker."""
+
+from __future__ import annotations
+
+from sow.executors.adapter import GIVEN, READ_ONLY_GIT, UNSAFE_GIT_OPTIONS, Adapter, AgentCommand, Capabilities, Request
+from sow.executors.clis.claude import tool_event
+from sow.executors.events import Event
+from sow.executors.json_lines import as_integer, as_mapping, http_status, json_list, json_string
+from sow.executors.write_rules import pattern_regex
+from sow.store.projects.write_rules import literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# It runs without a person only in a trusted folder. If it relaunches itself, that process ignores SIGINT and SIGTERM.
+ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+SHELL = "run_shell_command"
+WRITERS = 'toolName = ["write_file", "replace"]'
+# Names of tools in an agent's `tools`, and Gemini's tools for each.
+TOOLS = {
+    "Read": ("read_file", "read_many_files"),
+    "Write": ("write_file",),
+    "Edit": ("replace",),
+    "MultiEdit": ("replace",),
+    "Bash": (SHELL,),
+    "Grep": ("grep_search",),
+    "Glob": ("glob",),
+    "LS": ("list_directory",),
+    "Task": ("invoke_agent",),
+    "WebFetch": ("web_fetch",),
+    "WebSearch": ("google_web_search",),
+}
+MOST_TEXT = 1 << 20
+
+
+class Gemini(Adapter):
+    type = "gemini"
+    interactive_args: tuple[str, ...] | None = ("--prompt-interactive",)
+    capabilities = Capabilities(
+        binary="gemini",
+        install="npm install -g @google/gemini-cli",
+        session=GIVEN,
+        read_only=True,
+        closes=True,
+        reports_tokens=True,
+        obeys=(".gemini", ".env"),
+        hides_git_identity=True,
+        variables=("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GOOGLE_"),
+        known_flags=(
+            "--session-id",
+            "--resume",
+            "--model",
+            "--yolo",
+            "--approval-mode",
+            "auto_edit",
+            "--policy",
+            "--include-directories",
+            "--output-format",
+            "stream-json",
+        ),
+    )
+    not_found = ("Error resuming session:",)
+    in_use = ("Error starting session:",)
+
+    def __init__(self) -> None:
+        self.partial_message = ""  # the parts of the current message so far
+
+    def spawn_command(self, request: Request) -> AgentCommand:
+        return self._call(request, ["--session-id", request.session])
+
+    def resume_command(self, request: Request) -> AgentCommand:
+        return self._call(request, ["--resume", request.session])
+
+    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+        arguments = [*session, "--output-format", "stream-json"]
+        arguments += ["--model", request.model] if request.model else []
+        rules, path = policy(request), f"{request.session_folder}/policy.toml"
+        arguments += [*approval_flags(request), *(["--policy", path] if rules else []), *request.custom_args]
+        return AgentCommand(arguments, environment=ENVIRONMENT, files={path: rules} if rules else {})
+
+    def events(self, data: dict[str, Any]) -> list[Event]:
+        kind = data.get("type")
+        if kind == "message" and data.get("role") == "assistant" and data.get("delta"):
+            self.partial_message = f"{self.partial_message}{data.get('content') or ''}"[:MOST_TEXT]
+            return []
+        if kind == "init":
+            self.partial_message = ""
+            return [Event("session", session=str(data.get("session_id") or ""))]
+        return [*self._flush(), *complete_events(kind, data)]
+
+    def _flush(self) -> list[Event]:
+        text, self.partial_message = self.partial_message, ""
+        return [Event("text", text)] if text else []
+
+    def read_error(self, line: str) -> list[Event]:
+        """Only stderr says that it tries again, and each try waits longer."""
+        if not (line.startswith("Attempt ") and " failed" in line and ". Retrying " in line):
+            return []
+        message = line.partition(". Retrying ")[0]
+        quota = 429 if " failed: " in message else 503
+        return [Event("retry", message, status=http_status(message) or quota)]
+
+
+def approval_flags(request: Request) -> list[str]:
+    """Returns the flags for what it may do without asking."""
+    if request.role.judges:
+        return ["--approval-mode", "default"]
+    if request.yolo:
+        return ["--yolo"]
+    folders = [
+        argument
+        for folder in (*request.writable_outside, *request.readable_outside)
+        for argument in ("--include-directories", folder)
+    ]
+    return ["--approval-mode", "auto_edit", *folders]
+
+
+def policy(request: Request) -> str:
+    """Returns rules for a role's tools and for calls that would need approval, since no person can give it."""
+    rules = write_protection_rules(request)
+    if request.role.tools:
+        granted = [name for tool in request.role.tools for name in TOOLS.get(tool, (tool,))]
+        allowed_tools = [name for name in granted if request.yolo or name != SHELL]
+        rules += [_rule("deny", 1, 'toolName = "*"')]
+        rules += [_rule("allow", 500, f"toolName = {json_list(allowed_tools)}")] if allowed_tools else []
+        if SHELL not in granted:
+            return "\n".join(rules)
+    if request.role.judges:
+        prefixes = [*(command for command in request.commands if command != "git"), *READ_ONLY_GIT]
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', f"commandPrefix = {json_list(prefixes)}")]
+        rules += [_rule("deny", 950, f'toolName = "{SHELL}"', f'commandRegex = ".*({"|".join(UNSAFE_GIT_OPTIONS)})"')]
+        rules += [_rule("deny", 950, WRITERS)]
+    elif not request.yolo and request.commands:
+        prefixes_rule = f"commandPrefix = {json_list(request.commands)}"
+        rules += [_rule("allow", 900, f'toolName = "{SHELL}"', prefixes_rule)]
+    return "\n".join(rules)
+
+
+def write_protection_rules(request: Request) -> list[str]:
+    """Returns rules for write-protected paths; the model may leave out the working folder in a path."""
+    if request.yolo or request.role.judges:
+        return []
+    folder_regex = pattern_regex(literal(f"{request.cwd}/"))
+    rules = []
+    for pattern in request.write_protected:
+        path_regex = pattern_regex(pattern)
+        if path_regex.startswith(folder_regex):
+            path_regex = f"(?:{folder_regex}|\\./|){path_regex.removeprefix(folder_regex)}"
+        end = "" if pattern.endswith("/**") else '"'
+        rules.append(_rule("deny", 950, WRITERS, "argsPattern = " + json_string(f'"file_path":"{path_regex}{end}')))
+    return rules
+
+
+def _rule(decision: str, priority: int, *conditions: str) -> str:
+    return "\n".join(["[[rule]]", *conditions, f'decision = "{decision}"', f"priority = {priority}", ""])
+
+
+def output_event(data: dict[str, Any]) -> Event:
+    """Returns the result of a tool call; a call that no rule allowed is a refusal."""
+    error, call = as_mapping(data.get("error")), str(data.get("tool_id") or "")
+    message = str(error.get("message") or "")
+    if error.get("type") == "policy_violation":
+        return Event("refused", message, call=call)
+    return Event("output", str(data.get("output") or "") or message, failed=data.get("status") == "error", call=call)
+
+
+def complete_events(kind: object, data: dict[str, Any]) -> list[Event]:
+    """Converts a line that is not part of a streamed message."""
+    if kind == "message" and data.get("role") == "assistant":
+        return [Event("text", str(data.get("content") or ""))]
+    if kind == "tool_use":
+        return [tool_event(data.get("tool_name"), data.get("parameters"), call=str(data.get("tool_id") or ""))]
+    if kind == "tool_result":
+        return [output_event(data)]
+    if kind == "error":
+        return [Event("error", str(data.get("message") or ""))]
+    if kind == "result":
+        stats, text = as_mapping(data.get("stats")), str(as_mapping(data.get("error")).get("message") or "")
+        failed = data.get("status") != "success"
+        sent, received = as_integer(stats.get("input_tokens")), as_integer(stats.get("output_tokens"))
+        status = http_status(text) if failed else 0
+        return [Event("result", text, failed=failed, status=status, input_tokens=sent, output_tokens=received)]
+    return []

@@ -1,0 +1,32 @@
+"""Runs the simulated agent: a scripted program in this package with Claude Code's output, without an account."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sow.executors.adapter import GIVEN, AgentCommand, Capabilities, Request
+from sow.executors.clis.claude import Claude
+
+
+class Simulated(Claude):
+    type = "simulated"
+    interactive_args = None
+    capabilities = Capabilities(
+        binary=sys.executable,
+        install="it comes with sow",
+        session=GIVEN,
+        read_only=True,
+        reports_cost=True,
+        reports_tokens=True,
+        variables=("SOW_SIMULATED_",),
+        version_words=("-m", "sow", "--version"),
+    )
+
+    def _call(self, request: Request, session: list[str]) -> AgentCommand:
+        arguments = ["-m", "sow.simulated", *session]
+        arguments += ["--model", request.model] if request.model else []
+        scenario = request.extra.get("scenario")
+        arguments += [f"--scenario={os.path.expanduser(str(scenario))}"] if scenario else []
+        arguments += ["--read-only"] if request.role.judges else []
+        return AgentCommand([*arguments, *request.custom_args])

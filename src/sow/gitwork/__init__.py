@@ -1,0 +1,1 @@
+"""Works on git for a run: worktrees, slots, commits, merges and delivery; starts no agent."""

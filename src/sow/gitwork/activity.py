@@ -1,0 +1,66 @@
+"""Compares a folder before and after a turn, to tell whether the turn changed something."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store.files.claim import claim_times
+from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
+
+# State files and aider's notes are no work. Git does not look into submodules, because it would use their settings,
+# which a worker can write.
+LOOK = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--"]
+LOOK += [".", ":(exclude).sow", ":(exclude).aider*"]
+
+
+def folder_state(folder: str) -> str:
+    """Return the commit and every path that differs from it, with the time it was last written."""
+    head = git.run(["rev-parse", "HEAD"], cwd=folder, check=False).strip()
+    return "\n".join([head, *(f"{path} {facts}" for path, facts in changed_files(folder).items())])
+
+
+def changed_files(folder: str) -> dict[str, str]:
+    """Return every path that differs from the commit: how it differs, and when it was last written."""
+    entries = git.run(LOOK, cwd=folder, check=False).split("\0")
+    return {entry[3:]: f"{entry[:2]} {_stamp(os.path.join(folder, entry[3:]))}" for entry in entries if entry}
+
+
+def _stamp(path: str) -> str:
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return "gone"
+    return f"{facts.st_mtime_ns} {facts.st_size}"
+
+
+class FolderWatch:
+    """Watches a working folder from the start of a turn: whether it changed, and who else may have changed it."""
+
+    __slots__ = ("before", "folder", "held", "home", "task", "traces")
+
+    def __init__(self, home: Home, folder: str, task: str) -> None:
+        self.home = home
+        self.folder = folder
+        self.task = task
+        self.traces = claim_times(home.claims)
+        self.held = self._held(self.traces)
+        self.before = folder_state(folder)
+
+    def changed(self) -> bool:
+        """Whether the folder has changed."""
+        return folder_state(self.folder) != self.before
+
+    def other_tasks(self) -> list[str]:
+        """List the other tasks that were worked on in this folder meanwhile. The changes may be theirs."""
+        if self.folder != self.home.root:
+            return []  # a task's own worktree
+        current = claim_times(self.home.claims)
+        touched = {task for task, when in current.items() if when != self.traces.get(task)}
+        return sorted((touched | self.held | self._held(current)) - {self.task})
+
+    def _held(self, tasks: dict[str, int]) -> set[str]:
+        return {task for task in tasks if task != self.task and self.home.task_holder(task)}

@@ -1,0 +1,67 @@
+"""Marks a running check on disk, so that after a crash of sow its processes can be ended."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store.files.lock import open_lock, try_lock
+from sow.system import crash_points, random_ids
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+ENDING = ".mark"
+LONGEST = 64
+
+
+class CheckMark:
+    """`with CheckMark(path):` a file that holds the mark and is locked while this process lives."""
+
+    __slots__ = ("descriptor", "mark", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{path}{ENDING}"
+        self.mark = random_ids.uuid4().replace("-", "")
+        self.descriptor = -1
+
+    def __enter__(self) -> CheckMark:
+        crash_points.crash_point(f"create {self.path}")
+        self.descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
+        try_lock(self.descriptor, self.path)
+        crash_points.crash_point(f"write {self.path}")
+        os.pwrite(self.descriptor, self.mark.encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _remove(self.path)
+        os.close(self.descriptor)
+
+
+def end_left_checks(folder: str) -> int:
+    """End what is left of every check below a folder whose runner is dead; returns the number of processes."""
+    marks = [f"{parent}/{name}" for parent, _, names in os.walk(folder) for name in names if name.endswith(ENDING)]
+    return sum(_sweep(path) for path in marks if os.path.isfile(path) and not os.path.islink(path))
+
+
+def _sweep(path: str) -> int:
+    descriptor = open_lock(path, os.O_RDWR)
+    try:
+        if not try_lock(descriptor, path):
+            return 0
+        swept = process_tree.kill_marked(os.pread(descriptor, LONGEST, 0).decode("ascii", "replace"))
+        _remove(path)
+    finally:
+        os.close(descriptor)
+    return swept
+
+
+def _remove(path: str) -> None:
+    crash_points.crash_point(f"remove {path}")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:  # the user may have removed it
+        return

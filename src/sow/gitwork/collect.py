@@ -1,0 +1,340 @@
+"""Collects everything a worker left in its worktree into one commit.
+
+The worker's index and branch are not trusted: the files are read into our own index. The worker's commits are pinned
+first, so that every later step can move or undo them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from sow.errors import SowError
+from sow.gitwork.diffs import changed_paths
+from sow.gitwork.kept_commits import LARGEST, KeptCommits, commits_in
+from sow.gitwork.repository import STATE_PATHS, is_below, path_of
+from sow.gitwork.setup_files import setup_paths
+from sow.gitwork.worktree import INDEX, NOT_PERMITTED, Worktree, is_behind_link, make_readable, remove_file
+from sow.system import git, git_worktree_files, plain_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.system.git import GitResult
+
+ABORTS = {
+    "rebase": (["rebase", "--abort"], ["rebase", "--quit"]),
+    "merge": (["merge", "--abort"], ["merge", "--quit"]),
+    "cherry-pick": (["cherry-pick", "--abort"], ["cherry-pick", "--quit"]),
+    "revert": (["revert", "--abort"], ["revert", "--quit"]),
+    "bisect": (["bisect", "reset"], ["bisect", "reset", "HEAD"]),
+}
+
+
+class CollectedWork:
+    """The result of one turn in git: a commit, its base, the changed paths and remarks about what was wrong."""
+
+    __slots__ = ("base", "commit", "paths", "remarks", "tree")
+
+    def __init__(self, *, commit: str, tree: str, base: str, paths: list[str], remarks: list[str]) -> None:
+        self.commit = commit
+        self.tree = tree
+        self.base = base
+        self.paths = paths
+        self.remarks = remarks
+
+
+class Collection:
+    """One collection, from the worktree as it is to the commit on the task's branch."""
+
+    __slots__ = ("base", "branch", "head", "name", "pins", "remarks", "repository", "worktree")
+
+    def __init__(self, worktree: Worktree, pins: KeptCommits, *, name: str, branch: str, base: str) -> None:
+        self.worktree = worktree
+        self.repository = worktree.repository
+        self.pins = pins
+        self.name = name
+        self.branch = branch
+        self.base = base
+        self.head = ""
+        self.remarks: list[str] = []
+
+    def pin(self) -> None:
+        """Pin every commit of the worker. Nothing in the worktree changes."""
+        self.head = self._find_head()
+        self._pin_commits()
+        self._pin_nested_repositories()
+
+    def pin_and_abort(self) -> None:
+        """Pin every commit of the worker, then end unfinished git operations. The files on disk stay."""
+        self.pin()
+        self.remarks += self.worktree.remove_stale_locks()
+        self._repair_index()
+        for file, command in git_worktree_files.unfinished_operations(self.worktree.git_dir).items():
+            if os.path.lexists(f"{self.worktree.git_dir}/{file}"):
+                self._abort(command)
+
+    def _find_head(self) -> str:
+        """Return the commit under the files. If the branch was deleted, it is the last commit that HEAD pointed to."""
+        head = self.worktree.head()
+        if head:
+            return head
+        self.remarks.append("HEAD stood on a branch that is not there")
+        last = _last_line(f"{self.worktree.git_dir}/logs/HEAD").split()
+        commits = self.repository.only_commits(last[1:2])
+        return commits[0] if commits else self.repository.find_commit(self.branch) or self.base
+
+    def _pin_commits(self) -> None:
+        if self.head != self.base:
+            self.pins.pin(self.name, self.head)
+        merged = self.repository.refs("refs/remotes/", "refs/heads/sow/int/").values()
+        excluding = [self.base, *merged, *filter(None, [self.repository.find_commit("HEAD")])]
+        refs = self.pins.keep_unreachable(self.name, commits_in(self.worktree, self.branch), excluding=excluding)
+        if refs:
+            self.remarks.append(f"commits beside the task's branch are kept: {', '.join(refs)}")
+
+    def _pin_nested_repositories(self) -> None:
+        """Fetch and pin the commits of a repository that somebody made in place of the worktree."""
+        for number, folder in enumerate(self.worktree.found(), 1):
+            target = f"{self.pins.prefix}/{self.name}-own-{number}"
+            specs = [f"+refs/heads/*:{target}/*", f"+HEAD:{target}/HEAD"]
+            args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune"]
+            args += ["--", folder]
+            results = [self.repository.run_git([*args, spec]) for spec in specs]
+            if any(result.code for result in results):
+                self.remarks.append(f"what was committed in {folder} could not be pinned: {results[0].message}")
+
+    def _repair_index(self) -> None:
+        """Replace the worktree's index by ours if git cannot read it."""
+        if self.worktree.attempt(["ls-files", "--stage", "-z"]).code:
+            self.remarks.append("the worktree's index could not be read: it was made anew")
+            git_worktree_files.copy(self.worktree.index, f"{self.worktree.git_dir}/index")
+
+    def _abort(self, command: str) -> None:
+        """Abort an unfinished merge or rebase, after pinning the files as they are."""
+        ref = self.pins.pin_tree(
+            self.name, self._gather().tree(), self.head, f"What lay in the worktree when a {command} was given up"
+        )
+        soft, hard = ABORTS[command]
+        # Without a refresh, git treats a file that was only touched as changed.
+        self.worktree.attempt(["update-index", "-q", "--refresh"])
+        if self.worktree.attempt(soft).code:
+            self.worktree.attempt(hard)
+        self.remarks.append(f"a {command} was under way: it was given up, and what was there is kept as {ref}")
+        self.head = self._find_head()
+
+    def _gather(self) -> WorktreeIndex:
+        gathered = WorktreeIndex(self.worktree, base=self.base, head=self.head)
+        self.remarks += [remark for remark in gathered.remarks if remark not in self.remarks]
+        return gathered
+
+    def snapshot(self) -> None:
+        """Pin the files as they are if they differ from the commit."""
+        tree = self._gather().tree()
+        if tree != self.repository.tree_of(self.head):
+            self.pins.pin_tree(self.name, tree, self.head, "What lay in the worktree before it was made anew")
+
+    def commit(self, message: str) -> CollectedWork:
+        """Make the commit, pin it, and move the branch, HEAD and the index to it."""
+        gathered = self._gather()
+        everything = gathered.tree()
+        gathered.reset_excluded()
+        tree = gathered.tree()
+        parent = self._parent()
+        if everything != tree:
+            ref = self.pins.pin_tree(self.name, everything, parent, "With files that are not the task's to change")
+            self.remarks.append(f"the worker changed .sow/project or orchestration: left out, and kept as {ref}")
+        gathered.remove_state()
+        commit = self._commit(tree, parent, message)
+        self.pins.replace(self.name, commit)
+        self._move_branch(commit, gathered.index)
+        paths = changed_paths(self.repository, self.base, commit)
+        self._remark_links(paths)
+        return CollectedWork(commit=commit, tree=tree, base=self.base, paths=paths, remarks=self.remarks)
+
+    def _parent(self) -> str:
+        """Return the parent for the new commit: the worker's commit, or the base if that is not its ancestor."""
+        if self.repository.is_ancestor(self.base, self.head):
+            return self.head
+        self.remarks.append(
+            f"the worker's commits do not build on {self.base[:12]}: its files are taken as one commit on top of that"
+        )
+        return self.base
+
+    def _commit(self, tree: str, parent: str, message: str) -> str:
+        """Return a commit of this tree, reusing one that exists."""
+        if self.repository.tree_of(parent) == tree:
+            return parent
+        pinned = self.pins.get(self.name)
+        if pinned and self.repository.tree_of(pinned) == tree and self.repository.parents(pinned) == [parent]:
+            return pinned
+        return self.repository.commit_tree(tree, [parent], message)
+
+    def _move_branch(self, commit: str, index: str) -> None:
+        ref = self.worktree.branch()
+        if ref != self.branch:
+            position = ref.removeprefix("refs/heads/") or f"no branch, at {self.head[:12]}"
+            self.remarks.append(f"the worker had switched to {position}")
+        self.repository.set_ref(self.branch, commit, why="collected")
+        if ref != self.branch:
+            self.worktree.git("symbolic-ref", "-m", "sow: collected", "HEAD", self.branch)
+        self.worktree.commit_index(index)
+
+    def _remark_links(self, paths: Sequence[str]) -> None:
+        """Remark on new links that lead out of the worktree."""
+        for path in paths:
+            file = f"{self.worktree.path}/{path}"
+            if os.path.islink(file):
+                target = os.path.normpath(os.path.join(os.path.dirname(file), os.readlink(file)))
+                if not f"{target}/".startswith(f"{self.worktree.path}/"):
+                    self.remarks.append(f"{path} is a link out of the worktree, to {os.readlink(file)}")
+
+
+def collect(worktree: Worktree, pins: KeptCommits, *, name: str, branch: str, base: str, message: str) -> CollectedWork:
+    """Collect a worker's changes into a commit on its branch, pinned under a name."""
+    if not worktree.git_dir or not os.path.exists(f"{worktree.git_dir}/{INDEX}"):
+        raise SowError(f"the worktree {worktree.name} was never prepared", "prepare it first")
+    collecting = Collection(worktree, pins, name=name, branch=branch, base=base)
+    collecting.pin_and_abort()
+    return collecting.commit(message)
+
+
+def _last_line(path: str) -> str:
+    lines = plain_file.read_text(path, LARGEST).splitlines()
+    return lines[-1] if lines else ""
+
+
+# sow's local files in a worker's folder are never work, because they belong in the home.
+LOCAL_PATHS = (".sow/local", ".sow/sinks", ".sow/repos")
+GITLINK = "160000"
+FILTER = re.compile(r"clean filter '(.+?)' failed")
+NOT_STORED = "failed to insert into database"  # the disk is full, so no file is at fault
+
+
+class WorktreeIndex:
+    """One reading of a worktree's folder into an index that starts from a commit."""
+
+    __slots__ = ("base", "index", "remarks", "repository", "worktree")
+
+    def __init__(self, worktree: Worktree, *, base: str, head: str) -> None:
+        self.worktree = worktree
+        self.repository = worktree.repository
+        self.base = base
+        self.remarks: list[str] = []
+        self.index = worktree.new_index(head)
+        self._remove_stray_gitlinks()
+        self._unskip_state_files()
+        self._gather(self.index, worktree.path, (*setup_paths(worktree), *LOCAL_PATHS))
+        self._add_forced()
+
+    def tree(self) -> str:
+        """Return the tree of the index."""
+        return self.worktree.git("write-tree", index=self.index).strip()
+
+    def reset_excluded(self) -> None:
+        """Reset the state files in the index to the base, and leave out the files that we put into the folder."""
+        paths = (*STATE_PATHS, *setup_paths(self.worktree))
+        entries = self.repository.tree_entries(self.base, *paths)
+        self.repository.set_index_entries(entries, index=self.index, where=lambda path: is_below(path, paths))
+
+    def remove_state(self) -> None:
+        """Remove the state files from the folder, where a worker could mistake them for the real ones."""
+        for path in STATE_PATHS:
+            remove_file(self.worktree.path, path)  # a link in place of the folder
+            for folder, _, names in os.walk(f"{self.worktree.path}/{path}"):
+                for name in names:
+                    remove_file(self.worktree.path, f"{folder}/{name}".removeprefix(f"{self.worktree.path}/"))
+        self.worktree.skip_state_files(self.index)
+
+    def _gather(self, index: str, folder: str, excluded: Sequence[str]) -> None:
+        """Add all files of a folder. Files of a nested repository are added as plain files."""
+        nested = self._nested(index, folder, excluded)
+        self._add(index, folder, [*nested, *excluded])
+        for number, path in enumerate(nested):
+            inner = self.repository.temp_file(f"{os.path.basename(index)}-{number}")
+            self._gather(inner, f"{folder}/{path}", ())
+            tree = self.worktree.git("write-tree", index=inner).strip()
+            self.worktree.git("read-tree", f"--prefix={path}/", tree, index=index)
+            relative = f"{folder}/{path}".removeprefix(f"{self.worktree.path}/")
+            self.remarks.append(f"{relative} is a repository of its own: its files are taken, and not its history")
+
+    def _remove_stray_gitlinks(self) -> None:
+        """Remove repositories from the index that were added like submodules, so that their files are collected."""
+        entries = self.worktree.git("ls-files", "-s", "-z", index=self.index).split("\0")
+        links = {path_of(entry) for entry in entries if entry.startswith(GITLINK)} - set(self._submodules())
+        if links:
+            stray = links - {
+                path_of(entry) for entry in self.repository.tree_entries(self.base) if entry.startswith(GITLINK)
+            }
+            self.repository.set_index_entries([], index=self.index, where=lambda path: path in stray)
+
+    def _submodules(self) -> list[str]:
+        """List the submodule paths in the folder's .gitmodules."""
+        args = ["config", "--file", f"{self.worktree.path}/.gitmodules", "--get-regexp", "-z", r"^submodule\..*\.path$"]
+        settings = self.worktree.attempt(args).out.split("\0")
+        return [setting.partition("\n")[2] for setting in settings if setting]
+
+    def _unskip_state_files(self) -> None:
+        """Unhide the state files that a worker made. State files that do not exist stay hidden."""
+        paths = self.worktree.git("ls-files", "-z", "--", *STATE_PATHS, index=self.index).split("\0")
+        existing = [path for path in paths if path and self._is_file(path)]
+        if existing:
+            text = "".join(f"{path}\0" for path in existing)
+            self.worktree.git("update-index", "-z", "--no-skip-worktree", "--stdin", index=self.index, input=text)
+
+    def _nested(self, index: str, folder: str, excluded: Sequence[str]) -> list[str]:
+        """List the folders with a repository that no .gitmodules names."""
+        arguments = ["ls-files", "-z", "--others", "--exclude-standard"]
+        paths = self.worktree.git(*arguments, index=index, within=folder).split("\0")
+        submodules = self._submodules() if folder == self.worktree.path else []
+        nested = [path.rstrip("/") for path in paths if path.endswith("/")]
+        return [path for path in nested if path not in submodules and not is_below(path, excluded)]
+
+    def _add(self, index: str, folder: str, excluded: Sequence[str]) -> None:
+        """Add everything that is not ignored. Files that git cannot read are made readable, or a remark names them."""
+        paths = [path for path in excluded if not is_behind_link(folder, path)]  # git refuses to exclude the others
+        pathspecs = ["--", ".", *(f":(exclude,literal,top){path}" for path in paths)]
+        done = self.worktree.attempt(["add", "--all", *pathspecs], index=index, within=folder)
+        if not done.code and NOT_PERMITTED not in done.err:
+            return
+        if done.code < 0:
+            raise git.failure(["add"], done)
+        if NOT_PERMITTED in done.err:
+            make_readable(folder)
+            self.remarks.append("files without permission were made readable")
+        done = self._add_file_by_file(pathspecs, index, folder)
+        if done.code not in (0, 1) or NOT_STORED in done.err:
+            raise git.failure(["add"], done)
+        if done.code:
+            self.remarks.append(f"not everything could be added: {done.message}")
+
+    def _add_file_by_file(self, pathspecs: Sequence[str], index: str, folder: str) -> GitResult:
+        """Add file by file. If a filter of the repository fails, the files are added without it."""
+        while True:
+            done = self.worktree.attempt(["add", "--all", "--ignore-errors", *pathspecs], index=index, within=folder)
+            broken = FILTER.search(done.err)
+            setting = f"filter.{broken[1]}.required=false" if broken else ""
+            if not done.code or not broken or setting in self.worktree.git_options:
+                return done
+            self.worktree.git_options += ["-c", setting]
+            self.remarks.append(f"the filter {broken[1]} does not work: files were taken without it")
+
+    def _add_forced(self) -> None:
+        """Add files that the worker staged although they are ignored."""
+        staged = self.worktree.git("ls-files", "-s", "-z").split("\0")
+        added = set(self.worktree.git("ls-files", "-z", index=self.index).split("\0"))
+        excluded = (*setup_paths(self.worktree), *LOCAL_PATHS, *STATE_PATHS)
+        paths = dict.fromkeys(path_of(entry) for entry in staged if entry and not entry.startswith(GITLINK))
+        missing = [path for path in paths if path not in added and not is_below(path, excluded) and self._is_file(path)]
+        if missing:
+            text = "".join(f"{path}\0" for path in missing)
+            self.worktree.git("update-index", "--add", "-z", "--stdin", index=self.index, input=text)
+
+    def _is_file(self, path: str) -> bool:
+        try:
+            mode = os.lstat(f"{self.worktree.path}/{path}").st_mode
+        except OSError:
+            return False
+        return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and not is_behind_link(self.worktree.path, path)

@@ -1,0 +1,68 @@
+"""Compares two commits for people and prompts, with a size limit and without running programs of the repository."""
+
+from __future__ import annotations
+
+from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.gitwork.repository import Repository
+
+# No program chosen by the repository runs. A file of more than ten megabytes is named but not printed.
+DIFF_OPTIONS = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-renames",
+    "--submodule=short",
+    "--ignore-submodules=none",
+)
+OPTIONS = ("-c", "core.bigFileThreshold=10m", "-c", "diff.context=3")
+LONGEST_NAME = 1000  # bytes read per file, at most
+LIST_SHARE = 4  # if the patch is too long, a quarter of the limit goes to the list of files
+
+
+def changed_paths(repository: Repository, base: str, commit: str) -> list[str]:
+    """Return every path that differs, both old and new names."""
+    output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
+    return [path for path in output.split("\0") if path]
+
+
+def patch(repository: Repository, base: str, commit: str, limit: int) -> tuple[str, bool]:
+    """Return the difference as a patch of at most `limit` bytes, and whether it is complete."""
+    arguments = ["diff-tree", "-p", "-r", *DIFF_OPTIONS, repository.commit_of(base), repository.commit_of(commit)]
+    return git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit)
+
+
+def changed_files(repository: Repository, base: str, commit: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """Return at most `limit` changed files with added and removed lines (None if binary), and whether that is all."""
+    arguments = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"]
+    arguments += [repository.commit_of(base), repository.commit_of(commit)]
+    output, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit * LONGEST_NAME)
+    rows = [line.split("\t", 2) for line in output.split("\0")]
+    files = [
+        {"path": path, "added": _count(added), "removed": _count(removed)}
+        for added, removed, path in (row for row in rows if len(row) == 3)
+    ]
+    return files[:limit], complete and len(files) <= limit
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def diff(repository: Repository, base: str, commit: str, limit: int) -> str:
+    """Return the difference as a patch of at most `limit` bytes. If it is cut, a list of the files comes first."""
+    base, commit = repository.commit_of(base), repository.commit_of(commit)
+    text, complete_patch = patch(repository, base, commit, limit)
+    if complete_patch:
+        return text
+    arguments = ["diff-tree", "-r", "--numstat", "--no-renames", base, commit]
+    listing, complete = git.read(arguments, cwd=repository.home.root, options=OPTIONS, limit=limit // LIST_SHARE)
+    if not complete:
+        listing = listing.rpartition("\n")[0] + "\n… and more\n"
+    remaining = max(limit - len(listing.encode()), 0)
+    beginning = text.encode()[:remaining].decode("utf-8", "ignore").rpartition("\n")[0]
+    return f"{listing}\n{beginning}\n… cut at {limit} bytes: see 'git diff {base[:12]} {commit[:12]}'\n"

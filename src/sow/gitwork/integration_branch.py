@@ -1,0 +1,406 @@
+"""Merges finished tasks into the integration branch of a run, one task at a time, after their checks passed.
+
+The run's record (`run.head` and `run.merges` in its state) says what is merged. The branch shows that to people and
+workers. If somebody moves the branch, it is set back to the record. Commit messages are never read.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError, SystemFailure
+from sow.gitwork import setup_files
+from sow.gitwork.diffs import changed_paths
+from sow.gitwork.fast_forward import Delivered, fast_forward
+from sow.gitwork.kept_commits import KeptCommits
+from sow.gitwork.repository import STATE_PATHS, DeliveryRefused, Repository, is_below
+from sow.gitwork.worktree import EnvironmentProblem, Worktree, ensure_linked
+from sow.gitwork.worktrees import check_run_id
+from sow.system import clock, git
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from sow.domain.documents.state import DroppedMerge, RunMerge
+    from sow.store.files.checkout_home import Home
+    from sow.store.runs.run_folder import RunFolder
+
+TRAILER = "Sow-Task"
+FOREIGN = "foreign"  # the name of pins for commits that somebody else put on the branch
+
+
+class Merge:
+    """The result of one merge: the commit, or the conflicting paths with git's messages."""
+
+    __slots__ = ("commit", "conflicts", "messages", "parent", "tree")
+
+    def __init__(
+        self,
+        *,
+        commit: str = "",
+        tree: str = "",
+        parent: str = "",
+        conflicts: tuple[str, ...] = (),
+        messages: tuple[str, ...] = (),
+    ) -> None:
+        self.commit = commit
+        self.tree = tree
+        self.parent = parent  # the head on which the merge was made
+        self.conflicts = conflicts
+        self.messages = messages
+
+
+class Integration:
+    """The branch sow/int/<run> with its worktree, and the record of its merges."""
+
+    __slots__ = ("branch", "pins", "record", "ref", "repository", "run", "undone_moves")
+
+    def __init__(
+        self, home: Home, run: str, *, repository: Repository | None = None, record: RunFolder | None = None
+    ) -> None:
+        self.run = check_run_id(run)
+        self.repository = repository or Repository(home)
+        self.record = record  # without a record, the worktree can only be removed
+        self.branch = f"sow/int/{run}"
+        self.ref = f"refs/heads/{self.branch}"
+        self.pins = KeptCommits(self.repository, run, "integration")
+        self.undone_moves: list[dict[str, str]] = []  # moves by somebody else that were undone and not yet reported
+
+    def _worktree(self) -> Worktree:
+        return Worktree(self.repository, f"integration-{self.run}")
+
+    def _record(self) -> RunFolder:
+        if self.record is None:
+            raise SowError(f"run {self.run} has no record here", "see 'sow runs list'")
+        return self.record
+
+    @property
+    def path(self) -> str:
+        """The folder of the integration worktree."""
+        return f"{self.repository.home.sow}/local/worktrees/integration-{self.run}"
+
+    @property
+    def base(self) -> str:
+        """The commit at which the run started."""
+        commit = self.pins.get("base")
+        if not commit:
+            raise SowError(f"run {self.run} has no integration branch yet", "begin it with the run's first commit")
+        return commit
+
+    @property
+    def head(self) -> str:
+        """The last commit that passed its checks, as recorded by the run."""
+        commit = self._record().run.get("head", "")
+        if not commit:
+            raise EnvironmentProblem(f"the branch {self.branch} is gone", "'sow run' makes it again")
+        return commit
+
+    @property
+    def merges(self) -> list[RunMerge]:
+        """The run's merges, oldest first."""
+        return self._record().run.get("merges", [])
+
+    @property
+    def squashes(self) -> bool:
+        """Whether a merge is one commit with one parent."""
+        return self._record().run["settings"].get("history", "squash") == "squash"
+
+    def begin(self, base: str) -> str:
+        """Create the branch and its worktree, or reuse those that exist; returns the folder."""
+        with self.repository.locked():
+            start = self.pins.get("base") or self.repository.commit_of(base)
+            self.pins.pin("base", start)
+            record = self._record()
+            if not record.run.get("head"):  # a new run, or one that an older sow began
+                record.run["head"] = self.pins.get("head") or start
+                record.save()
+            self.restore_branch(after_crash=True)
+            self.pins.replace("head", self.head)
+            worktree = self._worktree()
+            ensure_linked(worktree, "", self.head)
+            if not worktree.is_ready:
+                self._show(worktree, self.head)
+        return worktree.path
+
+    def restore_branch(self, *, after_crash: bool = False) -> None:
+        """Set the branch back to the recorded head if it is elsewhere. Foreign commits are pinned and listed.
+
+        The record is written before the branch moves, and the head is pinned after that. After a crash in between, the
+        branch is where the pin is, which is no foreign move. A missing branch is no foreign move either.
+        """
+        with self.repository.locked():
+            head, current = self.head, self.repository.find_commit(self.ref)
+            if current == head:
+                return
+            expected_move = not current or (
+                after_crash and current in (self.pins.get("head"), *self.repository.parents(head)[:1])
+            )
+            if not expected_move:
+                pin = "" if self.repository.is_ancestor(current, head) else self.pins.keep_numbered(FOREIGN, current)
+                self.undone_moves.append({"branch": self.branch, "found": current, "restored": head, "pin": pin})
+            self.repository.set_ref(self.ref, head, current, why="as recorded")
+
+    def merged_work(self) -> dict[tuple[str, int], str]:
+        """Return the merged commit of every recorded merge, by task and iteration."""
+        return {(merge["task"], merge["iteration"]): merge["work"] for merge in self.merges}
+
+    def try_merge(self, task: str, iteration: int, commit: str, message: str) -> Merge:
+        """Merge a task's commit into the head without moving a branch, or list the conflicts."""
+        text = f"{message.strip() or f'Merge task {task}'}\n\n{TRAILER}: {task}/{iteration}"
+        with self.repository.locked():
+            head, commit = self.head, self.repository.commit_of(commit)
+            tree, conflicts = self._merged_tree(
+                self._head_with_work(task), self._with_state_of(commit, head), f"task {task}"
+            )
+            if conflicts is not None:
+                return conflicts
+            if self.squashes and tree == self.repository.tree_of(head):
+                return Merge(commit=head, tree=tree, parent=head)  # no change, so no commit
+            parents = [head] if self.squashes else [head, commit]
+            return Merge(commit=self.repository.commit_tree(tree, parents, text), tree=tree, parent=head)
+
+    def merge_user_commits(self, commit: str) -> Merge:
+        """Merge the user's new commits into the head in the same way. The user's state files win."""
+        with self.repository.locked():
+            head, commit = self.head, self.repository.commit_of(commit)
+            if self.repository.is_ancestor(commit, head):
+                return Merge(commit=head, tree=self.repository.tree_of(head), parent=head)
+            tree, conflicts = self._merged_tree(self._with_state_of(head, commit), commit, "your branch")
+            if conflicts is not None:
+                return conflicts
+            message = "Merge the user's commits into the run"
+            return Merge(commit=self.repository.commit_tree(tree, [head, commit], message), tree=tree, parent=head)
+
+    def _head_with_work(self, task: str) -> str:
+        """Return a commit like the head that also has the task's earlier work as an ancestor.
+
+        A squashed merge does not contain the worker's commits. Without them, the next iteration would conflict with its
+        own earlier changes. Dropped merges are ancestors too, so that work based on them does not bring them back.
+        """
+        head = self.head
+        works = list(dict.fromkeys(merge["work"] for merge in self.merges if merge["task"] == task))
+        works += self._dropped_for(task)
+        existing = self.repository.only_commits(works) if works else []
+        missing = [commit for commit in existing if not self.repository.is_ancestor(commit, head)]
+        return (
+            self.repository.commit_tree(self.repository.tree_of(head), [head, *missing], "Merged") if missing else head
+        )
+
+    def _dropped_for(self, task: str) -> list[str]:
+        """List heads that contained dropped merges. If a merge of this task was dropped, list its parent instead."""
+        dropped = self._record().run.get("dropped", [])
+        commits = {merge["head"]: merge["head"] for merge in dropped}
+        commits.update({merge["head"]: merge["parent"] for merge in dropped if merge["task"] == task})
+        return list(commits.values())
+
+    def drop(self, tasks: Collection[str], delivered: str) -> dict[str, tuple[str, ...]]:
+        """Drop the merges of some tasks, and make all later merges again on the head before the first of them.
+
+        Merges that are on the user's branch stay. A later merge that conflicts now is dropped too. Returns the tasks of
+        those merges with the conflicting paths. The user's commits that were merged are brought in again later.
+        """
+        with self.repository.locked():
+            old, merges = self.head, self.merges
+            is_dropped = [merge["task"] in tasks and not self._is_delivered(delivered, merge) for merge in merges]
+            if True not in is_dropped:
+                return {}
+            first = is_dropped.index(True)
+            head, kept_merges = merges[first]["parent"], merges[:first]
+            dropped: dict[str, DroppedMerge] = {}
+            conflicts: dict[str, tuple[str, ...]] = {}
+            for merge in merges[first:]:
+                task = merge["task"]
+                new_merge = None if task in dropped or task in tasks else self._merge_again(merge, head)
+                if new_merge is not None and not new_merge.conflicts:
+                    kept_merges = [
+                        *kept_merges,
+                        {**merge, "commit": new_merge.commit, "parent": head, "tree": new_merge.tree},
+                    ]
+                    head = new_merge.commit
+                    continue
+                dropped.setdefault(task, {"task": task, "head": old, "parent": merge["parent"], "at": clock.now()})
+                if new_merge is not None:
+                    conflicts[task] = new_merge.conflicts
+            record = self._record().run
+            record["dropped"] = [*record.get("dropped", []), *dropped.values()]
+            self._advance(head, old, kept_merges)
+        return conflicts
+
+    def _is_delivered(self, branch: str, merge: RunMerge) -> bool:
+        return bool(branch) and self.repository.is_ancestor(merge["commit"], branch)
+
+    def _merge_again(self, merge: RunMerge, head: str) -> Merge:
+        """Make the change of a recorded merge again on another head."""
+        repository = self.repository
+        base = repository.commit_tree(repository.tree_of(merge["parent"]), [], "Before")
+        ours = repository.commit_tree(repository.tree_of(head), [base], "Ours")
+        theirs = repository.commit_tree(merge["tree"], [base], "Theirs")
+        tree, conflicts = self._merged_tree(ours, theirs, f"task {merge['task']}")
+        if conflicts is not None:
+            return conflicts
+        if self.squashes and tree == repository.tree_of(head):
+            return Merge(commit=head, tree=tree, parent=head)
+        text = repository.git("log", "-1", "--format=%B", merge["commit"])
+        parents = [head, *repository.parents(merge["commit"])[1:]]
+        return Merge(commit=repository.commit_tree(tree, parents, text), tree=tree, parent=head)
+
+    def base_of(self, task: str, branch: str) -> str:
+        """Return the commit from which a task's branch differs: its last common commit with the merged work."""
+        with self.repository.locked():
+            return self.repository.git("merge-base", branch, self._head_with_work(task)).strip()
+
+    def _merged_tree(self, ours: str, theirs: str, name: str) -> tuple[str, Merge | None]:
+        """Return the merged tree of two commits, or their conflicts."""
+        worktree = self._worktree()
+        ensure_linked(worktree, "", self.head)
+        done = worktree.attempt(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs])
+        if done.code not in (0, 1):
+            raise git.failure(["merge-tree"], done)
+        tree, conflicts, messages = _parse_merge_tree(done.out)
+        if not done.code:
+            return tree, None
+        texts = tuple(message.replace(ours, "the integration branch").replace(theirs, name) for message in messages)
+        return "", Merge(conflicts=conflicts, messages=texts)
+
+    def _with_state_of(self, commit: str, source: str) -> str:
+        """Return the commit, or a new one on top with the state files of `source`: state is saved, never merged."""
+        index = self.repository.temp_file("merge")
+        self.repository.git("read-tree", commit, index=index)
+        entries = self.repository.tree_entries(source, *STATE_PATHS)
+        if not self.repository.set_index_entries(entries, index=index, where=lambda path: is_below(path, STATE_PATHS)):
+            return commit
+        tree_id = self.repository.git("write-tree", index=index).strip()
+        return self.repository.commit_tree(tree_id, [commit], "With the state of the run")
+
+    def checkout(self, commit: str) -> str:
+        """Check out a commit in the integration worktree, so that checks can run there. Returns the folder."""
+        with self.repository.locked():
+            commit = self.repository.commit_of(commit)
+            worktree = self._worktree()
+            ensure_linked(worktree, "", commit)
+            self._show(worktree, commit)
+        return worktree.path
+
+    def _show(self, worktree: Worktree, commit: str) -> None:
+        """Move the worktree to a commit, and remove what earlier checks left there. Ignored files stay."""
+        worktree.remove_stale_locks()
+        worktree.git("update-ref", "--no-deref", "HEAD", commit)
+        worktree.checkout_files(commit)
+        worktree.clean(spare=setup_files.setup_paths(worktree))
+
+    def record_merge(self, merge: Merge, *, task: str, iteration: int, work: str) -> None:
+        """Record the merge of a task, and move the branch to it."""
+        entry: RunMerge = {
+            "task": task,
+            "iteration": iteration,
+            "work": work,
+            "commit": merge.commit,
+            "parent": merge.parent,
+            "tree": merge.tree,
+            "at": clock.now(),
+        }
+        self._advance(merge.commit, merge.parent, [*self.merges, entry])
+
+    def advance(self, commit: str, expected_old: str) -> None:
+        """Record a new head that is no merge of a task, such as the user's commits, and move the branch to it."""
+        self._advance(commit, expected_old, self.merges)
+
+    def _advance(self, commit: str, expected_old: str, merges: list[RunMerge]) -> None:
+        """Write the record first, then move the branch. After a crash in between, `begin` moves the branch."""
+        with self.repository.locked():
+            self._refuse_checked_out()
+            if self.head != expected_old:
+                raise SystemFailure(f"{self.branch} has moved meanwhile", "merge again from where it is now")
+            self.restore_branch()
+            record = self._record()
+            record.run["head"] = commit
+            record.run["merges"] = merges
+            record.save()
+            if commit != expected_old:
+                self.repository.set_ref(self.ref, commit, expected_old, why="checked")
+                self.pins.replace("head", commit)
+
+    def _refuse_checked_out(self) -> None:
+        """Refuse if the user has the branch checked out: moving it would make the files there look changed."""
+        checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", self.ref).strip()
+        if checkout:
+            raise EnvironmentProblem(
+                f"{self.branch} is checked out in {checkout}", "switch that checkout to another branch, and run again"
+            )
+
+    def save_state(self, message: str) -> str:
+        """Commit the home's state files on the integration branch. Returns the head, new or old.
+
+        If the head only saved state and the user's branch does not have it yet, it is replaced, so a run makes at most
+        one such commit. The commit uses our own index, so it does not include what the user has staged.
+        """
+        with self.repository.locked(), self.repository.home.lock():
+            head = self.head
+            index = self.repository.temp_file("state")
+            self.repository.git("read-tree", head, index=index)
+            folders = [path for path in STATE_PATHS if self._can_save(path, head)]
+            if folders:
+                self.repository.git("add", "--all", "--sparse", "--", *folders, index=index)
+            tree_id = self.repository.git("write-tree", index=index).strip()
+        if tree_id == self.repository.tree_of(head):
+            return head
+        commit = self.repository.commit_tree(tree_id, [self._before_state(head)], message.strip())
+        self.advance(commit, head)
+        return commit
+
+    def _before_state(self, head: str) -> str:
+        """Return the head, or its parent if the head only saved state and is on no branch of the user."""
+        parents = self.repository.parents(head)
+        merges = {merge["commit"] for merge in self.merges}
+        if len(parents) != 1 or head in merges or head == self.base:
+            return head
+        if not all(is_below(path, STATE_PATHS) for path in changed_paths(self.repository, parents[0], head)):
+            return head
+        branches = self.repository.refs("refs/heads/")
+        others = [commit for ref, commit in branches.items() if not ref.startswith("refs/heads/sow/int/")]
+        return head if head not in self.repository.not_contained_in([head], others) else parents[0]
+
+    def _can_save(self, path: str, head: str) -> bool:
+        """Whether a state folder exists or was saved before, and git does not ignore it."""
+        exists = os.path.lexists(f"{self.repository.home.root}/{path}") or bool(
+            self.repository.tree_entries(head, path)
+        )
+        return exists and bool(self.repository.run_git(["check-ignore", "--quiet", "--", path]).code)
+
+    def deliver(self, branch: str) -> Delivered | DeliveryRefused:
+        """Fast-forward the user's checkout of a branch to the head, or return the reason why not and change nothing."""
+        with self.repository.locked():
+            return fast_forward(self.repository, branch, self.head)
+
+    def remove(
+        self, *, busy: Callable[[str], Mapping[int, str]] = process_tree.processes_in_folder
+    ) -> DeliveryRefused | None:
+        """Remove the integration worktree, unless a process uses it. The branch stays."""
+        with self.repository.locked():
+            worktree = self._worktree()
+            for pid, name in busy(worktree.path).items():
+                return DeliveryRefused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
+            if worktree.git_dir or os.path.lexists(worktree.path):
+                ensure_linked(worktree, "", self.repository.commit_of("HEAD"))
+                setup_files.remove_setup_files(worktree)
+                self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
+        return None
+
+
+def _parse_merge_tree(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Parse the output of `git merge-tree -z`: the tree, the conflicting paths and the messages about them."""
+    tree, _, rest = text.partition("\0")
+    paths, _, log = rest.partition("\0\0") if not rest.startswith("\0") else ("", "", rest[1:])
+    conflicts = dict.fromkeys(entry.partition("\t")[2] for entry in paths.split("\0") if entry)
+    fields, messages = iter(log.split("\0")), []
+    for count in fields:
+        if not count.isdigit():
+            break
+        for _ in range(int(count) + 1):  # the paths and the kind of the message
+            next(fields, "")
+        message = next(fields, "").strip()
+        if message.startswith("CONFLICT"):
+            messages.append(message)
+    return tree, tuple(conflicts), tuple(messages)

@@ -1,0 +1,177 @@
+"""Removes what runs left, if it is old and contained elsewhere. A person starts it."""
+
+from __future__ import annotations
+
+import os
+
+from sow.gitwork.integration_branch import Integration
+from sow.gitwork.kept_commits import KEEP
+from sow.gitwork.repository import DeliveryRefused, Repository
+from sow.gitwork.salvage import (
+    BRANCH,
+    HEADS,
+    INTEGRATION,
+    INTEGRATIONS,
+    JUDGE,
+    PIN,
+    TASKS,
+    KeptItem,
+    kept_refs,
+    merged_works,
+    parse_ref,
+    works_by_merge,
+)
+from sow.gitwork.slots import remove_free
+from sow.gitwork.worktree import Worktree
+from sow.gitwork.worktrees import Worktrees
+from sow.store.files.disk import list_folder
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sow.store.files.checkout_home import Home
+
+UNKNOWN_RUN = "unknown"  # for a worktree on none of sow's branches: only its pins would have this name
+
+
+class PruneResult:
+    """The result of a pruning: removed names, and kept names with the reason."""
+
+    __slots__ = ("kept", "removed")
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+        self.kept: dict[str, str] = {}
+
+
+def prune(
+    home: Home, older_than: float, *, ended: Collection[str], unmerged: bool = False, dry_run: bool = False
+) -> PruneResult:
+    """Remove what is older than `older_than` seconds and contained in a branch or tag of the user.
+
+    Worktrees and branches of ended tasks are removed too if their work is kept. What is contained nowhere else is
+    removed only with `unmerged`. A dry run removes nothing and reports what would be removed.
+    """
+    repository = Repository(home)
+    with repository.locked():
+        limit = clock.epoch() - older_than
+        pruning = _Pruning(repository, limit, frozenset(ended), unmerged=unmerged, dry_run=dry_run)
+        pruning.task_worktrees()
+        pruning.pins()
+        pruning.branches()
+        pruning.run_worktrees()
+        pruning.slots()
+    return pruning.result
+
+
+def remove_leftovers(home: Home, ended: Collection[str]) -> PruneResult:
+    """Remove the worktrees of ended tasks that a killed run left, if they are clean and their work is pinned."""
+    repository = Repository(home)
+    with repository.locked():
+        pruning = _Pruning(repository, 0, frozenset(ended), unmerged=False, dry_run=False)
+        pruning.task_worktrees()
+    return pruning.result
+
+
+def leftover_worktrees(home: Home, ended: Collection[str]) -> list[str]:
+    """List the existing worktrees of ended tasks and of their judges."""
+    return [name for name in list_folder(f"{home.sow}/local/worktrees") if name.removesuffix(JUDGE) in ended]
+
+
+class _Pruning:
+    """One pruning: worktrees first, then pins, then the branches that are safe without them."""
+
+    __slots__ = ("dry_run", "ended", "limit", "repository", "result", "unmerged")
+
+    def __init__(
+        self, repository: Repository, limit: float, ended: frozenset[str], *, unmerged: bool, dry_run: bool
+    ) -> None:
+        self.repository = repository
+        self.limit = limit
+        self.ended = ended
+        self.unmerged = unmerged
+        self.dry_run = dry_run
+        self.result = PruneResult()
+
+    def run_worktrees(self) -> None:
+        """Remove the integration worktrees of runs whose branch does not exist."""
+        for name in list_folder(f"{self.repository.home.sow}/local/worktrees"):
+            run = name.removeprefix(INTEGRATION)
+            ref = f"{INTEGRATIONS}{run}"
+            is_gone = ref.removeprefix(HEADS) in self.result.removed or not self.repository.find_commit(ref)
+            if run != name and is_gone:
+                integration = Integration(self.repository.home, run, repository=self.repository)
+                self._record(name, None if self.dry_run else integration.remove())
+
+    def slots(self) -> None:
+        """Remove the slots, unless a process uses them."""
+        removed, busy = remove_free(self.repository, dry_run=self.dry_run)
+        self.result.removed += removed
+        self.result.kept |= dict.fromkeys(busy, "a check runs there")
+
+    def task_worktrees(self) -> None:
+        """Remove the worktrees of ended tasks and of their judges."""
+        for name in leftover_worktrees(self.repository.home, self.ended):
+            task = name.removesuffix(JUDGE)
+            worktree = Worktree(self.repository, task)
+            run = parse_ref(worktree.branch())[0] or UNKNOWN_RUN
+            worktrees = Worktrees(self.repository.home, run, repository=self.repository)
+            if name.endswith(JUDGE) and not self.dry_run:
+                worktrees.remove_judge_checkout(task)
+            self._record(name, worktrees.remove(task, dry_run=self.dry_run) if name == task else None)
+
+    def _record(self, name: str, refused: DeliveryRefused | None) -> None:
+        if refused:
+            self.result.kept[name] = refused.reason
+        else:
+            self.result.removed.append(name)
+
+    def pins(self) -> None:
+        """Remove the pins that are old and not needed any more."""
+        pins = [pin for pin in kept_refs(self.repository) if pin.kind == PIN]
+        not_contained = self.repository.not_contained_in({pin.commit for pin in pins}, self._user_commits())
+        for pin in pins:
+            self._drop(pin, self._reason_too_new(pin) or self._reason_not_contained(pin, not_contained))
+
+    def branches(self) -> None:
+        """Remove the branches of ended tasks and of merged runs, if their commits stay reachable."""
+        pins = self.repository.refs(KEEP)
+        branches = [branch for branch in kept_refs(self.repository) if branch.kind == BRANCH]
+        commits = {branch.commit for branch in branches}
+        not_merged, not_kept = (
+            self.repository.not_contained_in(commits, [*self._user_commits(), *extra]) for extra in ((), pins)
+        )
+        for branch in branches:
+            if branch.task:
+                open_task = "" if branch.task in self.ended else f"task {branch.task} has not ended"
+                reason = open_task or self._reason_not_contained(branch, not_kept)
+            else:
+                reason = self._reason_not_contained(branch, not_merged)
+            self._drop(branch, self._reason_too_new(branch) or reason or self._checked_out(branch))
+
+    def _user_commits(self) -> list[str]:
+        """Return the user's own refs, and the commits of workers that are merged there."""
+        refs = self.repository.refs(HEADS, "refs/tags/", "refs/remotes/")
+        user_refs = [ref for ref in refs if not ref.startswith((TASKS, INTEGRATIONS))]
+        return [*user_refs, *merged_works(self.repository, works_by_merge(self.repository), user_refs)]
+
+    def _reason_too_new(self, ref: KeptItem) -> str:
+        return "not old enough" if ref.date > self.limit else ""
+
+    def _reason_not_contained(self, ref: KeptItem, not_contained: set[str]) -> str:
+        return "contained nowhere else" if ref.commit in not_contained and not self.unmerged else ""
+
+    def _checked_out(self, ref: KeptItem) -> str:
+        checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref.ref).strip()
+        is_removed = self.dry_run and os.path.basename(checkout) in self.result.removed
+        return f"checked out in {checkout}" if checkout and not is_removed else ""
+
+    def _drop(self, ref: KeptItem, reason: str) -> None:
+        if reason:
+            self.result.kept[ref.short] = reason
+        else:
+            if not self.dry_run:
+                self.repository.drop_ref(ref.ref, ref.commit)
+            self.result.removed.append(ref.short)

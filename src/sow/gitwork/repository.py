@@ -1,0 +1,279 @@
+"""Runs git in a home: reads commits, moves refs, and locks the repository for one sow process at a time."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+from sow.errors import SowError, SystemFailure
+from sow.store.files.disk import remove_quietly
+from sow.store.files.lock import Lock
+from sow.system import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from sow.store.files.checkout_home import Home
+    from sow.system.git import GitResult
+
+# Parallel `git worktree` calls sometimes fail, and a checkout may take minutes. Other processes wait this long.
+PATIENCE = 1800.0
+OWN_REF_PREFIXES = ("refs/sow/", "refs/heads/sow/")
+NO_REPOSITORY = "not a git repository"
+DEFAULT_IDENTITY = {"NAME": "sow", "EMAIL": "sow@localhost"}
+# State exists once, in the home, and is never part of a task's work.
+STATE_PATHS = (".sow/project", "orchestration")
+
+
+class Repository:
+    """The git repository of one home. Change it only below `with repository.held():`."""
+
+    __slots__ = ("cached_identity", "depth", "folder", "home", "lock")
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.folder = ""
+        self.depth = 0
+        self.cached_identity: dict[str, str] | None = None
+        self.lock: Lock | None = None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the repository, so that only this process changes sow's worktrees and refs.
+
+        If a git of a killed sow still runs, this waits for it.
+        """
+        if not self.depth:
+            self.folder = self.home.backup_folder("git")
+            self.lock = Lock(self.folder, patience=PATIENCE)
+            self.lock.__enter__()
+            self._remove_temp_files()
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+            if not self.depth and self.lock:
+                self.lock.__exit__(None, None, None)
+                self.lock = None
+
+    def _remove_temp_files(self) -> None:
+        """Remove temporary files of a killed process. No other process can use them, because we hold the lock."""
+        for name in os.listdir(self.folder):
+            remove_quietly(f"{self.folder}/{name}")
+
+    def temp_file(self, name: str) -> str:
+        """Return the path of a temporary file, such as an index. The next holder of the lock removes it."""
+        path = f"{self.folder}/{name}"
+        remove_quietly(path)
+        remove_quietly(f"{path}.lock")
+        return path
+
+    def run_git(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: str = "",
+        options: Sequence[str] = (),
+        input: str = "",
+        index: str = "",
+        variables: Mapping[str, str] | None = None,
+        timeout: float = git.LONG,
+    ) -> GitResult:
+        """Run one git command in the home or in `cwd`. While we hold the lock, git holds it too."""
+        return git.attempt(
+            arguments,
+            cwd=cwd or self.home.root,
+            options=[*options, *(("-c", "core.splitIndex=false") if index else ())],
+            input=input,
+            index=index,
+            variables=variables,
+            timeout=timeout,
+            hold=self.lock.descriptor if self.lock else -1,
+        )
+
+    def git(
+        self,
+        *arguments: str,
+        cwd: str = "",
+        options: Sequence[str] = (),
+        input: str = "",
+        index: str = "",
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
+        """Return the output of one git command that must not fail."""
+        done = self.run_git(arguments, cwd=cwd, options=options, input=input, index=index, variables=variables)
+        if done.code:
+            raise git.failure(arguments, done)
+        return done.out
+
+    def commit_of(self, name: str) -> str:
+        """Return the full id of a named commit, or raise an error."""
+        commit = self.find_commit(name)
+        if commit:
+            return commit
+        if not self.find_commit("HEAD"):
+            raise SowError(
+                f"{self.home.root} has no commit yet", "make the first one: git commit --allow-empty -m start"
+            )
+        raise SowError(f"there is no commit {name!r} in {self.home.root}", "see 'git log --all' for what there is")
+
+    def find_commit(self, name: str) -> str:
+        """Return the id of a commit, or "" if there is none."""
+        arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        done = self.run_git(arguments)
+        if NO_REPOSITORY in done.err:
+            raise git.failure(arguments, done)
+        return done.out.strip()
+
+    def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        return self.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").strip()
+
+    def parents(self, commit: str) -> list[str]:
+        """Return the ids of a commit's parents, first parent first."""
+        return self.git("rev-list", "--no-walk", "--parents", "--end-of-options", commit).split()[1:]
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether the newer commit contains the older one."""
+        return older == newer or self.run_git(["merge-base", "--is-ancestor", older, newer]).code == 0
+
+    def are_related(self, first: str, second: str) -> bool:
+        """Whether two commits have a common ancestor."""
+        return self.run_git(["merge-base", first, second]).code == 0
+
+    def only_commits(self, objects: Iterable[str]) -> list[str]:
+        """Return the objects that exist and are commits."""
+        requested = "".join(f"{name}\n" for name in objects)
+        lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=requested).splitlines()
+        return [line.split()[0] for line in lines if line.endswith(" commit")]
+
+    def tips_not_in(self, commits: Iterable[str], *, excluding: Iterable[str]) -> list[str]:
+        """Return the commits that no other of them contains, nor any commit in `excluding`."""
+        revisions = "".join(f"{commit}\n" for commit in commits)
+        if not revisions:
+            return []
+        revisions += "".join(f"^{commit}\n" for commit in excluding)
+        lines = [line.split() for line in self.git("rev-list", "--parents", "--stdin", input=revisions).splitlines()]
+        inner = {parent for _, *parents in lines for parent in parents}
+        return [commit for commit, *_ in lines if commit not in inner]
+
+    def not_contained_in(self, commits: Iterable[str], refs: Iterable[str]) -> set[str]:
+        """Return the commits that none of the refs contains."""
+        wanted = set(commits)
+        revisions = "".join(f"{commit}\n" for commit in wanted) + "".join(f"^{commit}\n" for commit in refs)
+        return wanted & set(self.git("rev-list", "--stdin", input=revisions).split()) if wanted else set()
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return every ref below these prefixes with its object."""
+        lines = self.git("for-each-ref", "--format=%(refname)%00%(objectname)", *prefixes).splitlines()
+        return dict(line.split("\0") for line in lines)
+
+    def set_ref(self, name: str, new: str, old: str | None = None, *, why: str) -> None:
+        """Create or move one of sow's refs. With `old`, only if it still has that value ('' means: does not exist)."""
+        if not name.startswith(OWN_REF_PREFIXES):
+            raise AssertionError(f"{name} is not ours")
+        expected = [] if old is None else [old or "0" * len(new)]
+        arguments = ["update-ref", "-m", f"sow: {why}", name, new, *expected]
+        done = self.run_git(arguments)
+        if done.code and self._remove_stale_lock(name):
+            done = self.run_git(arguments)
+        if done.code:
+            self._refuse_branch_above(name)
+            raise SystemFailure(f"cannot move {name}: {done.message}", "look at it with 'git show-ref', and run again")
+
+    def _refuse_branch_above(self, name: str) -> None:
+        """Refuse if a user's branch blocks the name: git cannot make the branch a/b while there is a branch a."""
+        parts = name.split("/")
+        for depth in range(3, len(parts)):
+            above = "/".join(parts[:depth])
+            if self.find_commit(above):
+                raise branch_conflict_error(above.removeprefix("refs/heads/"))
+
+    def drop_ref(self, name: str, old: str) -> None:
+        """Remove one of sow's refs if it still has this value."""
+        if not name.startswith(OWN_REF_PREFIXES):
+            raise AssertionError(f"{name} is not ours")
+        self.git("update-ref", "-d", name, old)
+
+    def _remove_stale_lock(self, name: str) -> bool:
+        """Remove the lock file of one of sow's refs. Only holders of our lock move it, so its git was killed."""
+        path = f"{self.home.checkout.common}/{name}.lock"
+        existed = os.path.lexists(path)
+        remove_quietly(path)
+        return existed and bool(self.lock)
+
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
+        """Make a commit that is on no branch yet, and return its id."""
+        options = [option for parent in parents for option in ("-p", parent)]
+        text = message.replace("\0", "").strip() + "\n"
+        return self.git("commit-tree", tree, *options, "-F", "-", input=text, variables=self.identity()).strip()
+
+    def identity(self) -> dict[str, str]:
+        """Return variables that name sow as author, if the user has not configured a name in git."""
+        if self.cached_identity is None:
+            self.cached_identity = {}
+            for person in ("AUTHOR", "COMMITTER"):
+                ident = self.run_git(["var", f"GIT_{person}_IDENT"], options=["-c", "user.useConfigOnly=true"])
+                if ident.code:
+                    self.cached_identity |= {
+                        f"GIT_{person}_{field}": value for field, value in DEFAULT_IDENTITY.items()
+                    }
+        return self.cached_identity
+
+    def tree_entries(self, commit: str, *paths: str) -> list[str]:
+        """List a commit's entries at some paths, or all of them, in the format of `git update-index --index-info`."""
+        output = self.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths)
+        return [entry for entry in output.split("\0") if entry]
+
+    def set_index_entries(self, entries: Sequence[str], *, index: str, where: Callable[[str], bool]) -> list[str]:
+        """Make an index have exactly these entries at the paths that `where` selects. Returns the changed paths."""
+        index_entries = self.git("ls-files", "-s", "-z", index=index).split("\0")
+        present = {
+            path_of(entry): _mode_and_object(entry) for entry in index_entries if entry and where(path_of(entry))
+        }
+        wanted = {path_of(entry): _mode_and_object(entry) for entry in entries}
+        lines = {path: f"0 {'0' * len(oid)}\t{path}" for path, (_, oid) in present.items() if path not in wanted}
+        for path, (mode, oid) in wanted.items():
+            if present.get(path) != (mode, oid):
+                lines[path] = f"{mode} {oid}\t{path}"
+        if lines:
+            self.git(
+                "update-index", "-z", "--index-info", input="".join(f"{line}\0" for line in lines.values()), index=index
+            )
+        return list(lines)
+
+
+def branch_conflict_error(name: str) -> SowError:
+    """Return the error for a user's branch where sow needs a folder of branches."""
+    return SowError(
+        f"your branch {name} is in the way: git cannot make a branch {name}/… beside it",
+        f"rename it: git branch -m {name} {name}-old",
+    )
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of the folders or lies in one of them."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def path_of(entry: str) -> str:
+    """Return the path in a line of ls-tree or ls-files."""
+    return entry.partition("\t")[2]
+
+
+def _mode_and_object(entry: str) -> tuple[str, str]:
+    """Return mode and object of a line of ls-tree (mode type object) or of ls-files (mode object stage)."""
+    fields = entry.partition("\t")[0].split()
+    return (fields[0], fields[2] if fields[1] in ("blob", "commit") else fields[1])
+
+
+class DeliveryRefused:
+    """The reason why something was not done, and a hint."""
+
+    __slots__ = ("hint", "reason")
+
+    def __init__(self, reason: str, hint: str) -> None:
+        self.reason = reason
+        self.hint = hint

@@ -1,0 +1,83 @@
+"""Refuses a run in one folder if a task has work in its worktree or on its branch, which the run would not see."""
+
+from __future__ import annotations
+
+from sow.domain.task import ENDED_STATUSES
+from sow.errors import SowError
+from sow.gitwork.repository import Repository
+from sow.gitwork.setup_files import setup_paths
+from sow.gitwork.worktree import Worktree
+from sow.system import git_worktree_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.domain.documents.state import Task
+    from sow.store.files.checkout_home import Home
+
+BRANCHES = "refs/heads/sow/task"
+INTEGRATIONS = "refs/heads/sow/int/"
+NO_WORK = ("pending", *ENDED_STATUSES)
+SHOWN = 5
+
+
+def refuse_work_elsewhere(home: Home, tasks: Sequence[Task], command: str) -> None:
+    """Refuse a run in one folder if its tasks have work elsewhere. `command` continues that work."""
+    begun = [task for task in tasks if task["status"] not in NO_WORK]
+    if not begun:
+        return
+    repository = Repository(home)
+    with repository.locked():
+        undelivered = {task["id"]: task for task in begun if _has_work_elsewhere(repository, task)}
+    if not undelivered:
+        return
+    single, first = len(undelivered) == 1, next(iter(undelivered))
+    task_list = ", ".join(list(undelivered)[:SHOWN]) + (
+        f" and {len(undelivered) - SHOWN} more" if len(undelivered) > SHOWN else ""
+    )
+    subject = (
+        f"task {task_list} has work in its worktree" if single else f"tasks {task_list} have work in their worktrees"
+    )
+    raise SowError(
+        f"{subject}, and a run in one folder would judge without it",
+        f"go on with it where it is: {command}\n"
+        f"or bring it here: {_merge_command(repository, undelivered[first])}\n"
+        f'or give it up: sow task abandon {first} --reason "…"',
+    )
+
+
+def _has_work_elsewhere(repository: Repository, task: Task) -> bool:
+    """Whether a task has work that the user's checkout does not have."""
+    head = repository.commit_of("HEAD")
+    if repository.not_contained_in(repository.only_commits(_collected(task)), [head]):
+        return True
+    worktree = Worktree(repository, task["id"])
+    if worktree.is_ready and (
+        git_worktree_files.unfinished_operations(worktree.git_dir) or worktree.dirty_paths(setup_paths(worktree))
+    ):
+        return True
+    heads = [worktree.head()] if worktree.is_ready else list(_branches(repository, task["id"]).values())
+    # A task's work starts from an integration branch, so commits of other tasks are on its branch too.
+    return bool(repository.not_contained_in(heads, [head, *repository.refs(INTEGRATIONS).values()]))
+
+
+def _collected(task: Task) -> list[str]:
+    """Return the commit of this iteration's work, if it changed anything."""
+    work = task.get("work")
+    if work is None or work["iteration"] != task["iteration"] or work["commit"] == work["base"]:
+        return []
+    return [work["commit"]]
+
+
+def _branches(repository: Repository, task: str) -> dict[str, str]:
+    return repository.refs(f"{BRANCHES}/*/{task}")
+
+
+def _merge_command(repository: Repository, task: Task) -> str:
+    """Return the command with which a person brings a task's work into their checkout."""
+    worktree, branches = Worktree(repository, task["id"]), _branches(repository, task["id"])
+    ref = (worktree.branch() if worktree.is_ready else "") or max(branches, default="")
+    name = ref.removeprefix("refs/heads/") or "".join(_collected(task))
+    preparation = f"commit what is open in .sow/local/worktrees/{task['id']}, then " if worktree.is_ready else ""
+    return f"{preparation}git merge {name}"

@@ -1,0 +1,350 @@
+"""Makes, fills and checks one git worktree below .sow/local/worktrees.
+
+The files come from our own index (`sow-index` beside git's). Its presence shows that the folder was filled completely.
+It records how every file looked to us, and it ignores what a worker did to its own index.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from sow.errors import SowError, SystemFailure
+from sow.gitwork.repository import STATE_PATHS, Repository, is_below
+from sow.store.files.disk import require_folder, system_error
+from sow.system import crash_points, git, git_worktree_files
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.system.git import GitResult
+
+INDEX = "sow-index"
+SETUP_MARK = "sow-set-up"  # written when the set-up commands have run
+NOT_PERMITTED = "Permission denied"
+LOCKS = ("index.lock", "HEAD.lock")
+# A worktree holds all files. The user's sparse checkout applies to the user's checkout only.
+OPTIONS = ("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false", "-c", "checkout.workers=0")
+
+
+class EnvironmentProblem(SystemFailure):
+    """A worktree cannot be made for a reason that no worker can fix. A person is asked; the task does not turn RED."""
+
+
+class Worktree:
+    """A worktree that may be missing, half made, damaged or whole."""
+
+    __slots__ = ("git_dir", "git_options", "name", "path", "repository")
+
+    def __init__(self, repository: Repository, name: str) -> None:
+        self.repository = repository
+        self.git_options: list[str] = []  # further options for git's command line here
+        self.name = name
+        self.path = f"{repository.home.folder('local', 'worktrees')}/{name}"
+        self.git_dir = git_worktree_files.record_of(repository.home.checkout.common, self.path)
+
+    @property
+    def index(self) -> str:
+        """Path of our own index of the folder."""
+        return f"{self.git_dir}/{INDEX}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the folder exists and was filled completely."""
+        return bool(self.git_dir) and os.path.exists(self.index) and os.path.isdir(self.path)
+
+    def attempt(self, arguments: Sequence[str], *, index: str = "", input: str = "", within: str = "") -> GitResult:
+        """Run one git command in this worktree.
+
+        The worktree is named explicitly. Without its pointer file, git would find the repository around it.
+        """
+        options = [*OPTIONS, *self.git_options, f"--git-dir={self.git_dir}", f"--work-tree={within or self.path}"]
+        return self.repository.run_git(
+            arguments,
+            cwd=within or self.path,
+            options=options,
+            index=index,
+            input=input,
+            variables=self.repository.identity() if arguments[0] in ("rebase", "merge", "cherry-pick") else None,
+        )
+
+    def git(self, *arguments: str, index: str = "", input: str = "", within: str = "") -> str:
+        """Return the output of one git command in this worktree that must not fail."""
+        done = self.attempt(arguments, index=index, input=input, within=within)
+        if done.code:
+            raise git.failure(arguments, done)
+        return done.out
+
+    def head(self) -> str:
+        """Return the commit that is checked out, or "" if the branch of HEAD does not exist."""
+        if not self.git_dir:
+            return ""
+        return self.attempt(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).out.strip()
+
+    def branch(self) -> str:
+        """Return the ref that HEAD points to, or "" if HEAD is detached."""
+        return self.attempt(["symbolic-ref", "--quiet", "HEAD"]).out.strip() if self.git_dir else ""
+
+    def found(self) -> list[str]:
+        """List the repositories that were moved out of this folder."""
+        folder, name = os.path.split(self.path)
+        return sorted(f"{folder}/{entry}" for entry in os.listdir(folder) if entry.startswith(f"{name}.found-"))
+
+    def remove_stale_locks(self) -> list[str]:
+        """Remove the locks that a killed git left in this worktree. A git that still runs keeps them."""
+        if any(name.startswith("git") for name in process_tree.processes_in_folder(self.path).values()):
+            return []
+        removed = [name for name in LOCKS if git_worktree_files.remove(f"{self.git_dir}/{name}")]
+        return [f"a git that died had left {name}: it was removed" for name in removed]
+
+    def checkout_files(self, commit: str) -> None:
+        """Write the files of a commit to the folder, except the state files.
+
+        Files that are already right are not written again. Files of ours that the commit does not have are removed.
+        """
+        git_worktree_files.remove(f"{self.git_dir}/info/sparse-checkout")
+        index = self.new_index(commit)
+        self._remove_old_files(index)
+        arguments = ["checkout-index", "--all", "--force", "--index", "--quiet"]
+        done = self.attempt(arguments, index=index)
+        if done.code and NOT_PERMITTED in done.err:
+            make_readable(self.path)
+            done = self.attempt(arguments, index=index)
+        if done.code:
+            raise EnvironmentProblem(
+                f"cannot fill the worktree {self.name}: {done.message}", git_error_hint(done.message)
+            )
+        self.commit_index(index)
+
+    def new_index(self, commit: str) -> str:
+        """Make an index of the commit's files that keeps what our index knows about the folder."""
+        index = f"{self.git_dir}/{INDEX}.part"
+        git_worktree_files.remove(f"{index}.lock")
+        if os.path.exists(self.index):
+            git_worktree_files.copy(self.index, index)
+            if not self.attempt(["read-tree", "-m", commit], index=index).code:
+                self.skip_state_files(index)
+                return index
+        git_worktree_files.remove(index)
+        self.git("read-tree", commit, index=index)
+        self.skip_state_files(index)
+        return index
+
+    def commit_index(self, index: str) -> None:
+        """Make this index both the worktree's index and ours. From now on the folder counts as filled."""
+        git_worktree_files.copy(index, f"{self.git_dir}/index")
+        crash_points.crash_point()
+        try:
+            os.replace(index, self.index)
+        except OSError as error:
+            raise system_error("write", self.index, error) from None
+
+    def skip_state_files(self, index: str) -> None:
+        """Mark the state files as not wanted in this folder."""
+        paths = self.git("ls-files", "-z", "--", *STATE_PATHS, index=index)
+        if paths:
+            self.git("update-index", "-z", "--skip-worktree", "--stdin", index=index, input=paths)
+
+    def _remove_old_files(self, index: str) -> None:
+        """Remove the files that we wrote before and that the new index does not have."""
+        if not os.path.exists(self.index):
+            return
+        old_paths, new_paths = (
+            self.git("ls-files", "-z", index=index_file).split("\0") for index_file in (self.index, index)
+        )
+        for path in sorted(set(old_paths) - set(new_paths), reverse=True):
+            if not path.startswith(tuple(f"{folder}/" for folder in STATE_PATHS)):
+                remove_file(self.path, path)
+
+    def submodules(self) -> list[str]:
+        """List the paths of submodules in the worktree's index."""
+        entries = self.git("ls-files", "-s", "-z").split("\0")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
+
+    def nested_repositories(self) -> list[str]:
+        """List the folders of the worktree that are repositories themselves: their commits exist nowhere else."""
+        folders = {os.path.dirname(path) for path in self.git("ls-files", "-z").split("\0")} | set(self.submodules())
+        return sorted(folder for folder in folders if folder and os.path.lexists(f"{self.path}/{folder}/.git"))
+
+    def dirty_paths(self, spare: Sequence[str]) -> list[str]:
+        """List what is in the folder and not in its commit, except ignored files and the paths to spare."""
+        head = self.head()
+        if not head or not os.path.exists(self.index):
+            return ["what it was made from is not known"]
+        index = self.new_index(head)
+        args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"]
+        entries = self.git(*args, index=index).split("\0")
+        return [entry[3:] for entry in entries if entry and not is_below(entry[3:].rstrip("/"), spare)]
+
+    def clean(self, *, spare: Sequence[str], ignored: bool = False) -> None:
+        """Remove what is not in the worktree's index, except the paths to spare and nested repositories."""
+        arguments = ["clean", "-fd", "--quiet", *(["-x"] if ignored else [])]
+        arguments += [argument for path in spare for argument in ("-e", f"/{_escaped(path)}")]
+        if self.attempt(arguments).code:
+            make_readable(self.path)
+            self.git(*arguments)
+
+
+def is_behind_link(root: str, path: str) -> bool:
+    """Whether a folder on the way from the root to the path is a link."""
+    parts = path.split("/")
+    return any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(1, len(parts)))
+
+
+def remove_file(root: str, path: str) -> None:
+    """Remove one file below a folder, and the folders that become empty. Nothing behind a link is touched."""
+    if is_behind_link(root, path):
+        return
+    parts = path.split("/")
+    crash_points.crash_point()
+    try:
+        if stat.S_ISDIR(os.lstat(f"{root}/{path}").st_mode):
+            return
+        os.unlink(f"{root}/{path}")
+        for depth in range(len(parts) - 1, 0, -1):
+            os.rmdir(os.path.join(root, *parts[:depth]))
+    except OSError:  # the file does not exist any more, or the folder has other files
+        return
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "*?[]\\!# " else letter for letter in path)
+
+
+def git_error_hint(message: str) -> str:
+    """Return what a person can do about an error of git."""
+    if "already checked out" in message or "already used by worktree" in message:
+        return "switch that checkout to another branch, and run again"
+    if "filter" in message:
+        return "install the filter that the repository needs (git-lfs?), and run again"
+    if "No space" in message:
+        return "make room on the disk, and run again"
+    return "see 'git worktree list' and 'sow doctor', mend it, and run again"
+
+
+def make_readable(folder: str) -> None:
+    """Make everything below our folder readable and every folder enterable. Links are not followed."""
+    for parent, folders, names in os.walk(folder, onerror=None):
+        for name in folders:
+            _permit(f"{parent}/{name}", 0o700)
+        for name in names:
+            _permit(f"{parent}/{name}", 0o600)
+
+
+def _permit(path: str, needed: int) -> None:
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISLNK(mode) and mode & needed != needed:
+        crash_points.crash_point(f"permit {path}")
+        os.chmod(path, stat.S_IMODE(mode) | needed)
+
+
+def ensure_linked(worktree: Worktree, branch: str, commit: str) -> list[str]:
+    """Make folder and record exist and point to each other, with HEAD on an existing branch of ours or detached.
+
+    Returns remarks about what was wrong. Existing files stay. The folder may still have to be filled.
+    """
+    remarks: list[str] = []
+    if os.path.lexists(worktree.path):
+        _refuse_link(worktree)
+        remarks += _move_repository_out(worktree)
+    if os.path.lexists(_temporary_path(worktree)):
+        _remove_temporary(worktree)
+    lost = not _has_files(worktree)
+    if lost and worktree.git_dir and os.path.exists(worktree.index):
+        remarks.append(f"the folder {worktree.name} was gone: it was filled again with what is committed")
+        git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
+        git_worktree_files.remove(worktree.index)
+    if not worktree.git_dir:
+        _add_worktree(worktree, branch, commit)
+    elif not git_worktree_files.is_valid(worktree.git_dir, worktree.path):
+        if not lost:
+            remarks.append("the worktree had lost its tie to the repository: it was tied again")
+        _link_record(worktree, branch, commit)
+    return remarks
+
+
+def _move_repository_out(worktree: Worktree) -> list[str]:
+    """Move a repository that replaced the pointer file out of the folder, because it may hold commits."""
+    inner = f"{worktree.path}/.git"
+    if os.path.islink(inner) or not os.path.isdir(inner):
+        return []
+    new_path = f"{worktree.path}.found-{len(worktree.found()) + 1}"
+    crash_points.crash_point()
+    try:
+        os.rename(inner, new_path)
+    except OSError as error:
+        raise system_error("move", inner, error) from None
+    return [f"somebody made a repository of its own in the worktree: it was moved to {new_path}"]
+
+
+def _refuse_link(worktree: Worktree) -> None:
+    try:
+        require_folder(worktree.path)
+    except SowError as error:
+        raise EnvironmentProblem(error.message, "move it away, and run again") from None
+
+
+def _has_files(worktree: Worktree) -> bool:
+    """Whether the folder contains anything except git's pointer."""
+    try:
+        with os.scandir(worktree.path) as entries:
+            return any(entry.name != ".git" for entry in entries) or bool(git_worktree_files.pointer(worktree.path))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise system_error("read", worktree.path, error) from None
+
+
+def _add_worktree(worktree: Worktree, branch: str, commit: str) -> None:
+    """Have git make the record. If the folder has files but git has lost its record, the files stay as they are."""
+    adopted = _has_files(worktree)
+    target = _temporary_path(worktree) if adopted else worktree.path
+    arguments = ["--", target, branch.removeprefix("refs/heads/")] if branch else ["--detach", "--", target, commit]
+    done = worktree.repository.run_git(
+        ["worktree", "add", "--quiet", "--no-checkout", *arguments], options=["-c", "worktree.useRelativePaths=false"]
+    )
+    if done.code:
+        raise EnvironmentProblem(
+            f"cannot make the worktree {worktree.name}: {done.message}", git_error_hint(done.message)
+        )
+    worktree.git_dir = git_worktree_files.record_of(worktree.repository.home.checkout.common, target)
+    if adopted:
+        worktree.commit_index(
+            worktree.new_index(worktree.head() or commit)
+        )  # commit the index before linking, because a linked worktree without an index gets filled
+        _link_record(worktree, branch, commit)
+        _remove_temporary(worktree)
+
+
+def _temporary_path(worktree: Worktree) -> str:
+    """Return the folder of the empty worktree through which an existing folder gets a new record."""
+    return f"{worktree.path}.new"
+
+
+def _remove_temporary(worktree: Worktree) -> None:
+    """Remove that empty worktree. A record that now belongs to the real worktree stays."""
+    target = _temporary_path(worktree)
+    worktree.repository.run_git(["worktree", "remove", "--force", "--force", "--", target])
+    try:
+        git_worktree_files.remove(f"{target}/.git")
+        crash_points.crash_point(f"remove {target}")
+        os.rmdir(target)
+    except OSError:
+        return
+
+
+def _link_record(worktree: Worktree, branch: str, commit: str) -> None:
+    """Rewrite the pointers between folder and record."""
+    crash_points.crash_point()
+    try:
+        os.makedirs(worktree.path, exist_ok=True)
+    except OSError as error:
+        raise system_error("make", worktree.path, error) from None
+    git_worktree_files.repair(
+        worktree.repository.home.checkout.common,
+        worktree.git_dir,
+        worktree.path,
+        head=f"ref: {branch}" if branch else commit,
+    )

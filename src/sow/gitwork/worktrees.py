@@ -1,0 +1,322 @@
+"""Manages the worktrees of a run: one per task at a fixed path, and one per judge."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.ids import is_task_id
+from sow.domain.text.agent_files import is_agent_file
+from sow.errors import SowError
+from sow.gitwork import diffs, setup_files
+from sow.gitwork.collect import CollectedWork, Collection, collect
+from sow.gitwork.home_snapshot import HomeSnapshot
+from sow.gitwork.kept_commits import KEEP, KeptCommits, commits_in
+from sow.gitwork.repository import DeliveryRefused, Repository
+from sow.gitwork.worktree import SETUP_MARK, Worktree, ensure_linked, make_readable
+from sow.system import git_worktree_files
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+
+RESTART_MARK = "sow-again"  # exists while a worktree is made again
+JUDGED_COMMIT = "sow-shown"  # the commit that a judge was shown, which is nobody's work
+FOUND = "found"  # the name of pins for what was in a worktree before this run took it over
+
+
+class Worktrees:
+    """All worktrees of one run. Every commit of a worker stays reachable."""
+
+    __slots__ = ("repository", "run")
+
+    def __init__(self, home: Home, run: str, *, repository: Repository | None = None) -> None:
+        self.run = check_run_id(run)
+        self.repository = repository or Repository(home)
+
+    def path(self, task: str) -> str:
+        """Return the folder of a task's worktree, whether it exists or not."""
+        return f"{self.repository.home.sow}/local/worktrees/{_check_task_id(task)}"
+
+    def branch(self, task: str) -> str:
+        """Return the branch of a task in this run."""
+        return f"sow/task/{self.run}/{_check_task_id(task)}"
+
+    def has_branch(self, task: str) -> bool:
+        """Whether this run has started the task."""
+        return bool(self.repository.find_commit(self._ref(task)))
+
+    def _ref(self, task: str) -> str:
+        return f"refs/heads/{self.branch(task)}"
+
+    def _pins(self, task: str) -> KeptCommits:
+        return KeptCommits(self.repository, self.run, _check_task_id(task))
+
+    def prepare(self, task: str, base: str, *, fresh: bool = False) -> str:
+        """Make the worktree of a task at the base, or take the existing one over, and return its folder.
+
+        With `fresh`, existing work is pinned and the worktree starts from the base again, unless it is there already.
+        """
+        with self.repository.locked():
+            base = self.repository.commit_of(base)
+            worktree = Worktree(self.repository, _check_task_id(task))
+            if fresh and not worktree.git_dir and not os.path.lexists(worktree.path):
+                self._move_branch(task, base)
+            self._ensure_linked(worktree, task, base)
+            if worktree.is_ready and self._needs_restart(worktree, task, base, fresh=fresh):
+                self._restart(worktree, task, base)
+            elif not worktree.is_ready:
+                self._point_head_to_branch(worktree, task, base)
+                worktree.checkout_files(worktree.head())
+            elif not git_worktree_files.unfinished_operations(worktree.git_dir):
+                self._take_over(worktree, task, base)
+        return worktree.path
+
+    def _move_branch(self, task: str, base: str) -> None:
+        """Move the branch of a task without a worktree back to the base. Its commits are pinned."""
+        ref = self._ref(task)
+        old = self.repository.find_commit(ref)
+        if old and old != base:
+            self._pins(task).keep_unreachable(FOUND, [old], excluding=[base])
+            self.repository.set_ref(ref, base, old, why="started again")
+
+    def _ensure_linked(self, worktree: Worktree, task: str, base: str) -> list[str]:
+        """Link folder and record. If the worktree is new, make its branch first."""
+        ref = self._ref(task)
+        if not worktree.git_dir and not self.repository.find_commit(ref):
+            self.repository.set_ref(ref, base, "", why="started")
+        return ensure_linked(worktree, ref, base)
+
+    def _point_head_to_branch(self, worktree: Worktree, task: str, base: str) -> None:
+        """Point HEAD of a worktree in which nobody has worked yet to the task's branch."""
+        ref = self._ref(task)
+        if not self.repository.find_commit(ref):
+            self.repository.set_ref(ref, worktree.head() or base, "", why="started")
+        if worktree.branch() != ref:
+            self._pins(task).keep_unreachable(FOUND, commits_in(worktree, ref), excluding=[base])
+            worktree.git("symbolic-ref", "-m", "sow: prepared", "HEAD", ref)
+
+    def _take_over(self, worktree: Worktree, task: str, base: str) -> None:
+        """Move the task's branch to the worktree's commit if HEAD is on another branch, a lost one or none."""
+        ref, head = self._ref(task), worktree.head()
+        if head and worktree.branch() == ref:
+            return
+        work = self._pin_and_abort(worktree, task, base)
+        self.repository.set_ref(ref, work.head, why="taken over")
+        worktree.git("symbolic-ref", "-m", "sow: taken over", "HEAD", ref)
+
+    def pin(self, task: str, base: str) -> None:
+        """Pin the commits in a worktree that is not collected now, because it may never be used again."""
+        with self.repository.locked():
+            worktree = Worktree(self.repository, _check_task_id(task))
+            if worktree.is_ready:
+                self._collection(worktree, task, base).pin()
+
+    def _collection(self, worktree: Worktree, task: str, base: str) -> Collection:
+        return Collection(worktree, self._pins(task), name=FOUND, branch=self._ref(task), base=base)
+
+    def _pin_and_abort(self, worktree: Worktree, task: str, base: str) -> Collection:
+        """Pin every commit made in a worktree, and end unfinished git operations there."""
+        work = self._collection(worktree, task, base)
+        work.pin_and_abort()
+        return work
+
+    def _needs_restart(self, worktree: Worktree, task: str, base: str, *, fresh: bool) -> bool:
+        """Whether to make a worktree again: a restart was interrupted, or `fresh` is set and the worktree has work."""
+        if os.path.exists(f"{worktree.git_dir}/{RESTART_MARK}"):
+            return True
+        at_base = (
+            worktree.head() == base
+            and worktree.branch() == self._ref(task)
+            and not git_worktree_files.unfinished_operations(worktree.git_dir)
+        )
+        return fresh and not (at_base and not worktree.dirty_paths(setup_files.setup_paths(worktree)))
+
+    def _restart(self, worktree: Worktree, task: str, base: str) -> None:
+        """Pin the worktree's content and reset it to the base. If it is interrupted, the next call completes it."""
+        mark, ref = f"{worktree.git_dir}/{RESTART_MARK}", self._ref(task)
+        if not os.path.exists(mark):
+            self._pin_and_abort(worktree, task, base).snapshot()
+            git_worktree_files.write(mark, base)
+        self.repository.set_ref(ref, base, why="started again")
+        worktree.git("symbolic-ref", "-m", "sow: started again", "HEAD", ref)
+        worktree.checkout_files(base)
+        worktree.clean(spare=setup_files.setup_paths(worktree), ignored=True)
+        git_worktree_files.remove(f"{worktree.git_dir}/{SETUP_MARK}")
+        git_worktree_files.remove(mark)
+
+    def install_setup_files(self, task: str, settings: Mapping[str, Any]) -> list[list[str]]:
+        """Link and copy ignored files into a worktree. Returns the set-up commands that must still run there."""
+        with self.repository.locked():
+            return setup_files.install_setup_files(Worktree(self.repository, _check_task_id(task)), settings)
+
+    def record_setup(self, task: str, settings: Mapping[str, Any]) -> None:
+        """Record that the set-up commands have run."""
+        with self.repository.locked():
+            setup_files.record_setup(Worktree(self.repository, _check_task_id(task)), settings)
+
+    def collect(self, task: str, iteration: int, message: str, base: str) -> CollectedWork:
+        """Collect a worker's changes into one commit on the task's branch, and pin every commit that it made."""
+        with self.repository.locked():
+            base = self.repository.commit_of(base)
+            worktree = Worktree(self.repository, _check_task_id(task))
+            remarks = self._ensure_linked(worktree, task, base)
+            if not worktree.is_ready:
+                worktree.checkout_files(worktree.head() or self.repository.find_commit(self._ref(task)) or base)
+            collected = collect(
+                worktree, self._pins(task), name=str(iteration), branch=self._ref(task), base=base, message=message
+            )
+            collected.remarks[:0] = remarks
+        return collected
+
+    def drop_branches(self) -> None:
+        """Remove the branches of a finished run. Their commits are pinned first, and worktrees keep their HEAD."""
+        with self.repository.locked():
+            integration_ref = f"refs/heads/sow/int/{self.run}"
+            for ref, commit in self.repository.refs(f"refs/heads/sow/task/{self.run}/", integration_ref).items():
+                if not self._is_user_checkout(ref):
+                    task = "" if ref == integration_ref else ref.rpartition("/")[2]
+                    self._drop_branch(ref, commit, task)
+
+    def _is_user_checkout(self, ref: str) -> bool:
+        """Whether one of sow's branches is checked out in a worktree of the user."""
+        checkout = self.repository.git("for-each-ref", "--format=%(worktreepath)", ref).strip()
+        return bool(checkout) and not checkout.startswith(f"{self.repository.home.sow}/local/worktrees/")
+
+    def _drop_branch(self, ref: str, commit: str, task: str) -> None:
+        pins = KeptCommits(self.repository, self.run, task or "integration")
+        if task and is_task_id(task):
+            worktree = Worktree(self.repository, task)
+            if worktree.is_ready and worktree.branch() == ref:
+                pins.keep_unreachable(FOUND, commits_in(worktree, ref), excluding=[])
+                worktree.git("update-ref", "--no-deref", "-m", "sow: the run is over", "HEAD", commit)
+        pins.keep_unreachable(FOUND, [commit], excluding=[])
+        self.repository.drop_ref(ref, commit)
+
+    def home_snapshot(self) -> HomeSnapshot:
+        """Take a snapshot of the user's checkout. `look.changes_since(earlier)` lists the differences."""
+        return HomeSnapshot(self.repository)
+
+    def diff(self, base: str, commit: str, limit: int) -> str:
+        """Return the difference between two commits as a patch of at most `limit` bytes."""
+        return diffs.diff(self.repository, base, commit, limit)
+
+    def changed_paths(self, base: str, commit: str) -> list[str]:
+        """Return every path that differs between two commits."""
+        return diffs.changed_paths(self.repository, base, commit)
+
+    def make_judge_checkout(self, task: str, commit: str, base: str) -> str:
+        """Make a new checkout of a commit for a judge, with the agent files of the base."""
+        with self.repository.locked():
+            self.remove_judge_checkout(task)
+            commit, base = self.repository.commit_of(commit), self.repository.commit_of(base)
+            worktree = Worktree(self.repository, _judge_name(task))
+            shown_commit = self._with_agent_files(commit, base)
+            ensure_linked(worktree, "", shown_commit)
+            git_worktree_files.write(f"{worktree.git_dir}/{JUDGED_COMMIT}", shown_commit)
+            worktree.checkout_files(shown_commit)
+        return worktree.path
+
+    def _with_agent_files(self, commit: str, base: str) -> str:
+        """Return the commit, or a new one on top of it that has the agent files of the base."""
+        index = self.repository.temp_file("judge")
+        self.repository.git("read-tree", commit, index=index)
+        agent_files = [entry for entry in self.repository.tree_entries(base) if is_agent_file(entry.partition("\t")[2])]
+        if not self.repository.set_index_entries(agent_files, index=index, where=is_agent_file):
+            return commit
+        tree_id = self.repository.git("write-tree", index=index).strip()
+        return self.repository.commit_tree(tree_id, [commit], "For review, with the agent files of the base")
+
+    def remove_judge_checkout(self, task: str) -> None:
+        """Remove the checkout of a task's judge. Commits made there are pinned."""
+        with self.repository.locked():
+            worktree = Worktree(self.repository, _judge_name(task))
+            if not worktree.git_dir and not os.path.lexists(worktree.path):
+                return
+            ensure_linked(worktree, "", self.repository.commit_of("HEAD"))
+            shown_commits = self.repository.only_commits(
+                [git_worktree_files.first_line(f"{worktree.git_dir}/{JUDGED_COMMIT}") or "none"]
+            )
+            excluding = [*shown_commits, *self.repository.refs("refs/heads/", KEEP).values()]
+            self._pins(task).keep_unreachable("review", commits_in(worktree, self._ref(task)), excluding=excluding)
+            make_readable(worktree.path)
+            self.repository.git("worktree", "remove", "--force", "--force", "--", worktree.path)
+
+    def remove(
+        self,
+        task: str,
+        *,
+        busy: Callable[[str], Mapping[int, str]] = process_tree.processes_in_folder,
+        dry_run: bool = False,
+    ) -> DeliveryRefused | None:
+        """Remove a worktree if its work is pinned, it is clean and no process uses it. Otherwise return the reason."""
+        with self.repository.locked():
+            worktree = Worktree(self.repository, _check_task_id(task))
+            if not worktree.git_dir:
+                return _unknown_folder(worktree) if os.path.lexists(worktree.path) else None
+            refused = self._reason_to_keep(worktree, task, busy)
+            if refused or dry_run:
+                return refused
+            if os.path.isdir(worktree.path):
+                setup_files.remove_setup_files(worktree)
+            # Without --force, git checks for changes with the current filters. We have checked with ours.
+            done = self.repository.run_git(["worktree", "remove", "--force", "--", worktree.path])
+            if done.code:
+                return DeliveryRefused(
+                    f"git does not remove worktree {task}: {done.message}", "see 'git worktree list'"
+                )
+        return None
+
+    def _reason_to_keep(
+        self, worktree: Worktree, task: str, busy: Callable[[str], Mapping[int, str]]
+    ) -> DeliveryRefused | None:
+        refs = self.repository.refs(KEEP, "refs/heads/", "refs/tags/", "refs/remotes/")
+        excluding = [commit for name, commit in refs.items() if not name.startswith("refs/heads/sow/task/")]
+        unpinned = self.repository.tips_not_in(commits_in(worktree, self._ref(task)), excluding=excluding)
+        if unpinned:
+            return DeliveryRefused(
+                f"commit {unpinned[0][:12]} of task {task} is not pinned", "collect the task's work first"
+            )
+        if not os.path.isdir(worktree.path):
+            return None
+        for pid, name in busy(worktree.path).items():
+            return DeliveryRefused(f"process {pid} ({name}) works in {worktree.path}", "end it, and try again")
+        if os.path.exists(f"{worktree.git_dir}/locked"):
+            return DeliveryRefused(f"worktree {task} is locked", f"git worktree unlock {worktree.path}")
+        dirty = worktree.dirty_paths(setup_files.setup_paths(worktree))
+        if dirty:
+            return DeliveryRefused(
+                f"worktree {task} has work that is not committed: {dirty[0]}", f"look at {worktree.path}"
+            )
+        repositories = (
+            ["submodules"] if os.path.isdir(f"{worktree.git_dir}/modules") else worktree.nested_repositories()
+        )
+        if repositories:
+            return DeliveryRefused(
+                f"worktree {task} has a repository of its own: {repositories[0]}", f"look at {worktree.path}"
+            )
+        return None
+
+
+def check_run_id(run: str) -> str:
+    """Check the id of a run, which becomes part of branch and folder names."""
+    if not run or len(run) > 64 or not all(part.isascii() and part.isalnum() for part in run.split("-")):
+        raise SowError(f"{run!r} is not the id of a run", "see 'sow runs list'")
+    return run
+
+
+def _check_task_id(task: str) -> str:
+    if not is_task_id(task):
+        raise SowError(f"{task!r} is not a task id", "see 'sow task list'")
+    return task
+
+
+def _judge_name(task: str) -> str:
+    return f"{_check_task_id(task)}-review"
+
+
+def _unknown_folder(worktree: Worktree) -> DeliveryRefused:
+    return DeliveryRefused(f"{worktree.path} is no worktree that git knows", "look at it, and move it away")

@@ -1,0 +1,257 @@
+"""Describes a sink or a repository from its own files: front matter, headings, README."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store.files.disk import Disk, read_text
+from sow.store.formats import yaml_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sow.domain.documents.index import RepoHint
+
+BY_FILES, BY_USER, BY_AGENT = "files", "user", "agent"
+TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt")
+MAIN_STEMS = ("sink", "index", "readme", "skill")  # stems of files that describe the whole folder
+ENTRY_POINTS = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "docs",
+    "doc",
+    "api",
+    "openapi.yaml",
+)
+SUMMARY = ("summary", "description", "about")
+WHEN = ("when_to_use", "when-to-use", "when", "use_when", "applies_to")
+TAGS = ("tags", "keywords", "topics")
+GENERATED_FOLDERS = (
+    "node_modules",
+    "vendor",
+    "target",
+    "dist",
+    "build",
+)  # folders of a repository with generated or foreign files
+DEEPEST = 4
+MOST_FILES = 60
+MOST_READ = 64 << 10
+MOST_WORDS = 600
+MOST_TAGS = 12
+MOST_HEADINGS = 12
+
+
+class Description:
+    """A summary, when to use it, and tags; each may be empty."""
+
+    __slots__ = ("summary", "tags", "when_to_use")
+
+    def __init__(self, *, summary: str = "", when_to_use: str = "", tags: tuple[str, ...] = ()) -> None:
+        self.summary = summary
+        self.when_to_use = when_to_use
+        self.tags = tags
+
+
+class DescribedPage:
+    """One document: its front matter, title, headings and first paragraph."""
+
+    __slots__ = ("fields", "headings", "opening", "path", "title", "when")
+
+    def __init__(self, path: str, text: str) -> None:
+        head, body = split(text)
+        self.path = path
+        self.fields = _fields(head, path)
+        lines = _outside_fences(body)
+        self.headings = [
+            line.lstrip("#").strip(" #") for line in lines if line.startswith("#") and line.lstrip("#")[:1] == " "
+        ]
+        self.title = next((line[2:].strip(" #") for line in lines if line.startswith("# ")), "")
+        self.opening = _paragraph(lines)
+        self.when = _section(lines, "when")
+
+    def field(self, names: tuple[str, ...]) -> Any:
+        return next((self.fields[name] for name in names if self.fields.get(name)), "")
+
+
+def describe(folder: str, name: str) -> Description:
+    """Describes a folder from its documents."""
+    pages = _pages(folder)
+    main = next((page for page in pages if _describes_folder(page)), pages[0] if len(pages) == 1 else None)
+    main_pages = [main] if main else []
+    summary = _first(
+        [*(page.field(SUMMARY) for page in main_pages), *(_titled(page) for page in main_pages), _outline(pages)]
+    )
+    when = _first(
+        [
+            *(page.field(WHEN) for page in main_pages),
+            *(page.when for page in main_pages),
+            _usage_hints(pages),
+            _topics(pages, name),
+        ]
+    )
+    tags = [tag for page in (*main_pages, *pages) for tag in _tags(page.field(TAGS))]
+    return Description(summary=summary, when_to_use=when, tags=tuple(dict.fromkeys(tags))[:MOST_TAGS])
+
+
+def hints(folder: str) -> list[RepoHint]:
+    """Lists the usual entry points that a repository has, with their titles."""
+    repo_hints: list[RepoHint] = []
+    for name in ENTRY_POINTS:
+        path = f"{folder}/{name}"
+        if os.path.islink(path) or not os.path.lexists(path):
+            continue
+        page = _read(path, name) if name.endswith(".md") else None
+        about = _first([page.title, page.opening])[:200] if page else ""
+        repo_hints.append({"path": name, "about": about or ("documents" if os.path.isdir(path) else "")})
+    return repo_hints
+
+
+def split(text: str) -> tuple[str, str]:
+    """Splits a document into front matter and body; most documents have no front matter."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        return "", text
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+    return ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :])) if end else ("", text)
+
+
+def document_paths(folder: str) -> list[str]:
+    """Lists the documents of a folder: first by depth, then those that describe the folder, then by path; no links."""
+    paths: list[str] = []
+    for current, subfolders, names in os.walk(folder):
+        deep = current.count("/") - folder.count("/") >= DEEPEST
+        subfolders[:] = (
+            []
+            if deep
+            else sorted(name for name in subfolders if not name.startswith(".") and name not in GENERATED_FOLDERS)
+        )
+        paths += [f"{current}/{name}" for name in names if name.lower().endswith(TEXTS)]
+    regular = [path for path in paths if not os.path.islink(path)]
+    return sorted(regular, key=lambda path: (path.count("/"), _rank(path), path))[:MOST_FILES]
+
+
+def _rank(path: str) -> int:
+    stem = os.path.basename(path).rpartition(".")[0].lower()
+    return MAIN_STEMS.index(stem) if stem in MAIN_STEMS else len(MAIN_STEMS)
+
+
+def _describes_folder(page: DescribedPage) -> bool:
+    return "/" not in page.path and _rank(page.path) < len(MAIN_STEMS)
+
+
+def _pages(folder: str) -> list[DescribedPage]:
+    pages = (_read(path, path.removeprefix(f"{folder}/")) for path in document_paths(folder))
+    return [page for page in pages if page is not None]
+
+
+def _read(path: str, shown: str) -> DescribedPage | None:
+    """Reads the beginning of a document; None if it cannot be opened."""
+    try:
+        with open(path, "rb") as file:
+            return DescribedPage(shown, file.read(MOST_READ).decode("utf-8", "replace"))
+    except OSError:
+        return None
+
+
+def _fields(head: str, path: str) -> dict[Any, Any]:
+    """Parses the front matter; invalid front matter counts as empty, because the file is not ours to fix."""
+    if not head.strip():
+        return {}
+    try:
+        fields = yaml_text.load(f"{head}\n", path)
+    except SowError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _outside_fences(body: str) -> list[str]:
+    """Returns the lines of a document without its code blocks."""
+    kept: list[str] = []
+    fence = ""
+    for line in body.replace("\r\n", "\n").split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in ("```", "~~~") and fence in ("", mark):
+            fence = "" if fence else mark
+        elif not fence:
+            kept.append(line.rstrip())
+    return kept
+
+
+def _paragraph(lines: list[str]) -> str:
+    """Returns the first paragraph of prose."""
+    prose_lines: list[str] = []
+    for line in lines:
+        prose = line.strip()
+        if prose and not prose.startswith(("#", "<", "[!", "![", "|", "---", "===")):
+            prose_lines.append(prose.lstrip("> "))
+        elif prose_lines:
+            break
+    return _short(" ".join(prose_lines))
+
+
+def _section(lines: list[str], word: str) -> str:
+    """Returns the prose below the first heading that begins with a word."""
+    for number, line in enumerate(lines):
+        if line.startswith("#") and line.lstrip("# ").lower().startswith(word):
+            return _paragraph(lines[number + 1 :])
+    return ""
+
+
+def _titled(page: DescribedPage) -> str:
+    return _short(f"{page.title}: {page.opening}" if page.title and page.opening else page.title or page.opening)
+
+
+def _outline(pages: list[DescribedPage]) -> str:
+    """Joins the titles of several documents, for folders in which no document describes the whole."""
+    return _short("; ".join(page.title or page.path for page in pages))
+
+
+def _usage_hints(pages: list[DescribedPage]) -> str:
+    hints = [_first([page.field(WHEN), page.when]) for page in pages]
+    return _short(" ".join(hint for hint in hints if hint))
+
+
+def _topics(pages: list[DescribedPage], name: str) -> str:
+    headings = dict.fromkeys(heading for page in pages for heading in page.headings)
+    listed = ", ".join(list(headings)[:MOST_HEADINGS])
+    return _short(f"For work on {name.replace('-', ' ')}: {listed}") if listed else ""
+
+
+def _first(values: list[Any]) -> str:
+    """Returns the first value that is a non-empty text, on one line."""
+    return next((_short(str(value)) for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def _tags(value: Any) -> list[str]:
+    values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    tags = [" ".join(str(value).split()).lower() for value in values]
+    return [tag for tag in tags if tag and len(tag) <= 60 and tag.isprintable()]
+
+
+def _short(text: str) -> str:
+    """Returns a text on one line, printable, and cut at a word."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS].rpartition(' ')[0]} …"
+
+
+def excerpts(folder: str, max_size: int) -> str:
+    """Returns the beginnings of a folder's documents, up to a size, for an agent that describes them."""
+    parts: list[str] = []
+    left = max_size
+    for path in document_paths(folder):
+        if left <= 0:
+            parts.append("(more files, not shown)")
+            break
+        try:
+            text = read_text(Disk(), path)
+        except (SowError, FileNotFoundError):  # too large, or not text: the other documents are shown
+            continue
+        shown = text[: min(left, max_size // 4)]
+        left -= len(shown)
+        parts.append(f"=== {path.removeprefix(f'{folder}/')}\n{shown}")
+    return "\n\n".join(parts)

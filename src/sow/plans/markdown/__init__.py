@@ -1,0 +1,1 @@
+"""Reads plans in Markdown."""

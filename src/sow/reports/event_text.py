@@ -1,0 +1,279 @@
+"""Writes one plain line for each event of a run that a person wants to read."""
+
+from __future__ import annotations
+
+from sow.domain.checks import refusals
+from sow.domain.ids import is_member
+from sow.domain.reviews.similar_text import answer_command
+from sow.domain.text.units import format_seconds, stopwatch
+from sow.reports.live_run import stop_reason
+from sow.system.terminal import width
+from sow.system.terminal.terminal import escape_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sow.domain.runs.journal_entry import JournalEntry
+    from sow.reports.live_run import LiveRun
+
+    Words = Callable[[JournalEntry, LiveRun], str]
+
+LONGEST = 240
+LONGEST_FEEDBACK = 160
+MOST_CHANGES = 3
+LONGEST_REASON = 80
+ENDS = {"ended": "has ended", "stopped": "was stopped", "waiting": "is waiting"}  # of a run, by its status
+# Events whose lines stay on the terminal after the live view has moved on.
+LASTING_EVENTS = frozenset(
+    {
+        "run_started", "task_ended", "question", "sent_back", "conflict", "limit", "breaker", "budget", "run_ended",
+        "escalated", "resolved", "verification", "approved", "plan_changed", "set_aside", "restored", "notify_failed",
+        "git_changed", "refused", "concern", "branch_moved", "waived",
+    }
+)  # fmt: skip
+
+
+def timed_line(entry: JournalEntry, scene: LiveRun, elapsed: float) -> str:
+    """Return the event as text after the time since the run's start, or "" if it is only for programs."""
+    text = event_text(entry, scene)
+    return f"{stopwatch(elapsed):>5}  {text}" if text else ""
+
+
+def event_text(entry: JournalEntry, scene: LiveRun) -> str:
+    """Return what happened, with the task or agent."""
+    text = event_sentence(entry, scene)
+    if not text:
+        return ""
+    noun = "agent" if is_member(entry.task) else "task"
+    about = f"{noun} {scene.task_label(entry.task)}: " if entry.task else ""
+    about = "the project: " if entry.task == "project" else about
+    return width.cut(escape_line(about + text), LONGEST)
+
+
+def event_sentence(entry: JournalEntry, scene: LiveRun) -> str:
+    """Return what happened, without the task or agent."""
+    describe = FORMATTERS.get(entry.event)
+    return describe(entry, scene) if describe else ""
+
+
+def _run_started(entry: JournalEntry, scene: LiveRun) -> str:
+    slots = entry.entry("settings").count("max_concurrency")
+    at_once = f", {slots} at once" if slots else ""
+    recovered = ", going on from where it was" if entry.data.get("recovered") is True else ""
+    tasks = entry.entries("tasks")
+    noun = "agent" if tasks and all(is_member(task.text("id")) for task in tasks) else "task"
+    count = f"{len(tasks)} {noun}{'' if len(tasks) == 1 else 's'}"
+    return f"run {entry.text('run')}: {entry.text('name')}, {count}{at_once}{recovered}"
+
+
+def _turn_started(entry: JournalEntry, scene: LiveRun) -> str:
+    agent = " on ".join(filter(None, (entry.text("role"), entry.text("executor"))))
+    iteration = f", iteration {entry.count('iteration')}" if entry.count("iteration") > 1 else ""
+    verb = {
+        "resume": "goes on",
+        "recovery": "goes on after a stop",
+        "reminder": "is reminded to end its turn",
+        "review": "review by",
+    }.get(entry.text("kind"), "started")
+    return f"{verb} {agent}" if entry.text("kind") == "review" else ", ".join(filter(None, (verb, agent))) + iteration
+
+
+def _turn_ended(entry: JournalEntry, scene: LiveRun) -> str:
+    outcome = entry.text("outcome")
+    ending = "" if outcome in ("", "done") else f"the turn of {entry.text('role') or 'its agent'} ended: {outcome}"
+    refused = f"{refusals.count(entry.count('refused'))} refused" if entry.count("refused") else ""
+    return "; ".join(filter(None, (ending, refused, *entry.texts("remarks"))))
+
+
+def _refused(entry: JournalEntry, scene: LiveRun) -> str:
+    reason = f" ({width.cut(escape_line(entry.text('reason')), LONGEST_REASON)})" if entry.text("reason") else ""
+    return f"refused: {refusals.call_text(entry.text('tool'), entry.text('command'))}{reason}"
+
+
+def _concern(entry: JournalEntry, scene: LiveRun) -> str:
+    return entry.text("text")
+
+
+def _check(entry: JournalEntry, scene: LiveRun) -> str:
+    if entry.data.get("passed") is not False:
+        return ""
+    code = entry.data.get("exit")
+    ending = f"exit {code}" if isinstance(code, int) else "no exit"
+    return f"check failed ({ending}): {entry.text('command')}"
+
+
+def _baseline(entry: JournalEntry, scene: LiveRun) -> str:
+    """A list that cannot run on this machine; one that fails before the work is in the report."""
+    return f"baseline: {entry.text('problem')}" if entry.text("problem") else ""
+
+
+def _reviewed(entry: JournalEntry, scene: LiveRun) -> str:
+    by = f" by {entry.text('by')}" if entry.text("by") else ""
+    count = entry.count("findings")
+    findings = f", {count} finding{'' if count == 1 else 's'}" if count else ""
+    feedback = width.cut(escape_line(entry.text("feedback")), LONGEST_FEEDBACK) if count else ""
+    return f"{entry.text('verdict') or 'no verdict'}{by}{findings}{': ' if feedback else ''}{feedback}"
+
+
+def _sent_back(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"sent back: {entry.text('reason')}"
+
+
+def _merged(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"merged as {entry.text('commit')[:10]}"
+
+
+def _conflict(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"merge conflict in {', '.join(entry.texts('paths')) or 'its files'}"
+
+
+def _question(entry: JournalEntry, scene: LiveRun) -> str:
+    text = width.cut(escape_line(entry.text("text")), LONGEST_FEEDBACK)
+    return f"asks: {text} → {answer_command(entry.name_or_number('number') or entry.task, text)}"
+
+
+def _answered(entry: JournalEntry, scene: LiveRun) -> str:
+    if entry.data.get("withdrawn") is True:
+        return f"question {entry.name_or_number('number')} is withdrawn"
+    origin = f" ({entry.text('origin')})" if entry.text("origin") else ""
+    return f"question {entry.name_or_number('number')} is answered{origin}"
+
+
+def _restored(entry: JournalEntry, scene: LiveRun) -> str:
+    copy_path, remark = entry.text("aside"), entry.text("remark")
+    if remark:
+        return remark
+    if copy_path:
+        return f"its state was edited by hand, which does not count in a run: the edit is in {copy_path} (sow task set)"
+    return "its state was gone or older, and came back from its last copy"
+
+
+def _final_check(entry: JournalEntry, scene: LiveRun) -> str:
+    owners = ", ".join(entry.texts("tasks")[:5])
+    outcome = "pass on the final tree" if entry.data.get("passed") is True else f"fail: {entry.text('command')}"
+    return f"final checks of task {owners} {outcome}"
+
+
+def _waived(entry: JournalEntry, scene: LiveRun) -> str:
+    person = "you" if entry.text("by") == "person" else entry.text("by")
+    return f"{person} waived `{entry.text('command')}`; it is not run any more"
+
+
+def _branch_moved(entry: JournalEntry, scene: LiveRun) -> str:
+    pinned = f"; the foreign commit is kept as {entry.text('pin')}" if entry.text("pin") else ""
+    move = f"{entry.text('branch')} was moved to {entry.text('found')[:10]} by somebody else"
+    return f"{move}: it is back at {entry.text('restored')[:10]}{pinned}"
+
+
+def _plan_changed(entry: JournalEntry, scene: LiveRun) -> str:
+    if "sections" in entry.data:
+        sections = ", ".join(entry.texts("sections")) or "nobody's part"
+        return f"{entry.text('path') or 'the plan'} has changed: {sections}; it is verified and approved again"
+    return f"{entry.text('path')} was edited: this run goes on with what it began with, the next one takes it in"
+
+
+def _escalated(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"escalates {', '.join(entry.texts('notes'))} to the workflow architect"
+
+
+def _resolved(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"{entry.text('note')} is resolved by {entry.text('by')}"
+
+
+def _verification(entry: JournalEntry, scene: LiveRun) -> str:
+    by = f" by {entry.text('by')}" if entry.text("by") else ""
+    return f"verification {entry.text('result')}{by} (round {entry.count('round')})"
+
+
+def _approved(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"the design {entry.text('digest')[:12]} is approved ({entry.text('how')})"
+
+
+def _archived(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"its session is archived: {entry.text('file').rpartition('/')[2]}" if entry.text("file") else ""
+
+
+def _set_aside(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"{entry.text('file') or 'a file'} could not be read, and is set aside"
+
+
+def _git_changed(entry: JournalEntry, scene: LiveRun) -> str:
+    changes = entry.texts("changes")
+    more = f" and {len(changes) - MOST_CHANGES} more" if len(changes) > MOST_CHANGES else ""
+    if len(changes) == 1:
+        return f"{changes[0]} during the run; sow ignores it"
+    return f"sow ignores these changes during the run: {', '.join(changes[:MOST_CHANGES])}{more}"
+
+
+def _notify_failed(entry: JournalEntry, scene: LiveRun) -> str:
+    return f"nobody is notified: {entry.text('reason')}"
+
+
+def _stop(entry: JournalEntry, scene: LiveRun) -> str:
+    return stop_reason(entry)
+
+
+def _task_ended(entry: JournalEntry, scene: LiveRun) -> str:
+    status, result = entry.text("status"), entry.text("result")
+    if entry.task in scene.questions:
+        return ""  # its question was reported already
+    ending = {
+        "paused": "waits for an answer",
+        "asking": "waits for an answer",
+        "waiting": "is put back",
+        "pending": "is put back",
+        "in_progress": "is put back",
+    }.get(status, status or "ended")
+    seconds = entry.number("seconds")
+    after = f" after {format_seconds(seconds)}" if seconds is not None else ""
+    verdict = f" {result}" if result and result != status.upper() and status in ("completed", "failed") else ""
+    spent = scene.spend.get(entry.task)
+    cost = f", {spent.text()}" if spent and spent.known else ""
+    reason = f": {entry.text('reason')}" if entry.text("reason") and status != "completed" else ""
+    return f"{ending}{verdict}{after}{cost}{reason}"
+
+
+def _run_ended(entry: JournalEntry, scene: LiveRun) -> str:
+    kinds = ("completed", "failed", "blocked", "waiting")
+    counts = [f"{entry.count(kind)} {kind}" for kind in kinds if entry.count(kind)]
+    seconds = entry.number("seconds")
+    after = f" after {format_seconds(seconds)}" if seconds is not None else ""
+    ending = ENDS.get(entry.text("status"), "is over")
+    return f"the run {ending}{after}: {', '.join(counts) or 'no task was completed'}"
+
+
+FORMATTERS: dict[str, Words] = {
+    "run_started": _run_started,
+    "turn_started": _turn_started,
+    "turn_ended": _turn_ended,
+    "refused": _refused,
+    "concern": _concern,
+    "check": _check,
+    "baseline": _baseline,
+    "reviewed": _reviewed,
+    "sent_back": _sent_back,
+    "merged": _merged,
+    "conflict": _conflict,
+    "question": _question,
+    "answered": _answered,
+    "plan_changed": _plan_changed,
+    "escalated": _escalated,
+    "resolved": _resolved,
+    "verification": _verification,
+    "approved": _approved,
+    "archived": _archived,
+    "set_aside": _set_aside,
+    "restored": _restored,
+    "git_changed": _git_changed,
+    "notify_failed": _notify_failed,
+    "branch_moved": _branch_moved,
+    "final_check": _final_check,
+    "waived": _waived,
+    "limit": _stop,
+    "breaker": _stop,
+    "budget": _stop,
+    "waiting": _stop,
+    "task_ended": _task_ended,
+    "run_ended": _run_ended,
+}

@@ -1,0 +1,141 @@
+"""Formats the parts of a run's report that the page and the terminal share."""
+
+from __future__ import annotations
+
+from sow.domain.checks import refusals
+from sow.domain.text.units import dollars, format_minutes, format_seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+
+SHORT = 5  # seconds
+
+
+def plural(count: int, noun: str) -> str:
+    """Format a count with its noun: `1 turn`, `3 turns`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def money(facts: Facts) -> str:
+    """Format a cost, as far as it is known."""
+    unknown = facts["cost_unknown_turns"]
+    if facts["cost_usd"] is None:
+        return "unknown" if unknown else "-"
+    return dollars(facts["cost_usd"]) + (f" and {plural(unknown, 'turn')} of unknown cost" if unknown else "")
+
+
+def tokens(facts: Facts) -> str:
+    """Format token counts, as far as they are known."""
+    unknown = facts["tokens_unknown_turns"]
+    if facts["input_tokens"] is None:
+        return "unknown" if unknown else "-"
+    suffix = f" and {plural(unknown, 'turn')} untold" if unknown else ""
+    return f"{facts['input_tokens']:,} in, {facts['output_tokens']:,} out{suffix}"
+
+
+def task_label(row: Facts) -> str:
+    """Return a task's plan number and id."""
+    return f"{row['plan_id']} ({row['id']})" if row["plan_id"] else str(row["id"])
+
+
+def waits_for(row: Facts) -> str:
+    """Format a task's open dependencies: `2 (020), failed; 3 (030), waiting`."""
+    return "; ".join(f"{task_label(need)}, {need['outcome']}" for need in row["waits_for"])
+
+
+def time_of(row: Facts) -> str:
+    """Format how long a task was worked on, with its estimate."""
+    estimated = f" of {format_minutes(row['estimated_minutes'])}" if row["estimated_minutes"] else ""
+    return f"{format_seconds(row['active_seconds'])}{estimated}" if row["started_at"] or row["active_seconds"] else "-"
+
+
+def task_notes(row: Facts) -> list[str]:
+    """List what a person should know about a task's result: its concerns and the refusals of this run."""
+    notes = [concern["text"] for concern in row["concerns"] if concern["kind"] != refusals.KIND]
+    refused = row["refusals"]
+    return [*notes, f"{refusals.sentence(refused)}; {refusals.advice(refused)}"] if refused else notes
+
+
+def outcomes(counts: Facts) -> str:
+    """Format counts of outcomes: `6 completed, 1 failed`."""
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count and outcome != "total"]
+    return ", ".join(parts) or "no tasks"
+
+
+def total_rows(document: Facts) -> list[tuple[str, str]]:
+    """Return the totals of a run, each with its name."""
+    total = document["totals"]
+    rows = [
+        ("tasks", outcomes(document["counts"])),
+        ("time", _wall(total)),
+        ("work", _work(total)),
+        ("estimates", _estimate(total["estimate"])),
+        ("cost", money(total)),
+        ("tokens", tokens(total)),
+        ("turns", _turns(total)),
+        ("checks", _checks(total["checks"])),
+        ("reviews", ", ".join(f"{count} {verdict}" for verdict, count in sorted(total["reviews"].items()))),
+        ("calls", f"{document['run']['calls']}, each going on from where the last one was"),
+    ]
+    return [row for row in rows if row[1] and (row[0] != "calls" or document["run"]["calls"] > 1)]
+
+
+def _wall(total: Facts) -> str:
+    waits = [
+        f"{format_seconds(total[key])} {cause}"
+        for key, cause in (
+            ("waited_for_people_seconds", "waiting for people"),
+            ("waited_for_limits_seconds", "waiting for limits"),
+        )
+        if total[key]
+    ]
+    return format_seconds(total["wall_seconds"]) + (f", of that {' and '.join(waits)}" if waits else "")
+
+
+def _work(total: Facts) -> str:
+    pace = f": {speed(total)}" if speed(total) else ""
+    unknown = f", {plural(total['work_unknown_turns'], 'turn')} untold" if total["work_unknown_turns"] else ""
+    return f"{format_seconds(total['work_seconds'])} of agents{unknown}{pace}"
+
+
+def speed(total: Facts) -> str:
+    """Compare the run with its turns one after the other. Returns "" if it took only a few seconds."""
+    factor = total["speed_up"]
+    if not factor or total["busy_seconds"] < SHORT:
+        return ""
+    if round(factor, 1) >= 1:
+        return f"{factor:.1f} times as fast as one after the other"
+    return "slower than one after the other, with checks, merges and pauses between them"
+
+
+def _estimate(estimate: Facts) -> str:
+    if not estimate["tasks"]:
+        return ""
+    actual, expected = format_minutes(estimate["active_minutes"]), format_minutes(estimate["estimated_minutes"])
+    factor = f"× {estimate['factor']}" if estimate["factor"] else "less than × 0.01"
+    return f"{plural(estimate['tasks'], 'task')} took {actual}, thought to take {expected} ({factor})"
+
+
+def _turns(total: Facts) -> str:
+    parts = [plural(total["turns"], "turn")]
+    retries = plural(total["retries"], "retry").replace("retrys", "retries")
+    parts += [retries] if total["retries"] else []
+    parts += [
+        plural(total[key], noun)
+        for key, noun in (
+            ("questions", "question"),
+            ("limits", "limit"),
+            ("merges", "merge"),
+            ("conflicts", "conflict"),
+        )
+        if total[key]
+    ]
+    return ", ".join(parts)
+
+
+def _checks(checks: Facts) -> str:
+    return f"{checks['passed']} passed, {checks['failed']} failed" if any(checks.values()) else ""

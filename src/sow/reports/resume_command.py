@@ -1,0 +1,183 @@
+"""Builds the command that continues a run with the user's options, for the folder in which it will be typed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from sow import config as configs
+from sow.errors import SowError
+from sow.reports import crew_rows
+from sow.reports.run_history import History
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sow.config import Config
+    from sow.domain.documents.state import RunSettings, Task
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.runs.run_folder import RunFolder
+
+# The only options of a workflow's run.
+WORKFLOW_OPTIONS = frozenset({"max_concurrency", "executor", "timeout", "max_cost", "max_wait", "yes"})
+FLAGS = ("update_plan", "yes")
+# Settings with the same name in the config.
+CONFIG_OPTIONS = ("max_concurrency", "schedule", "isolation", "retries", "final_checks", "history", "baseline")
+BUDGET = "the budget of "  # prefix of the reason if a budget stops the run
+UNITS = (("d", 86400), ("h", 3600), ("m", 60))
+
+
+def resume_command(folder: RunFolder, standpoint: HintContext, history: History | None = None) -> str:
+    """Return the command, with the options that the run was started with or that now differ from the config."""
+    run, root = folder.run, folder.home.root
+    plans = [plan["path"] for plan in run["plans"]]
+    config = standpoint.config()
+    used = _used_options(folder, history)
+    options = _options(run["settings"], config, used) | _raised_budget(folder, config, history)
+    options |= {name: "" for name in FLAGS if name in used}
+    if crew_rows.is_workflow_run(plans):
+        arguments = ["workflow", "run"]
+        options = {name: value for name, value in options.items() if name in WORKFLOW_OPTIONS}
+    else:
+        arguments = ["run", *(standpoint.plan_path(root, path) for path in plans or ["PLAN"])]
+        arguments += [argument for task in _selected_tasks(folder) for argument in ("--task", task)]
+    return shlex.join([*standpoint.sow_command(root), *arguments, *as_arguments(options)])
+
+
+def as_arguments(options: Mapping[str, str]) -> list[str]:
+    """Return options as arguments of a command. A flag has no value."""
+    return [
+        argument for name, value in options.items() for argument in (f"--{name.replace('_', '-')}", value) if argument
+    ]
+
+
+def _used_options(folder: RunFolder, history: History | None) -> list[Any]:
+    """Return the names of the options that the run was last started with, from its journal."""
+    try:
+        return (history or History(folder.journal("run_started"))).used_options
+    except SowError:  # if the journal cannot be read, the hint goes without these options
+        return []
+
+
+def _options(settings: RunSettings, config: Config, used: list[Any]) -> dict[str, str]:
+    """Return each option's value by its name in the settings. Used options override the plan."""
+    defaults: dict[str, Any] = {name: config.setting("run", name) for name in CONFIG_OPTIONS}
+    defaults["review"] = "on" if config.setting("review", "enabled") else "off"
+    defaults["max_wait"] = configs.seconds(str(config.setting("run", "max_wait")))
+    return {
+        name: _option_value(name, value)
+        for name, value in settings.items()
+        if name in used or value != defaults.get(name)
+    }
+
+
+def _option_value(name: str, value: object) -> str:
+    if name not in ("timeout", "max_wait") or not isinstance(value, int | float):
+        return str(value).removesuffix(".0")
+    if value % 1:
+        return f"{round(value * 1000)}ms"
+    unit, size = next(((unit, size) for unit, size in UNITS if value and not value % size), ("s", 1))
+    return f"{round(value / size)}{unit}"
+
+
+def precondition(folder: RunFolder, standpoint: HintContext, history: History) -> str:
+    """Return what must happen first if a run has spent its budget. `command` raises a money budget by itself."""
+    if _spent(folder, standpoint.config(), history):
+        return f"{history.budget_reason or 'its budget is spent'}: raise it"
+    return f"{history.budget_reason}: raise it (sow config edit)" if history.budget_reason.startswith(BUDGET) else ""
+
+
+def _spent(folder: RunFolder, config: Config, history: History | None) -> tuple[float, float] | None:
+    """Return a run's budget and cost if the budget is spent."""
+    limit = folder.run["settings"].get("max_cost", config.setting("budgets", "run_usd"))
+    if limit is None:
+        return None
+    known_history = history or History(folder.journal("run_started", "turn_ended"))
+    cost = sum(turn.cost or 0.0 for turn in known_history.turns)
+    return (float(limit), cost) if cost >= limit else None
+
+
+def _raised_budget(folder: RunFolder, config: Config, history: History | None) -> dict[str, str]:
+    """Return a raised budget if the old one is spent, because otherwise nothing would start."""
+    spent = _spent(folder, config, history)
+    if spent is None:
+        return {}
+    cents = -int(-sum(spent) * 100 // 1)
+    return {"max_cost": f"{cents / 100 or 1:.2f}"}
+
+
+def _selected_tasks(folder: RunFolder) -> list[str]:
+    """List the tasks of a run that does not include all tasks of its plans."""
+    home, run = folder.home, folder.run
+    try:
+        project = projects.load(home)
+        other_tasks = {folder.id for folder in desks.all_folders(home, project)} - set(run["tasks"])
+        if not other_tasks or project["project_id"] != run["project_id"]:
+            return []
+        plans = {plan["path"] for plan in run["plans"]}
+        omitted = [task for _, task in desks.load_readable(home, project)[0] if task["id"] in other_tasks]
+    except SowError:  # the other tasks are not known any more
+        return []
+    return list(run["tasks"]) if any(task.get("source", {}).get("plan") in plans for task in omitted) else []
+
+
+def task_resume_command(folder: TaskFolder, task: Task) -> str:
+    """The command by which work on a task goes on."""
+    from sow.domain import advice  # here, because few calls come to this
+
+    return advice.resume_command(task, resumes=is_resumable(folder, task))
+
+
+def is_resumable(folder: TaskFolder, task: Task) -> bool:
+    """Whether the CLI of a task's session can go on with it; of one that is not known here, nobody can say no."""
+    from sow.executors.registry import adapter as find_adapter
+    from sow.store.runs import sessions
+
+    record = sessions.current(folder, task["session_id"]) if "session_id" in task else None
+    return record is None or find_adapter(record.session["type"]).capabilities.resumes
+
+
+class HintContext:
+    """The folder of the person who reads a hint ("" if unknown) and their environment."""
+
+    __slots__ = ("cwd", "environment")
+
+    def __init__(self, environment: Mapping[str, str], cwd: str = "") -> None:
+        self.environment = environment
+        self.cwd = cwd
+
+    def config(self) -> Config:
+        """Load their settings, or the defaults if those cannot be read, so that a hint never fails."""
+        from sow import config as configs  # imported here because hints are rare
+
+        try:
+            return configs.load(self.environment)
+        except SowError:
+            return configs.Config("", None, {})
+
+    def sow_command(self, root: str) -> list[str]:
+        """Return how they call sow on a checkout, with --root if their folder belongs to another checkout."""
+        from sow.store.files import checkout_home as homes  # imported here because hints are rare
+
+        try:
+            checkout = homes.locate(option="", environment=self.environment, cwd=self.cwd).root if self.cwd else ""
+        except SowError:
+            checkout = ""
+        is_same = checkout and os.path.realpath(checkout) == os.path.realpath(root)
+        return ["sow"] if is_same else ["sow", "--root", root]
+
+    def plan_path(self, root: str, plan: str) -> str:
+        """Return a plan's path that works in their folder, or an absolute one."""
+        full, root = os.path.join(root, plan), os.path.realpath(root)
+        folder = os.path.realpath(self.cwd) if self.cwd else ""
+        if os.path.isabs(plan) or not f"{folder}/".startswith(f"{root}/"):
+            return full
+        relative = os.path.relpath(os.path.join(root, plan), folder)
+        return f"./{relative}" if relative.startswith("-") else relative
+
+
+ANY_FOLDER = HintContext({})

@@ -1,0 +1,258 @@
+"""Builds the report of a run from its journal, the states of its tasks and its session records."""
+
+from __future__ import annotations
+
+from sow.domain.advice import broken_by_user
+from sow.engine.checks.setup_plan import NO_SETUP, REFUSED
+from sow.errors import SowError
+from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
+from sow.reports.resume_command import ANY_FOLDER, HintContext
+from sow.reports.run_history import History, epoch
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.runs import run_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sow.domain.documents.state import Run
+    from sow.store.files.checkout_home import Home
+    from sow.store.runs.run_folder import RunFolder
+
+    Document = dict[str, Any]
+
+# No next step is offered for such a run, because a command would act on the current workflow.
+WORKFLOW_MISSING = (
+    "the workflow of this run is not here, but in the archive or on another branch: its agents are told by the journal"
+)
+
+
+def report_data(home: Home, folder: RunFolder, standpoint: HintContext = ANY_FOLDER) -> Document:
+    """Return all data about a run. What cannot be read is named in the remarks."""
+    run = folder.run
+    history, remarks = _history(folder)
+    states, problems = _states(home, run)
+    remarks += problems
+    remarks += [f"{change} during the run; sow ignores it" for change in history.git_changes]
+    live = run_folder.is_live(folder)
+    idents = list(dict.fromkeys((*run["tasks"], *history.tasks)))
+    turns, problems = turn_records.turns(home, run, history, idents)
+    remarks += problems
+    rows = task_rows.rows(run, history, states, turns, live=live)
+    summary = _run(folder, history, live=live)
+    remarks += [*history.remarks, *_about_checks(run, states), *_final_remarks(run, states)]
+    return {
+        "run": summary,
+        "counts": counts(rows),
+        "tasks": rows,
+        "totals": totals.totals(history, rows, turns),
+        "by_agent": totals.group_totals(turns, lambda turn: turn.role),
+        "by_executor": totals.group_totals(turns, lambda turn: turn.executor),
+        "questions": [_question(question, states) for question in history.questions],
+        "limits": history.limits,
+        "stops": history.stops,
+        "final": [dict(check) for check in run.get("final", ())],
+        "remarks": remarks,
+        "next": _next(folder, standpoint, history, summary, rows) if WORKFLOW_MISSING not in remarks else [],
+    }
+
+
+def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
+    """Return remarks on check lists that failed before the work, a refused setup and results without a commit."""
+    red = (baseline for baseline in run.get("baselines", ()) if not baseline["passed"])
+    failed = list(dict.fromkeys(f"`{baseline.get('command', '')}`" for baseline in red))
+    verb = "fails" if len(failed) == 1 else "fail"
+    remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
+    remarks += [NO_SETUP] if REFUSED in run.get("accepted", ()) else []
+    evidence = [
+        check for task in states.values() for check in task.get("evidence", ()) if check["at"] >= run["started_at"]
+    ]
+    if any(check.get("scope") == "folder" for check in evidence):
+        remarks.append("checks ran in the shared folder (--isolation none): their results belong to no commit")
+    return remarks
+
+
+def _final_remarks(run: Run, states: dict[str, Document]) -> list[str]:
+    """Return remarks about the final tree: check lists that fail there, dropped merges and waived checks."""
+    checks = list(run.get("final", ()))
+    last_tree = checks[-1]["tree"] if checks else ""
+    is_off = run["settings"].get("final_checks", "on") == "off"
+    remarks = ["the final tree was not checked (--final-checks off)"] if is_off else []
+    remarks += [
+        f"final tree: `{check.get('command', '')}` of task {', '.join(check.get('tasks', ()))} fails"
+        + (", as it did before this run began" if check.get("cause") == "before" else "")
+        for check in checks
+        if check["tree"] == last_tree and not check["passed"] and not _is_waived(check.get("command", ""), states)
+    ]
+    for ident in dict.fromkeys(merge["task"] for merge in run.get("dropped", ())):
+        remarks.append(f"task {ident}: its merge was taken out, and is not delivered unless a later one is")
+    for ident, state in states.items():
+        for waiver in state.get("waivers", ()):
+            person = "you" if waiver["by"] == "person" else waiver["by"]
+            remarks.append(f"task {ident}: {person} waived `{waiver['command']}`; it is not run")
+    return remarks
+
+
+def _is_waived(command: str, states: dict[str, Document]) -> bool:
+    return any(waiver["command"] == command for state in states.values() for waiver in state.get("waivers", ()))
+
+
+def _question(question: Document, states: dict[str, Document]) -> Document:
+    """Return one question. If it was answered while no run was live, the answer is in the task's state."""
+    result = {**{key: question[key] for key in question if key != "moment"}, "answer": None}
+    for answer in states.get(question["task"], {}).get("questions", ()):
+        if answer["number"] != question["number"]:
+            continue
+        result["answer"] = answer["answer"]
+        if question["answered_at"] is None:
+            waited = max((epoch(answer["answered_at"]) or 0) - (epoch(question["asked_at"]) or 0), 0)
+            result |= {"answered_at": answer["answered_at"], "origin": answer["answered_by"], "waited_seconds": waited}
+    return result
+
+
+def _next(
+    folder: RunFolder, standpoint: HintContext, history: History, summary: Document, rows: list[Document]
+) -> list[Document]:
+    command, precondition = (
+        resume_command.resume_command(folder, standpoint, history),
+        resume_command.precondition(folder, standpoint, history),
+    )
+    return next_steps.steps(summary, rows, command, precondition, broken=broken_by_user(folder.run))
+
+
+def counts(rows: list[Document]) -> dict[str, int]:
+    """Count all tasks, and the tasks of each outcome."""
+    outcomes = [row["outcome"] for row in rows]
+    return {"total": len(outcomes), **{name: outcomes.count(name) for name in (*task_rows.OUTCOMES, "unknown")}}
+
+
+def status_of(folder: RunFolder, *, live: bool) -> str:
+    """Return the actual status: a killed run could not record that it stopped."""
+    return "stopped" if folder.run["status"] == "running" and not live else folder.run["status"]
+
+
+def run_summary(folder: RunFolder) -> Document:
+    """Summarize one run for a list, from its journal."""
+    run = folder.run
+    history, _ = _history(folder, "run_started", "task_ended")
+    ended = [task_rows.OUTCOME_BY_STATUS.get(task.status, "pending") for task in history.tasks.values()]
+    live = run_folder.is_live(folder)
+    return {
+        "id": run["id"],
+        "name": run["name"],
+        "branch": run["branch"],
+        "status": status_of(folder, live=live),
+        "live": live,
+        "started_at": run["started_at"],
+        "ended_at": run.get("ended_at"),
+        "exit": run.get("exit"),
+        "tasks": len({*run["tasks"], *history.tasks}),
+        **{outcome: ended.count(outcome) for outcome in ("completed", "failed", "waiting")},
+    }
+
+
+def _history(folder: RunFolder, *events: str) -> tuple[History, list[str]]:
+    try:
+        history = History(folder.journal(*events))
+    except SowError as error:
+        return History(()), [f"its journal cannot be read: {error.message}"]
+    return history, [] if history.calls else ["it has no journal: times, checks and reviews are known only in part"]
+
+
+def _states(home: Home, run: Run) -> tuple[dict[str, Document], list[str]]:
+    """Return the current states of the tasks or the crew, or none if the project or workflow is not here."""
+    project_id = run["project_id"]
+    try:
+        if crew_rows.is_workflow_missing(home, run):
+            return {}, [WORKFLOW_MISSING]
+        crew = crew_rows.states(home, project_id)
+        if crew is not None:
+            return crew, []
+        project = projects.load(home)
+        if project["project_id"] != project_id:
+            return {}, [
+                f"the project of this run is not on branch {project['branch']}: its tasks are told by the journal"
+            ]
+        return _tasks(desks.all_folders(home, project))
+    except SowError as error:
+        return {}, [f"its tasks are told by the journal alone: {error.message}"]
+
+
+def _tasks(folders: list[desks.TaskFolder]) -> tuple[dict[str, Document], list[str]]:
+    """Return the needed parts of each task's state, and the errors of those that cannot be read."""
+    states: dict[str, Document] = {}
+    broken: list[str] = []
+    for folder in folders:
+        try:
+            task: Any = folder.task()
+        except SowError as error:
+            broken.append(error.message)
+        else:  # whole states of ten thousand tasks would need too much memory
+            states[folder.id] = {key: task[key] for key in task_rows.STATE_FIELDS if key in task}
+    return states, broken
+
+
+def _run(folder: RunFolder, history: History, *, live: bool) -> Document:
+    run = folder.run
+    return {
+        "id": run["id"],
+        "name": run["name"],
+        "project_id": run["project_id"],
+        "branch": run["branch"],
+        "base": run["base"],
+        "status": status_of(folder, live=live),
+        "live": live,
+        "started_at": run["started_at"],
+        "ended_at": run.get("ended_at"),
+        "exit": run.get("exit"),
+        "plans": [plan["path"] for plan in run["plans"]],
+        "settings": dict(run["settings"]),
+        "calls": len(history.calls),
+        "recovered": history.recovered,
+    }
+
+
+def render_markdown(document: Document) -> str:
+    """Render the report as Markdown."""
+    return markdown.page(document)
+
+
+def render_html(document: Document) -> str:
+    """Render the report as one HTML file."""
+    from sow.reports import html_page
+
+    return html_page.page(document)
+
+
+def render_json(document: Document) -> str:
+    """Render the report as JSON."""
+    import json
+
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is escaped as in JSON
+
+
+# To add a format, add one entry here and one file.
+FORMATS: dict[str, Callable[[Document], str]] = {"md": render_markdown, "json": render_json, "html": render_html}
+
+
+def render(home: Home, folder: RunFolder, form: str, standpoint: HintContext = ANY_FOLDER) -> str:
+    """Render the report in a format. HTML also shows the timeline."""
+    document = report_data(home, folder, standpoint)
+    if form == "html":
+        document["timeline"] = _timeline(folder, live=document["run"]["live"])
+    return FORMATS[form](document)
+
+
+def _timeline(folder: RunFolder, *, live: bool) -> Document | None:
+    """Return the timeline, or None if the journal cannot be read, which the remarks say already."""
+    import time
+
+    from sow.reports import timeline
+
+    try:
+        return timeline.document(folder.journal(), run=folder.id, live=live, now=time.time())
+    except SowError:
+        return None

@@ -1,0 +1,188 @@
+"""Builds the task rows of a run's report: outcome, result, time and cost of each task."""
+
+from __future__ import annotations
+
+from sow.domain.task import current_concerns
+from sow.reports.run_history import TaskHistory
+from sow.reports.totals import cost_and_tokens, seconds_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from sow.domain.documents.state import Run
+    from sow.reports.run_history import History, TurnRecord
+
+    Rows = dict[str, dict[str, Any]]
+    State = dict[str, Any]
+
+OUTCOMES = ("completed", "failed", "blocked", "waiting", "running", "pending", "abandoned")
+# Report outcomes by the status of a task or of a run's job.
+OUTCOME_BY_STATUS = {
+    "completed": "completed",
+    "failed": "failed",
+    "abandoned": "abandoned",
+    "paused": "waiting",
+    "asking": "waiting",
+}
+BLOCKING_OUTCOMES = ("failed", "waiting", "abandoned", "blocked")  # block the tasks that depend on them
+MAX_REASON_CHARS = 500
+# The fields of a task's state that a report reads.
+STATE_FIELDS = (
+    "source", "name", "assigned_agent", "status", "result", "iteration", "retry_count", "reviews", "evidence",
+    "depends_on", "after", "question", "questions", "review_feedback", "estimated_minutes",
+    "refusals", "concerns", "waivers",
+)  # fmt: skip
+
+
+def rows(
+    run: Run, history: History, states: Mapping[str, State], turns: Sequence[TurnRecord], *, live: bool
+) -> list[dict[str, Any]]:
+    """Return one row per task, in the order of the run."""
+    turns_by_task: dict[str, list[TurnRecord]] = {}
+    for turn in turns:
+        turns_by_task.setdefault(turn.task, []).append(turn)
+    rows_by_id: Rows = {}
+    for ident in dict.fromkeys((*run["tasks"], *history.tasks)):
+        running = live and ident in history.unfinished
+        rows_by_id[ident] = _row(
+            ident, run, history, states.get(ident, {}), turns_by_task.get(ident, []), running=running
+        )
+    _find_blocked(rows_by_id, states)
+    return list(rows_by_id.values())
+
+
+def _row(
+    ident: str, run: Run, history: History, task: State, turns: Sequence[TurnRecord], *, running: bool
+) -> dict[str, Any]:
+    """Return the row of one task. Its state is empty if it is not known any more."""
+    record = history.tasks.get(ident) or TaskHistory()
+    seconds = round(record.active, 3)
+    estimated = task.get("estimated_minutes", record.start_entry.number("estimated_minutes"))
+    outcome = _outcome(run, record, task, running=running)
+    retries = _retries(record, task)
+    iterations = max(record.iteration, task.get("iteration", 0) if task.get("status") != "pending" else 0)
+    return {
+        "id": ident,
+        "plan_id": task.get("source", {}).get("id") or record.start_entry.name_or_number("number") or None,
+        "name": task.get("name", record.start_entry.text("name")),
+        "agent": task.get("assigned_agent", record.start_entry.text("agent")),
+        "executor": _executor(turns),
+        "outcome": outcome,
+        "status": task.get("status"),
+        "result": record.result or task.get("result"),
+        "iterations": iterations,  # an answered question starts an iteration too
+        "tries": retries + 1 if iterations else 0,
+        "retries": retries,
+        "reviews": record.reviews or _reviews(run, task),
+        "checks": _checks(run, record, task),
+        "concerns": [{"kind": item["kind"], "text": item["text"]} for item in current_concerns(task)],  # type: ignore[arg-type]
+        "refusals": [refusal for refusal in task.get("refusals", ()) if refusal["at"] >= run["started_at"]],
+        "needs": list(
+            dict.fromkeys((*task.get("depends_on", ()), *task.get("after", ()), *record.start_entry.texts("needs")))
+        ),
+        "waits_for": [],
+        "question": _question(ident, history, task) if outcome == "waiting" else None,
+        "why": (record.reason or task.get("review_feedback", ""))[:MAX_REASON_CHARS] or None,
+        "started_at": record.started_at or None,
+        "ended_at": record.ended_at or None,
+        "active_seconds": seconds,
+        "estimated_minutes": estimated,
+        "against_estimate": round(seconds / 60 / estimated, 2) if estimated and outcome == "completed" else None,
+        "merges": record.merges,
+        "conflicts": record.conflicts,
+        "turns": len(turns),
+        "work_seconds": seconds_of(turns),
+        **cost_and_tokens(turns),
+    }
+
+
+def _outcome(run: Run, record: TaskHistory, task: State, *, running: bool) -> str:
+    """Return the outcome in this run. If the run has ended, the journal decides, whatever happened later."""
+    if running:
+        return "running"
+    current = str(task.get("status", ""))
+    status = record.status if record.status and (run["status"] == "ended" or not current) else current
+    return OUTCOME_BY_STATUS.get(status, "pending") if status else "unknown"
+
+
+def _executor(turns: Sequence[TurnRecord]) -> str | None:
+    """Return the executor that last did the work. Reviews do not count."""
+    judges = {turn.role for turn in turns if turn.kind == "review"}
+    names = [turn.executor for turn in turns if turn.role not in judges and turn.executor]
+    return names[-1] if names else None
+
+
+def _retries(record: TaskHistory, task: State) -> int:
+    """Return the number of retries in this run, from the task's state if there is no journal."""
+    default = 0 if record.start_entry.data else task.get("retry_count", 0)
+    return max(record.retries if record.retries is not None else default, record.sent_back)
+
+
+def _reviews(run: Run, task: State) -> list[dict[str, Any]]:
+    """Return the reviews of this run from the task's state, used if the journal has none."""
+    return [
+        {
+            "iteration": review["iteration"],
+            "verdict": review["verdict"],
+            "by": review["by"],
+            "findings": len(review["findings"]),
+        }
+        for review in task.get("reviews", ())
+        if review["at"] >= run["started_at"]
+    ]
+
+
+def _checks(run: Run, record: TaskHistory, task: State) -> dict[str, int]:
+    if any(record.checks.values()):
+        return dict(record.checks)
+    results = [
+        result
+        for result in task.get("evidence", ())
+        if result["at"] >= run["started_at"] and result["kind"] != "final"  # the totals count final checks
+    ]
+    passed = sum(result["passed"] for result in results)
+    return {"passed": passed, "failed": len(results) - passed}
+
+
+def _question(ident: str, history: History, task: State) -> dict[str, Any] | None:
+    """Return the open question from the task's state, or else from the journal."""
+    if "question" in task:
+        return {"number": task["question"]["number"], "text": task["question"]["text"]}
+    questions = [item for item in history.questions if item["task"] == ident and item["answered_at"] is None]
+    return {"number": questions[-1]["number"], "text": questions[-1]["text"]} if questions else None
+
+
+def _find_blocked(rows_by_id: Rows, states: Mapping[str, State]) -> None:
+    """Set what each unfinished task waits for, and mark the tasks that cannot continue by themselves."""
+    dependents: dict[str, list[str]] = {}
+    for row in rows_by_id.values():
+        for need in row["needs"]:
+            dependents.setdefault(need, []).append(row["id"])
+    blocking = [ident for ident in dependents if _outcome_of(ident, rows_by_id, states) in BLOCKING_OUTCOMES]
+    while blocking:
+        for ident in dependents.get(blocking.pop(), ()):
+            if rows_by_id[ident]["outcome"] == "pending":
+                rows_by_id[ident]["outcome"] = "blocked"
+                blocking.append(ident)
+    for row in rows_by_id.values():
+        if row["outcome"] in ("blocked", "pending"):
+            row["waits_for"] = _waits_for(row, rows_by_id, states)
+
+
+def _waits_for(row: dict[str, Any], rows_by_id: Rows, states: Mapping[str, State]) -> list[dict[str, Any]]:
+    needs = [(need, _outcome_of(need, rows_by_id, states)) for need in row["needs"]]
+    return [
+        {"id": need, "plan_id": rows_by_id[need]["plan_id"] if need in rows_by_id else None, "outcome": standing}
+        for need, standing in needs
+        if standing != "completed"
+    ]
+
+
+def _outcome_of(ident: str, rows_by_id: Rows, states: Mapping[str, State]) -> str:
+    if ident in rows_by_id:
+        return str(rows_by_id[ident]["outcome"])
+    # A task outside of this run is not worked on here. It blocks its dependents until somebody completes it.
+    status = states[ident]["status"] if ident in states else "failed"
+    return OUTCOME_BY_STATUS.get(status, "failed")

@@ -1,0 +1,159 @@
+"""Joins the turns of a run from its journal and from the session records, which have the cost."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sow.domain.runs.journal_entry import JournalEntry, number
+from sow.errors import SowError
+from sow.reports.run_history import History, TurnRecord, epoch
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import run_folder, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sow.domain.documents.state import Run, Session, SessionTurn
+    from sow.store.files.checkout_home import Home
+    from sow.store.runs.sessions import SessionRecord
+
+    Window = tuple[float, float]
+
+SLACK = 2  # seconds between a journal entry and the record of the same moment
+
+
+def turns(home: Home, run: Run, history: History, tasks: Iterable[str]) -> tuple[list[TurnRecord], list[str]]:
+    """Return all turns of the run, oldest first, and remarks about what could not be read."""
+    journal_turns = _by_task(history.turns)
+    windows = _windows(run, history)
+    result: list[TurnRecord] = []
+    unmatched: list[TurnRecord] = []
+    remarks = []
+    for task in tasks:
+        try:
+            recorded = _recorded(home, task, windows)
+        except SowError as error:
+            remarks.append(f"the sessions of task {task} cannot be read: {error.message}")
+            recorded = []
+        joined, remaining = _match_turns(journal_turns.get(task, []), recorded)
+        result += joined
+        unmatched += remaining
+    result += _drop_foreign(unmatched, _turns_of_other_runs(home, run, windows)) if unmatched else []
+    return sorted(result, key=lambda turn: turn.at), remarks
+
+
+def _by_task(turns: Iterable[TurnRecord]) -> dict[str, list[TurnRecord]]:
+    by_task: dict[str, list[TurnRecord]] = {}
+    for turn in turns:
+        by_task.setdefault(turn.task, []).append(turn)
+    return by_task
+
+
+def _turns_of_other_runs(home: Home, run: Run, windows: list[Window]) -> list[TurnRecord]:
+    """Return the turns in the journals of other runs that were alive during or right beside these windows."""
+    first, last = min(window[0] for window in windows), max(window[1] for window in windows)
+    result = []
+    for folder in run_folder.listed(home):
+        began, ended = epoch(folder.run["started_at"]) or 0, _end(folder.run)
+        if folder.id != run["id"] and began <= last and first <= ended + SLACK:
+            with suppress(SowError):  # a journal that cannot be read is skipped
+                result += History(folder.journal("turn_started", "turn_ended")).turns
+    return result
+
+
+def _windows(run: Run, history: History) -> list[Window]:
+    """Return the times in which processes of the run were alive. A turn outside them does not belong to the run."""
+    if not history.calls:
+        return [(epoch(run["started_at"]) or 0, _end(run))]
+    windows: list[Window] = [
+        ((epoch(call.first_at) or 0) - SLACK, (epoch(call.last_at) or 0) + SLACK) for call in history.calls
+    ]
+    if not history.calls[-1].ended:
+        windows[-1] = (windows[-1][0], max(windows[-1][1], _end(run)))
+    return windows
+
+
+def _end(run: Run) -> float:
+    return epoch(run["ended_at"]) or 0 if "ended_at" in run else float("inf")
+
+
+def _recorded(home: Home, task: str, windows: list[Window]) -> list[TurnRecord]:
+    """Return a task's recorded turns that started while the run was alive."""
+    recorded = []
+    for record in sessions.records(TaskFolder(home, "", task)):
+        for turn in session_turns(record):
+            started = epoch(turn.at) or 0
+            if any(first <= started <= last for first, last in windows):
+                recorded.append(turn)
+    return recorded
+
+
+def session_turns(record: SessionRecord) -> list[TurnRecord]:
+    """Return the turns of one session."""
+    return [_turn(record.session, turn) for turn in record.session["turns"]]
+
+
+def _turn(session: Session, turn: SessionTurn) -> TurnRecord:
+    fields = {"task": session["task"], "role": session["role"], "executor": session["executor"], "kind": turn["kind"]}
+    result = TurnRecord(JournalEntry({**fields, "at": turn["started_at"]}), None)
+    result.ended = "ended_at" in turn
+    result.outcome = turn.get("outcome", "")
+    result.seconds = number(turn.get("seconds"))
+    result.cost = number(turn.get("cost_usd"))
+    result.input_tokens = number(turn.get("input_tokens"))
+    result.output_tokens = number(turn.get("output_tokens"))
+    return result
+
+
+def _match_turns(
+    journal_turns: list[TurnRecord], recorded: list[TurnRecord]
+) -> tuple[list[TurnRecord], list[TurnRecord]]:
+    """Return each turn once, by its record if there is one, and the records without a turn in the journal."""
+    # One turn in the journal may be several records: a limit and its replacement, or a turn and its reminder.
+    remaining = list(recorded)
+    matched = []
+    for turn in journal_turns:
+        near = _nearest(remaining, turn)
+        if near is not None:
+            remaining.remove(near)
+        matched.append(turn if near is None else _completed_record(near, turn))
+    return matched, remaining
+
+
+def _drop_foreign(unmatched: list[TurnRecord], other_turns: list[TurnRecord]) -> list[TurnRecord]:
+    """Return the records that no other run has either, because two runs can be alive within one second."""
+    by_task, remaining = _by_task(other_turns), []
+    for task, records in _by_task(unmatched).items():
+        for turn in by_task.get(task, ()):
+            near = _nearest(records, turn)
+            if near is not None and _seconds_between(near, turn) <= SLACK:
+                records.remove(near)
+        remaining += records
+    return remaining
+
+
+def _nearest(records: list[TurnRecord], turn: TurnRecord) -> TurnRecord | None:
+    """Return the record that most likely belongs to a turn."""
+    return min(
+        (record for record in records if _same_agent(record, turn)),
+        key=lambda record: _seconds_between(record, turn),
+        default=None,
+    )
+
+
+def _completed_record(record: TurnRecord, turn: TurnRecord) -> TurnRecord:
+    """Return a record, completed with what only the journal has."""
+    if not record.ended and turn.ended:
+        return turn
+    record.iteration = turn.iteration
+    record.seconds = turn.seconds if record.seconds is None else record.seconds
+    return record
+
+
+def _same_agent(first: TurnRecord, second: TurnRecord) -> bool:
+    return (first.role, first.executor) == (second.role, second.executor)
+
+
+def _seconds_between(first: TurnRecord, second: TurnRecord) -> float:
+    return abs((epoch(first.at) or 0) - (epoch(second.at) or 0))

@@ -1,0 +1,1 @@
+"""Writes files safely: disk calls, locks, claims and the folders of a checkout."""

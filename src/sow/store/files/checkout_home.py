@@ -1,0 +1,255 @@
+"""Locates the checkout in which sow was called, and reads, writes and locks the files below its .sow/."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store.files import claim
+from sow.store.files.claim import Claim
+from sow.store.files.disk import (
+    MAX_READ,
+    Disk,
+    append_file,
+    is_folder,
+    make_folders,
+    read_text,
+    replace_file,
+    require_folder,
+    sync_folder,
+)
+from sow.store.files.lock import Lock
+from sow.system import checkout, redaction
+from sow.system.checkout import Checkout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from sow.store.files.claim import Holder
+    from sow.store.files.vouching import Voucher
+    from sow.store.state.run_memory import RunMemory
+
+REDACTED_VARIABLES = "SOW_STRUCK"  # names of further secret variables that a worker was given
+FORBIDDEN_BRANCHES = ("main", "master")
+
+
+class Home:
+    """Holds one checkout with its .sow/ folder, and gives the path of every file in it."""
+
+    __slots__ = (
+        "checked_folders",
+        "checkout",
+        "disk",
+        "environment",
+        "memory",
+        "root",
+        "secrets",
+        "stale_backups",
+        "vouchers",
+    )
+
+    def __init__(
+        self, checkout: Checkout, disk: Disk | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.checkout = checkout
+        self.environment = environment or {}  # its secrets are removed from every text that is written
+        self.secrets: list[bytes] | None = None
+        self.memory: RunMemory | None = None  # only in the process of a run
+        self.vouchers: list[Voucher] = []
+        self.root = checkout.root
+        self.disk = disk or Disk()
+        self.checked_folders: set[str] = set()  # folders already checked: none of them is a link
+        self.stale_backups: set[str] = set()  # backups that could not be written, and so are older than their files
+
+    @property
+    def sow(self) -> str:
+        return f"{self.root}/.sow"
+
+    @property
+    def project(self) -> str:
+        return f"{self.root}/.sow/project"
+
+    def relative(self, path: str) -> str:
+        """Returns a path relative to the root, for messages."""
+        return path.removeprefix(f"{self.root}/")
+
+    def folder(self, *parts: str) -> str:
+        """Returns a folder below .sow/, and makes it if it is missing. Refuses a link on the way."""
+        return make_folders(self.disk, self.root, (".sow", *parts))
+
+    def read(self, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
+        """Returns the text of a state file. Raises FileNotFoundError if missing; refuses one behind a link."""
+        self._refuse_linked(os.path.dirname(path))
+        return read_text(self.disk, path, limit, torn=torn)
+
+    def _refuse_linked(self, folder: str) -> None:
+        if len(folder) > len(self.root) and folder not in self.checked_folders:
+            self._refuse_linked(os.path.dirname(folder))
+            if os.path.islink(folder):
+                require_folder(folder)
+            self.checked_folders.add(folder)
+
+    def replace(self, path: str, text: str) -> None:
+        """Replaces a state file atomically and durably."""
+        self._refuse_link_above(path)
+        replace_file(self.disk, path, text)
+
+    def append(self, path: str, text: str, *, durable: bool = True) -> None:
+        """Appends to a state file in one write."""
+        self._refuse_link_above(path)
+        append_file(self.disk, path, text, durable=durable)
+
+    def remove(self, path: str) -> None:
+        """Removes a state file durably."""
+        self._refuse_link_above(path)
+        self.disk.remove(path)
+        sync_folder(self.disk, os.path.dirname(path))
+
+    def move(self, path: str, target: str) -> None:
+        """Renames a state file within its folder, durably."""
+        self._refuse_link_above(path)
+        self.disk.replace(path, target)
+        sync_folder(self.disk, os.path.dirname(path))
+
+    def _refuse_link_above(self, path: str) -> None:
+        """Refuses to write through a link, because it could lead out of the checkout."""
+        folder = os.path.dirname(path)
+        while len(folder) > len(self.root):
+            require_folder(folder)
+            folder = os.path.dirname(folder)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Returns True if the environment has secrets that must not be written to a file."""
+        if self.secrets is None:
+            names = self.environment.get(REDACTED_VARIABLES, "").split()
+            self.secrets = redaction.needles(redaction.secrets(self.environment, names))
+        return bool(self.secrets)
+
+    def redact(self, text: str) -> str:
+        """Returns the text without the environment's secrets. Every text of a person or agent passes through here."""
+        return redaction.redact_with(text, self.secrets or []) if self.has_secrets else text
+
+    def backup_folder(self, owner: str) -> str:
+        """Returns a folder in the git folder, which `git switch`, `git stash` and `git clean` do not change."""
+        return self._git_subfolder(self.checkout.common, owner)
+
+    def lock(self) -> Lock:
+        """Returns the lock on all state files of this checkout."""
+        return HomeLock(self)
+
+    def vouch(self, name: str, text: str) -> None:
+        """Tells a live run that sow itself writes this state. A worker's process does not do this."""
+        if "SOW_TASK" not in self.environment and os.path.isdir(f"{self.checkout.git}/sow/vouched"):
+            from sow.store.files import vouching  # imported here, because only a live run needs it
+
+            voucher = vouching.vouch(self, name, text)
+            self.vouchers += [voucher] if voucher is not None else []
+
+    def claim(self, name: str, *, purpose: str) -> Claim:
+        """Returns the claim on a project, task or session. It is in the git folder, out of reach of `git clean`."""
+        return Claim(self._git_subfolder(self.checkout.git, "claims"), name, purpose=purpose)
+
+    def slots_folder(self) -> str:
+        """Returns the folder with the locks and indexes of the slots."""
+        return self._git_subfolder(self.checkout.git, "slots")
+
+    def _git_subfolder(self, git_folder: str, name: str) -> str:
+        """Returns our folder in a git folder, and makes it if missing. Its files need not survive a power loss."""
+        sow_folder = f"{git_folder}/sow"
+        if is_folder(sow_folder) and is_folder(f"{sow_folder}/{name}"):
+            return f"{sow_folder}/{name}"
+        return make_folders(self.disk, git_folder, ("sow", name))
+
+    def claim_holder(self, name: str) -> Holder | None:
+        """Returns the current holder of a claim, without taking or creating the claim."""
+        from sow.store.files.claim import holder
+
+        return holder(f"{self.checkout.git}/sow/claims", name)
+
+    def refuse_second_run(self) -> None:
+        """Refuses a second run early, with the holder of the first, before other problems are reported.
+
+        A process that only checks the claim holds it for a moment; it is no sure holder and is ignored.
+        """
+        holder = self.claim_holder("run")
+        if holder is not None and holder.confirmed:
+            raise claim.claimed_error("run", holder.line)
+
+    @property
+    def claims(self) -> str:
+        return f"{self.checkout.git}/sow/claims"
+
+    def task_holder(self, task: str) -> str:
+        """Returns the other process that works on a task now; empty if there is none."""
+        return claim.holder_of(self.claims, f"task-{task}")
+
+    def refuse_claimed(self, task: str) -> None:
+        """Refuses to decide on a task while another process works on it."""
+        holder = self.task_holder(task)
+        if holder:
+            raise claim.claimed_error(f"task-{task}", holder)
+
+
+class HomeLock(Lock):
+    """Locks a home. After the release, it waits until a live run has read the states that were vouched for."""
+
+    __slots__ = ("home",)
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(home.sow if is_folder(home.sow) else home.folder())
+        self.home = home
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        while self.home.vouchers:
+            self.home.vouchers.pop().close()
+
+
+def locate(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
+    """Finds the checkout: --root, else SOW_ROOT, else the nearest one above the current folder."""
+    root_option = option or environment.get("SOW_ROOT", "")
+    if not root_option:
+        selected = enclosing(cwd)
+    else:
+        root = os.path.abspath(os.path.join(cwd, root_option))
+        checkout_at_root = checkout.at(root)
+        if checkout_at_root is None:
+            source = "--root" if option else "SOW_ROOT"
+            raise SowError(
+                f"{source} is {root}, which is not the root of a git repository", "give the folder that holds .git"
+            )
+        selected = checkout_at_root
+    home = Home(selected, environment=environment)
+    if os.path.lexists(home.sow):
+        require_folder(home.sow)
+    return home
+
+
+def find(*, option: str, environment: Mapping[str, str], cwd: str) -> Home:
+    """Finds the checkout, and refuses one in which `sow init` was not run."""
+    home = locate(option=option, environment=environment, cwd=cwd)
+    if not os.path.lexists(home.sow):
+        raise SowError(f"{home.root} has no .sow folder", "run 'sow init' there first")
+    return home
+
+
+def enclosing(folder: str) -> Checkout:
+    """Returns the checkout that contains the folder."""
+    path = os.path.abspath(folder)
+    while True:
+        candidate = checkout.at(path)
+        if candidate is not None:
+            return candidate
+        if os.path.isfile(f"{path}/HEAD") and os.path.isdir(f"{path}/objects") and os.path.isdir(f"{path}/refs"):
+            raise SowError(
+                f"{path} is a bare repository or a git folder", "go to a checkout: git clone, or git worktree add"
+            )
+        parent = os.path.dirname(path)
+        if parent == path:
+            raise SowError(f"{folder} is not in a git repository", "go to a repository, or make one: git init")
+        path = parent

@@ -1,0 +1,150 @@
+"""Claims a project, task or session for one process. A claim names its holder, and ends with the holder's process."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sow.errors import Waiting
+from sow.store.files.disk import crash_counted, system_error
+from sow.store.files.lock import is_locked, open_lock, try_lock
+from sow.system.process import other_process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+PATIENCE = 0.2  # seconds; a process that only checks a claim holds it for a moment
+PAUSE = 0.01
+
+
+class Claim:
+    """Holds a claim inside a `with` block; refused while another live process holds it."""
+
+    __slots__ = ("descriptor", "holder", "name", "path", "purpose")
+
+    def __init__(self, folder: str, name: str, *, purpose: str) -> None:
+        self.path = f"{folder}/claim-{name}.lock"
+        self.name = name
+        self.purpose = purpose
+        self.descriptor = -1
+        self.holder = b""
+
+    def __enter__(self) -> Claim:
+        descriptor = self._open()
+        deadline = time.monotonic() + PATIENCE
+        while not try_lock(descriptor, self.path):
+            if time.monotonic() > deadline:
+                holder = _holder(descriptor)
+                os.close(descriptor)
+                raise claimed_error(self.name, holder)
+            time.sleep(PAUSE)
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.holder = f"pid {os.getpid()} on {os.uname().nodename} since {started} ({self.purpose})\n".encode()
+        crash_counted(f"claim {self.path}")
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, self.holder, 0)
+        except OSError as error:
+            os.close(descriptor)
+            raise system_error("claim", self.path, error) from None
+        self.descriptor = descriptor
+        return self
+
+    def _open(self) -> int:
+        """Opens the claim's file. If it is hard-linked, it may be a user's file, so the free claim gets a new file."""
+        descriptor = open_lock(self.path, os.O_RDWR | os.O_CREAT)
+        if os.fstat(descriptor).st_nlink < 2 or not try_lock(descriptor, self.path):
+            return descriptor
+        crash_counted(f"remove {self.path}")
+        os.unlink(self.path)
+        os.close(descriptor)
+        return open_lock(self.path, os.O_RDWR | os.O_CREAT)
+
+    def record_run(self, run: str) -> None:
+        """Records the run that the holder works on. The run claim is also taken for other work, which records none."""
+        crash_counted(f"name a run in {self.path}")
+        try:
+            os.pwrite(self.descriptor, f"run {run}\n".encode(), len(self.holder))
+        except OSError as error:
+            raise system_error("claim", self.path, error) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        crash_counted(f"let go of {self.path}")
+        os.ftruncate(self.descriptor, 0)
+        os.close(self.descriptor)
+
+
+def read_claim(descriptor: int) -> tuple[str, str]:
+    """Reads a claim's file: the holder, and the run that the holder works on."""
+    holder_line, _, run_line = os.pread(descriptor, 500, 0).decode("utf-8", "replace").partition("\n")
+    return holder_line.strip(), run_line.strip().removeprefix("run ")
+
+
+def _holder(descriptor: int) -> str:
+    return read_claim(descriptor)[0] or "a process that is just starting"
+
+
+def claimed_error(name: str, holder: str) -> Waiting:
+    """Builds the refusal for a claim that another process holds."""
+    label = name.replace("task-", "task ", 1)
+    stop = "stop it (sow runs stop)" if name == "run" else "stop it"
+    return Waiting(f"{label} is claimed by {holder}", f"wait for it to end, or {stop}, then run the command again")
+
+
+def holder_of(folder: str, name: str) -> str:
+    """Returns the holder of a claim; empty if it is this process or nobody."""
+    path = f"{folder}/claim-{name}.lock"
+    if not os.path.isfile(path):
+        return ""
+    descriptor = open_lock(path, os.O_RDONLY)
+    holder = "" if try_lock(descriptor, path) else _holder(descriptor)
+    os.close(descriptor)
+    return "" if holder.startswith(f"pid {os.getpid()} on {os.uname().nodename} ") else holder
+
+
+def claim_times(folder: str) -> dict[str, int]:
+    """Returns the tasks that were ever claimed here, with the time when each claim was last taken or released."""
+    claim_times = {}
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        if entry.name.startswith("claim-task-") and entry.name.endswith(".lock"):
+            claim_times[entry.name[11:-5]] = entry.stat(follow_symlinks=False).st_mtime_ns
+    return claim_times
+
+
+class Holder:
+    """Describes the process that holds a claim, and its run. `sure` is True if the system confirms the holder."""
+
+    __slots__ = ("confirmed", "host", "line", "pid", "run")
+
+    def __init__(self, line: str, run: str, owners: set[int] | None) -> None:
+        self.run = run
+        self.line = line or "a process that is just starting"
+        fields = line.split()
+        has_pid = fields[:1] == ["pid"] and len(fields) > 3 and fields[1].isascii() and fields[1].isdigit()
+        self.pid = int(fields[1][:9]) if has_pid else 0
+        self.host = fields[3] if has_pid else ""
+        self.confirmed = has_pid and (self.pid in owners if owners is not None else other_process.is_alive(self.pid))
+
+
+def holder(folder: str, name: str) -> Holder | None:
+    """Returns the current holder of a claim."""
+    path = f"{folder}/claim-{name}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise system_error("read", path, error) from None
+    try:
+        line, run = read_claim(descriptor)
+        owners = other_process.lock_owners(descriptor)
+        # A holder that ends normally empties the file. Trying the lock could block a process that takes the claim, so
+        # it is the last resort, for a holder that was killed or that the table of locks does not show.
+        if not owners and not (line and is_locked(descriptor)):
+            return None
+        return Holder(line, run, owners)
+    finally:
+        os.close(descriptor)

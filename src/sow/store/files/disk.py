@@ -1,0 +1,308 @@
+"""Reads and writes files with one method per system call, so that a test can fail or kill each call."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from sow.errors import InvalidFile, SystemFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_READ = 4 << 20
+FILE_MODE = 0o644
+IRREGULAR = "put a regular file there, or restore it from git"
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EMFILE: "too many open files",
+    errno.ENFILE: "too many open files on this machine",
+    errno.ELOOP: "it is a symbolic link",
+    errno.EIO: "the disk reports an error",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "it is a folder",
+}
+
+
+COUNTS_STEPS = "SOW_TEST_KILL_AT" in os.environ  # True only in tests that kill sow at a numbered step
+
+
+def _cross(step: str) -> None:
+    from sow.system import crash_points
+
+    crash_points.crash_point(step)
+
+
+def crash_counted(step: str) -> None:
+    """Reports that the next step changes something outside this process. Tests count these steps."""
+    if COUNTS_STEPS:
+        _cross(step)
+
+
+def system_error(action: str, path: str, error: OSError) -> SystemFailure:
+    """Builds the error for a failed system call: the action, the path, the reason and a hint."""
+    reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
+    return SystemFailure(f"cannot {action} {path}: {reason}", "mend that and run the command again")
+
+
+class Disk:
+    """Calls the real file system."""
+
+    def open(self, path: str, flags: int) -> int:
+        """Opens a file, and refuses a symbolic link at the end of the path."""
+        if COUNTS_STEPS and flags & os.O_CREAT:
+            _cross(f"create {path}")
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if COUNTS_STEPS:
+            _cross("write")
+        return os.write(descriptor, data)
+
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        os.fchmod(descriptor, mode)
+
+    def sync(self, descriptor: int) -> None:
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def replace(self, source: str, target: str) -> None:
+        if COUNTS_STEPS:
+            _cross(f"replace {target}")
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        if COUNTS_STEPS:
+            _cross(f"remove {path}")
+        os.unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        if COUNTS_STEPS and not os.path.lexists(path):
+            _cross(f"make {path}")
+        os.mkdir(path, 0o755)
+
+    def read(self, path: str, limit: int = MAX_READ) -> bytes:
+        """Returns the bytes of a regular file that is not larger than the limit."""
+        descriptor = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
+                raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
+            if info.st_size > limit:
+                raise InvalidFile(f"{path}: larger than {limit >> 10} KiB", "keep it smaller, or restore it from git")
+            # Reading exactly the file's size needs a smaller buffer than the limit. Bytes added meanwhile are not read.
+            data = os.read(descriptor, info.st_size)
+            while len(data) < info.st_size and (chunk := os.read(descriptor, info.st_size - len(data))):
+                data += chunk
+        finally:
+            os.close(descriptor)
+        return data
+
+
+class PrivateDisk(Disk):
+    """Creates files and folders that only the user can read."""
+
+    def open(self, path: str, flags: int) -> int:
+        if COUNTS_STEPS and flags & os.O_CREAT:
+            _cross(f"create {path}")
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def make_folder(self, path: str) -> None:
+        if COUNTS_STEPS and not os.path.lexists(path):
+            _cross(f"make {path}")
+        os.mkdir(path, 0o700)
+
+
+def read_text(disk: Disk, path: str, limit: int = MAX_READ, *, torn: bool = False) -> str:
+    """Reads a file as text. A missing file raises FileNotFoundError, which the caller handles.
+
+    With `torn`, invalid UTF-8 is replaced: an interrupted append may leave half a character at the end of a file.
+    """
+    try:
+        data = disk.read(path, limit)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            raise InvalidFile(f"{path} is not a regular file", IRREGULAR) from None
+        raise system_error("read", path, error) from None
+    try:
+        text = data.decode("utf-8", "replace" if torn else "strict")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidFile(f"{path}:{line}: not UTF-8", "save it as UTF-8, or restore it from git") from None
+    return text.removeprefix("\ufeff")
+
+
+def list_folder(folder: str) -> list[str]:
+    """Returns the sorted names in a folder; an empty list if the folder is missing."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise system_error("read", folder, error) from None
+
+
+def sync_folder(disk: Disk, folder: str) -> None:
+    """Makes the names in a folder durable."""
+    _sync(disk, folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(disk: Disk, path: str, flags: int) -> None:
+    descriptor = disk.open(path, flags)
+    try:
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def sync_tree(disk: Disk, folder: str) -> None:
+    """Makes all files and all names below a folder durable."""
+    for current, _, names in os.walk(folder):
+        for name in names:
+            if not os.path.islink(f"{current}/{name}"):
+                _sync(disk, f"{current}/{name}", os.O_RDONLY)
+        sync_folder(disk, current)
+    sync_folder(disk, os.path.dirname(folder))
+
+
+def make_folders(disk: Disk, root: str, parts: Iterable[str]) -> str:
+    """Makes root/part/part/… durably, and refuses a part that is a link or a file."""
+    folder = root
+    for part in parts:
+        parent, folder = folder, f"{folder}/{part}"
+        try:
+            if _make_folder(disk, folder):
+                sync_folder(disk, parent)
+        except OSError as error:
+            raise system_error("make", folder, error) from None
+    return folder
+
+
+def _make_folder(disk: Disk, folder: str) -> bool:
+    """Makes a folder. Returns True if its name may not be durable yet: it is new, or it is empty after a crash."""
+    try:
+        disk.make_folder(folder)
+    except FileExistsError:
+        if require_folder(folder).st_nlink > 2:  # it has subfolders; not every file system counts them
+            return False
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    return True
+
+
+def is_folder(path: str) -> bool:
+    """Returns True for a folder, and False for a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def require_folder(folder: str) -> os.stat_result:
+    """Returns the stat of a folder. Refuses a link or a file, because writing there could leave our root."""
+    try:
+        info = os.lstat(folder)
+    except OSError as error:
+        raise system_error("reach", folder, error) from None
+    if not stat.S_ISDIR(info.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a folder"
+        raise InvalidFile(f"{folder} is {kind}", "sow writes only to real folders: remove it and run 'sow init'")
+    return info
+
+
+def _temporary(path: str) -> str:
+    folder, name = os.path.split(path)
+    return f"{folder}/.{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+
+
+def replace_file(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
+    """Replaces a file atomically: writes a temporary file, syncs it, renames it and syncs the folder."""
+    temporary = _temporary(path)
+    try:
+        write_new(disk, temporary, text, durable=durable, mode=mode)
+        disk.replace(temporary, path)
+        if durable:
+            sync_folder(disk, os.path.dirname(path))
+    except OSError as error:
+        remove_quietly(temporary)
+        raise system_error("write", path, error) from None
+
+
+def write_new(disk: Disk, path: str, text: str, *, durable: bool = True, mode: int | None = None) -> None:
+    """Writes a file that does not exist yet. Its name becomes durable when its folder is synced."""
+    descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        if mode is not None:
+            disk.set_mode(descriptor, mode)
+        write_all(disk, descriptor, text.encode("utf-8"))
+        if durable:
+            disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
+    """Writes all bytes, because one system call may write only a part."""
+    while data:
+        data = data[disk.write(descriptor, data) :]
+
+
+def append_file(disk: Disk, path: str, text: str, *, durable: bool = True) -> None:
+    """Appends a text in one write, so that entries of parallel writers never mix."""
+    try:
+        descriptor = disk.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
+        try:
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
+                raise InvalidFile(f"{path} is not a regular file", IRREGULAR)
+            if info.st_nlink > 1:  # its other name may be a file of the user
+                replace_file(disk, path, read_text(disk, path, info.st_size, torn=True) + text, durable=durable)
+                return
+            if not info.st_size:  # new, or empty after a crash: its name may not be durable
+                sync_folder(disk, os.path.dirname(path))
+            write_all(disk, descriptor, text.encode("utf-8"))
+            if durable:
+                disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+    except OSError as error:
+        raise system_error("append to", path, error) from None
+
+
+def create_file(disk: Disk, path: str, text: str) -> bool:
+    """Writes a new file. Returns False and changes nothing if the path exists."""
+    if os.path.lexists(path):
+        return False
+    replace_file(disk, path, text)
+    return True
+
+
+def remove_tree_quietly(folder: str) -> None:
+    """Removes a folder with its content, and ignores errors."""
+    try:
+        for entry in list(os.scandir(folder)):
+            remove = remove_tree_quietly if entry.is_dir(follow_symlinks=False) else remove_quietly
+            remove(entry.path)
+        crash_counted(f"remove {folder}")
+        os.rmdir(folder)
+    except OSError:
+        return
+
+
+def remove_quietly(path: str) -> None:
+    """Removes a file, and ignores errors."""
+    crash_counted(f"remove {path}")
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""Reads and writes YAML and JSON by the schemas."""

@@ -1,0 +1,49 @@
+"""Reads the schemas in the package: one frozen folder of JSON Schema documents per version."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = "1.1.0"
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
+
+
+def versions() -> list[str]:
+    """Returns every version that was ever shipped, oldest first."""
+    return sorted((name[1:] for name in os.listdir(FOLDER)), key=parts)
+
+
+def parts(version: str) -> tuple[tuple[int, str], ...]:
+    """Returns a version as a sort key; numbers are compared by length first, because int() refuses very long ones."""
+    numbers = (part.lstrip("0") for part in version.split("."))
+    return tuple((len(number), number) for number in numbers)
+
+
+def names(version: str = VERSION) -> list[str]:
+    """Returns the kinds of files that have a schema in this version."""
+    return sorted(name.removesuffix(".json") for name in os.listdir(os.path.join(FOLDER, f"v{version}")))
+
+
+def check_version(text: str) -> str:
+    """Returns the version that a person meant: `v1.0.0` is 1.0.0."""
+    version = text.removeprefix("v")
+    if version not in versions():
+        raise SowError(f"there is no schema version {text!r}", "the versions are: " + ", ".join(versions()))
+    return version
+
+
+def document(name: str, version: str = VERSION) -> dict[str, Any]:
+    """Returns one schema as a document."""
+    if name not in names(version):
+        raise SowError(f"there is no schema {name!r} in {version}", "the schemas are: " + ", ".join(names(version)))
+    import json
+
+    with open(os.path.join(FOLDER, f"v{version}", f"{name}.json"), encoding="utf-8") as file:
+        loaded: dict[str, Any] = json.load(file)
+    return loaded

@@ -1,0 +1,87 @@
+"""Lists what waits for a person in a checkout: in its project and in its workflow."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.inbox import item, items, ranked
+from sow.domain.task import ENDED_STATUSES
+from sow.errors import SowError
+from sow.store.files.claim import holder_of
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sow.domain.documents.state import ProjectState, Task
+    from sow.domain.inbox import Item
+    from sow.store.files.checkout_home import Home
+
+
+def waiting(home: Home) -> list[Item]:
+    """Returns everything that waits for a person in this checkout's project and workflow."""
+    workflow_items = workflow_inbox_items(home)
+    if workflow_items is not None and not projects.exists(home):
+        return ranked(workflow_items)
+    project = projects.load(home)
+    readable, broken = desks.load_readable(home, project)
+    return project_inbox_items(home, project, [task for _, task in readable], broken)
+
+
+def project_inbox_items(
+    home: Home,
+    project: ProjectState,
+    tasks: Sequence[Task],
+    broken: Mapping[str, str],
+    busy: Collection[str] | None = None,
+) -> list[Item]:
+    """Returns what waits in a project and its checkout's workflow, except work that a live run will review.
+
+    `busy` are the tasks of that run, if the caller knows them.
+    """
+    project_items = items(tasks, project["phases"], broken)
+    if busy is None and any(entry["kind"] == "review" for entry in project_items):
+        busy = _in_live_run(home, project["project_id"])
+    shown = [entry for entry in project_items if entry["kind"] != "review" or entry["task"] not in (busy or ())]
+    return ranked([*shown, *_delivery(home, project["project_id"], tasks), *(workflow_inbox_items(home) or ())])
+
+
+def _delivery(home: Home, project_id: str, tasks: Sequence[Task]) -> list[Item]:
+    """Returns an item for the project's last run if it has ended and its result is not on the user's branch."""
+    if not os.path.lexists(f"{home.sow}/local/runs"):
+        return []
+    from sow.domain import advice
+    from sow.store.runs import run_folder
+
+    run = run_folder.last_of(home, project_id)
+    if run is None:
+        return []
+    settled = {task["id"] for task in tasks if task["status"] in (*ENDED_STATUSES, "failed")}
+    is_open = not settled.issuperset(run["tasks"])
+    step = advice.delivery(run, is_open=is_open, broken=advice.broken_by_user(run))
+    return [item("delivery", text=step["text"], do=step["command"], since=run.get("ended_at", ""))] if step else []
+
+
+def _in_live_run(home: Home, project_id: str) -> Sequence[str]:
+    """Returns the tasks of the run that another process executes now."""
+    if not holder_of(home.claims, "run"):
+        return ()
+    from sow.store.runs import run_folder
+
+    live_run = run_folder.live_run(home)
+    return live_run.run["tasks"] if live_run is not None and live_run.run["project_id"] == project_id else ()
+
+
+def workflow_inbox_items(home: Home) -> list[Item] | None:
+    """Returns what a workflow asks, or None if there is no workflow."""
+    if not os.path.lexists(f"{home.root}/orchestration/state.yaml"):
+        return None
+    from sow.domain.workflows import inbox
+    from sow.store.workflows.folder import WorkflowFolder
+
+    try:
+        return inbox.items(WorkflowFolder(home).workflow())
+    except SowError as error:
+        return [item("broken", text=error.message, do="sow doctor")]

@@ -1,0 +1,1 @@
+"""Keeps sinks, linked repositories and decision records."""

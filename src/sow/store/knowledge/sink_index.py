@@ -1,0 +1,23 @@
+"""Reads the index of sinks: .sow/sinks/index.json of a checkout, and sinks/index.json in the user's settings."""
+
+from __future__ import annotations
+
+from sow.store.knowledge.index import Catalog
+from sow.store.validators.sink_index import validate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.index import Sink
+    from sow.store.files.checkout_home import Home
+
+CATALOG = Catalog("sinks", "sink", validate)
+
+
+def load(home: Home) -> list[Sink]:
+    """Returns the sinks that are installed in this checkout, by name."""
+    return CATALOG.load(home)
+
+
+def folder(home: Home, name: str) -> str:
+    """Returns the folder of a sink."""
+    return f"{home.sow}/sinks/{name}"

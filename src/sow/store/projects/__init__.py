@@ -1,0 +1,1 @@
+"""Reads and changes the project, its phases and its tasks."""

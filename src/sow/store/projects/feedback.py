@@ -1,0 +1,81 @@
+"""Reads and writes feedback on a task: numbered Markdown files that the next iteration reads."""
+
+from __future__ import annotations
+
+from sow.errors import SowError
+from sow.store.files.disk import MAX_READ, list_folder, make_folders
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.projects.task_folder import TaskFolder
+
+
+def numbers(folder: TaskFolder) -> list[int]:
+    """Returns the numbers of the feedback files, in order."""
+    names = list_folder(folder.feedback_folder)
+    return sorted(
+        int(name[:-3]) for name in names if name.endswith(".md") and name[:-3].isascii() and name[:-3].isdigit()
+    )
+
+
+def path(folder: TaskFolder, number: int) -> str:
+    return f"{folder.feedback_folder}/{number:03d}.md"
+
+
+def add(folder: TaskFolder, text: str, *, by: str, iteration: int, now: str) -> str:
+    """Writes the next feedback file and returns its path. A repeated call with the same text writes the same file."""
+    clean_text = escape_control(folder.home.redact(text)).strip()
+    number = max(numbers(folder), default=0)
+    if not number or not _is_same(folder, number, by=escape_control(by), iteration=iteration, text=clean_text):
+        number += 1
+    head = f"# Feedback {number:03d}\n\n- by: {escape_control(by)}\n- at: {now}\n- on iteration: {iteration}\n"
+    page = f"{head}\n{clean_text}\n"
+    if len(page.encode()) > MAX_READ:
+        raise SowError("the feedback is too long to be read back", "put most of it into a file, and name that file")
+    make_folders(folder.home.disk, folder.folder, ("feedback",))
+    folder.home.replace(path(folder, number), page)
+    return folder.home.relative(path(folder, number))
+
+
+def _is_same(folder: TaskFolder, number: int, *, by: str, iteration: int, text: str) -> bool:
+    """Returns True if a feedback file has this text by the same author on the same iteration."""
+    try:
+        fields, body = _split(folder.home.read(path(folder, number)))
+    except SowError:  # sow did not write the file
+        return False
+    return body == text and fields.get("by") == by and fields.get("on iteration") == str(iteration)
+
+
+def read(folder: TaskFolder) -> list[dict[str, str]]:
+    """Returns every feedback with its number, head and text."""
+    entries = []
+    for number in numbers(folder):
+        fields, text = _split(folder.home.read(path(folder, number)))
+        entries.append(
+            {
+                "number": f"{number:03d}",
+                "by": fields.get("by", ""),
+                "at": fields.get("at", ""),
+                "iteration": fields.get("on iteration", ""),
+                "text": text,
+            }
+        )
+    return entries
+
+
+def is_repeated(folder: TaskFolder, text: str, iteration: int) -> bool:
+    """Returns True if this exact text was feedback on an iteration."""
+    key = (str(iteration), escape_control(folder.home.redact(text)).strip())
+    return any((entry["iteration"], entry["text"]) == key for entry in read(folder))
+
+
+def _split(text: str) -> tuple[dict[str, str], str]:
+    """Splits a file into the fields of its head and its text; a file written by hand is all text."""
+    head, _, body = text.partition("\n\n")
+    head_fields, _, rest = body.partition("\n\n")
+    lines = head_fields.splitlines()
+    if not head.startswith("# Feedback ") or not all(line.startswith("- ") and ": " in line for line in lines):
+        return {}, text.strip()
+    fields = dict(line[2:].split(": ", 1) for line in lines)
+    return fields, rest.strip()

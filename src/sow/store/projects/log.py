@@ -1,0 +1,114 @@
+"""Reads and appends the Markdown log of a project or a task."""
+
+from __future__ import annotations
+
+from sow.errors import InvalidFile
+from sow.store.formats.string_formats import is_timestamp
+from sow.store.state import state_file
+from sow.store.validators.log_entry import validate
+from sow.system.terminal.terminal import escape_control
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import LogEntry
+    from sow.store.files.checkout_home import Home
+
+HEAD = "### "
+DOT = " · "
+MAX_BYTES = 64 << 20
+
+
+def render(entry: LogEntry) -> str:
+    """Renders one entry. It starts with an empty line, which separates it from a torn entry before it."""
+    head = DOT.join((entry["timestamp"], entry["agent"], entry["action"], entry["result"]))
+    files = "".join(f"- {file}\n" for file in entry["files"]) + ("\n" if entry["files"] else "")
+    lines = escape_control(entry["text"]).strip("\n").split("\n")
+    body = "\n".join(_escape(line, first=not (files or index)) for index, line in enumerate(lines))
+    return f"\n{HEAD}{head}\n\n{files}{body}\n"
+
+
+def append(home: Home, path: str, entry: LogEntry) -> None:
+    """Appends one entry without secrets; entries of parallel writers never mix."""
+    entry = {**entry, "text": home.redact(entry["text"])}
+    state_file.check({**entry, "text": escape_control(entry["text"]).strip("\n")}, "log entry", validate)
+    home.append(path, render(entry))
+
+
+def read(home: Home, path: str) -> list[LogEntry]:
+    """Returns all entries, oldest first; an empty list if there is no log."""
+    try:
+        return parse(home.read(path, MAX_BYTES, torn=True))
+    except FileNotFoundError:
+        return []
+
+
+def parse(text: str) -> list[LogEntry]:
+    """Parses the entries of a log. Lines above the first entry are a person's heading and are skipped."""
+    entries: list[LogEntry] = []
+    lines = text.split("\n")
+    starts = [index for index, line in enumerate(lines) if _head(line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
+        timestamp, agent, action, result = _head(lines[start])
+        body = lines[start + 1 : end - 1 if _torn_head(lines[end - 1]) else end]
+        entries.append(_entry(timestamp, agent, action, result, body))
+    return entries
+
+
+def validate_text(text: str, path: str) -> None:
+    """Raises an error for the first entry that does not follow the schema, with its line."""
+    lines = text.split("\n")
+    heads = [number for number, line in enumerate(lines, 1) if line.startswith(HEAD)]
+    for number in heads:
+        if not _head(lines[number - 1]):
+            raise InvalidFile(
+                f"{path}:{number}: not the head of a log entry",
+                "### TIME · AGENT · ACTION · RESULT, as 'sow log' writes it",
+            )
+    for number, entry in zip(heads, parse(text), strict=True):
+        state_file.check(entry, f"{path}:{number}", validate)
+
+
+def _entry(timestamp: str, agent: str, action: str, result: str, body: list[str]) -> LogEntry:
+    body = _trim(body)
+    files = []
+    if body and body[0].startswith("- "):
+        files_end = body.index("") if "" in body else len(body)
+        if all(line.startswith("- ") for line in body[:files_end]) and any(body[files_end:]):
+            files = [line[2:] for line in body[:files_end]]
+            body = _trim(body[files_end + 1 :])
+    text = "\n".join(_unescape(line, first=not (files or index)) for index, line in enumerate(body))
+    return {"timestamp": timestamp, "agent": agent, "action": action, "result": result, "files": files, "text": text}
+
+
+def _trim(lines: list[str]) -> list[str]:
+    start, end = 0, len(lines)
+    while start < end and not lines[start]:
+        start += 1
+    while start < end and not lines[end - 1]:
+        end -= 1
+    return lines[start:end]
+
+
+def _head(line: str) -> list[str]:
+    parts = line.removeprefix(HEAD).split(DOT)
+    return parts if line.startswith(HEAD) and len(parts) == 4 and is_timestamp(parts[0]) else []
+
+
+def _torn_head(line: str) -> bool:
+    """Returns True for a partial head line that an interrupted writer left after a complete entry."""
+    return bool(line) and (HEAD.startswith(line) or line.startswith(HEAD))
+
+
+def _needs_escape(line: str, first: bool) -> bool:
+    """Returns True if a text line looks like an entry's head or, where no files are listed, like the first file."""
+    unescaped = line.lstrip("\\")
+    return unescaped.startswith(HEAD) or (first and unescaped.startswith("- "))
+
+
+def _escape(line: str, *, first: bool) -> str:
+    """Escapes a line that could be misread with a backslash, which Markdown does not show."""
+    return f"\\{line}" if _needs_escape(line, first) else line
+
+
+def _unescape(line: str, *, first: bool) -> str:
+    return line[1:] if line.startswith("\\") and _needs_escape(line, first) else line

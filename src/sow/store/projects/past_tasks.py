@@ -1,0 +1,45 @@
+"""Reads the time and cost of this checkout's finished tasks, from which forecasts are made."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.runs.forecast import FinishedTask
+from sow.errors import SowError
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.runs import sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import SessionTurn
+    from sow.store.files.checkout_home import Home
+    from sow.store.projects.task_folder import TaskFolder
+
+
+def finished_tasks(home: Home) -> list[FinishedTask]:
+    """Returns an entry for each completed task whose sessions are on this machine; none if there is no project."""
+    if not os.path.isdir(f"{home.sow}/local/sessions"):
+        return []
+    try:
+        readable, _ = desks.load_readable(home, projects.load(home))
+    except SowError:
+        return []
+    entries = []
+    for folder, task in readable:
+        turns = _turns(folder) if task["status"] == "completed" else []
+        minutes = sum(turn.get("seconds") or 0 for turn in turns) / 60
+        if minutes:
+            costs = [turn.get("cost_usd") for turn in turns]
+            reported = [cost for cost in costs if cost is not None]
+            cost = sum(reported) if len(reported) == len(costs) else None  # a partial sum would look like the whole
+            entries.append(FinishedTask(task["assigned_agent"], minutes, task.get("estimated_minutes"), cost=cost))
+    return entries
+
+
+def _turns(folder: TaskFolder) -> list[SessionTurn]:
+    """Returns all turns on a task, including those of its reviewers."""
+    try:
+        return [turn for record in sessions.records(folder) for turn in record.session["turns"]]
+    except SowError:
+        return []

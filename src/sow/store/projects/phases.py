@@ -1,0 +1,99 @@
+"""Changes the phases of a project."""
+
+from __future__ import annotations
+
+from sow.domain import phase
+from sow.domain.task import OPEN_STATUSES
+from sow.errors import SowError
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects.tasks import log_act
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.actor import Actor
+    from sow.domain.documents.state import Phase, ProjectState
+    from sow.store.files.checkout_home import Home
+
+
+def _save(home: Home, project: ProjectState, phases: list[Phase], actor: Actor, action: str, text: str) -> list[Phase]:
+    now = clock.now()
+    for entry in phases:
+        if entry["status"] != "proposed":
+            projects.add_phase_folder(home, entry["name"])
+    log_act(home, actor, action=action, text=text, now=now)
+    projects.save(home, {**project, "phases": phases, "updated_at": now})
+    return phases
+
+
+def add(home: Home, name: str, *, reason: str, before: str, after: str, approved: bool, actor: Actor) -> Phase:
+    """Proposes a phase, or adds it at once if a person approved."""
+    now = clock.now()
+    with home.lock():
+        project = projects.load(home)
+        phase.propose(project["phases"], name, reason=reason, before=before, after=after, question=1, now=now)
+        number = 0 if approved else projects.next_question(home, project, now)
+        phases = phase.propose(
+            project["phases"], name, reason=reason, before=before, after=after, question=max(number, 1), now=now
+        )
+        name = phase.check_name(name)
+        if approved:
+            phases = phase.approve(phases, name)
+        verb = "added" if approved else "proposed"
+        _save(home, project, phases, actor, "phase_add", f"{verb} phase {name}: {reason}")
+    return next(entry for entry in phases if entry["name"] == name)
+
+
+def decide(home: Home, name: str, *, yes: bool, actor: Actor) -> str:
+    """Approves or rejects a proposed phase for a person; returns the phase's name."""
+    with home.lock():
+        project = projects.load(home)
+        phase_name = phase.find_name(name, project["phases"])
+        status = next(entry["status"] for entry in project["phases"] if entry["name"] == phase_name)
+        if status != "proposed":
+            raise SowError(f"phase {phase_name} is {status}: it needs no approval", "see 'sow phase list'")
+        phases = phase.approve(project["phases"], phase_name) if yes else phase.reject(project["phases"], phase_name)
+        _save(
+            home,
+            project,
+            phases,
+            actor,
+            "phase_approve" if yes else "phase_reject",
+            f"{'approved' if yes else 'rejected'} phase {phase_name}",
+        )
+    return phase_name
+
+
+def advance(home: Home, *, actor: Actor) -> list[Phase]:
+    """Advances to the next phase, if no task up to here is open."""
+    with home.lock():
+        project = projects.load(home)
+        readable, broken = desks.load_readable(home, project)
+        if broken:
+            raise SowError(
+                f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it first; see 'sow doctor'"
+            )
+        open_tasks: dict[str, list[str]] = {}
+        for folder, task in readable:
+            if task["status"] in OPEN_STATUSES:
+                open_tasks.setdefault(folder.phase, []).append(task["id"])
+        phases = phase.advance(project["phases"], open_tasks)
+        current = phase.active(phases)
+        return _save(
+            home,
+            project,
+            phases,
+            actor,
+            "phase_advance",
+            f"advanced to {current['name'] if current else 'the end: all phases are completed'}",
+        )
+
+
+def go_back(home: Home, name: str, *, actor: Actor) -> list[Phase]:
+    """Goes back to an earlier phase."""
+    with home.lock():
+        project = projects.load(home)
+        phases = phase.back(project["phases"], name)
+        current = phase.active(phases)
+        return _save(home, project, phases, actor, "phase_back", f"went back to {current['name'] if current else ''}")

@@ -1,0 +1,198 @@
+"""Reads the user's plan files up to a size limit, and replaces them only if nobody changed them meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from sow.domain.plans.plan import PlanFinding, PlanSource
+from sow.errors import InvalidFile, SowError
+from sow.store.files.disk import REASONS, replace_file, system_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sow.store.files.checkout_home import Home
+    from sow.store.files.disk import Disk
+
+MAX_BYTES = 4 << 20  # all files of a plan together
+MAX_FILES = 1000
+ENDINGS = (".md", ".markdown", ".yaml", ".yml")
+BOM = "\ufeff"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+GIVE = "give a plan file, or a folder with plan files"
+
+
+def load(paths: Sequence[str], cwd: str) -> tuple[list[PlanSource], list[PlanFinding]]:
+    """Returns the texts of these files and of the plan files in these folders, and all findings about them."""
+    reading = _PlanReader(cwd)
+    for path in paths:
+        reading.add(path)
+    return reading.sources, reading.findings
+
+
+class _PlanReader:
+    """The files read so far."""
+
+    __slots__ = ("count", "cwd", "findings", "known", "size", "sources")
+
+    def __init__(self, cwd: str) -> None:
+        self.cwd = cwd
+        self.sources: list[PlanSource] = []
+        self.findings: list[PlanFinding] = []
+        self.known: dict[tuple[int, int], str] = {}  # device and inode → the first name of the file
+        self.count = 0
+        self.size = 0
+
+    def add(self, path: str) -> None:
+        """Adds a path given by the user: a file or a folder."""
+        full = os.path.join(self.cwd, path)
+        if not path or not os.path.isdir(full):
+            self._add_file(path, in_folder=False)
+            return
+        try:
+            names = sorted(name for name in os.listdir(full) if _is_plan(full, name))
+        except OSError as error:
+            self.findings.append(_problem(path, full, error))
+            return
+        if not names:
+            hint = f"put one there: its name ends with {', '.join(ENDINGS)}"
+            self.findings.append(_error(path, "there is no plan file in this folder", hint))
+        for name in names:
+            self._add_file(f"{path.rstrip('/')}/{name}", in_folder=True)
+
+    def _add_file(self, name: str, *, in_folder: bool) -> None:
+        self.count += 1
+        if self.count > MAX_FILES:
+            if self.count == MAX_FILES + 1:
+                self.findings.append(
+                    _error(name, f"there are more than {MAX_FILES:,} plan files", "give fewer of them")
+                )
+            return
+        # An empty name or one with a NUL byte is never a file.
+        full = os.path.join(self.cwd, name) if name and "\0" not in name else ""
+        try:
+            data, facts = _contents(full, max(MAX_BYTES - self.size, 0) + 1)
+        except (OSError, InvalidFile) as error:
+            self.findings.append(_problem(name, full, error))
+            return
+        identity = (facts.st_dev, facts.st_ino)
+        if identity in self.known:
+            message = f"this is the same file as {self.known[identity]}"
+            self.findings.append(PlanFinding(name, 0, message, hint="it is read once"))
+            return
+        self.known[identity] = name
+        if self._fits(name, data):
+            self._take(name, data, in_folder=in_folder)
+
+    def _fits(self, name: str, data: bytes) -> bool:
+        """Returns whether the file fits; the first that does not is reported, and no file after it is read."""
+        had_room = self.size <= MAX_BYTES
+        self.size += len(data)
+        if had_room and self.size > MAX_BYTES:
+            message = f"with this file the plan is larger than {MAX_BYTES >> 20} MiB"
+            self.findings.append(_error(name, message, "make it smaller, or split it into several plans"))
+        return self.size <= MAX_BYTES
+
+    def _take(self, name: str, data: bytes, *, in_folder: bool) -> None:
+        text = _text(name, data)
+        if isinstance(text, PlanFinding):
+            self.findings.append(text)
+        else:
+            self.sources.append(PlanSource(name, text, in_folder=in_folder))
+
+
+def _is_plan(folder: str, name: str) -> bool:
+    return name.lower().endswith(ENDINGS) and not name.startswith(".") and not os.path.isdir(f"{folder}/{name}")
+
+
+def _error(name: str, message: str, hint: str, *, line: int = 0) -> PlanFinding:
+    return PlanFinding(name or "''", line, message, hint=hint, error=True)
+
+
+def _problem(name: str, path: str, error: OSError | InvalidFile) -> PlanFinding:
+    """Describes why a file could not be read, and what to do."""
+    if isinstance(error, InvalidFile):
+        return _error(name, error.message, error.hint)
+    if error.errno == errno.ENOENT:
+        return _error(name, "this link leads nowhere" if os.path.islink(path) else "there is no such file", GIVE)
+    if error.errno == errno.ELOOP:
+        return _error(name, "this link leads in a circle", GIVE)
+    reason = REASONS.get(error.errno or 0, os.strerror(error.errno or 0))
+    return _error(name, f"cannot read it: {reason}", "mend that and run the command again")
+
+
+def _contents(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """Returns the bytes of a regular file up to a limit and its stat result; other kinds are not opened."""
+    _refuse_special(os.stat(path))
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(descriptor)
+        _refuse_special(facts)
+        data = b""
+        while len(data) < limit and (chunk := os.read(descriptor, limit - len(data))):
+            data += chunk
+    finally:
+        os.close(descriptor)
+    return data, facts
+
+
+def _refuse_special(facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        raise InvalidFile("this is not a regular file", GIVE)
+
+
+def _text(name: str, data: bytes) -> str | PlanFinding:
+    """Returns the text without its byte order mark, or the finding that it is not text."""
+    if data.startswith(UTF16):
+        return _error(name, "this is UTF-16", "save it as UTF-8", line=1)
+    if b"\0" in data:
+        line = _line(data, data.index(b"\0"))
+        return _error(name, "this is binary: there is a NUL byte in it", "give a text file", line=line)
+    try:
+        text = data.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as error:
+        return _error(name, "this is not UTF-8", "save it as UTF-8", line=_line(data, error.start))
+    if not text.strip():
+        return _error(name, "this file is empty", "write a task as: ## Task 1: name")
+    return text
+
+
+def _line(data: bytes, index: int) -> int:
+    """Returns the line number, with any kind of line end."""
+    return data[:index].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n") + 1
+
+
+def replace(home: Home, path: str, before: str, after: str) -> None:
+    """Replaces the text that was read, unless the file changed; for a link, its target is replaced."""
+    real = os.path.realpath(path)
+    with home.lock():
+        bom, mode = _unchanged(real, path, before)
+        if after != before:
+            _refuse_protected(home.disk, real, path)
+            replace_file(home.disk, real, bom + after, mode=mode)
+
+
+def _unchanged(real: str, path: str, before: str) -> tuple[str, int]:
+    """Returns the byte order mark and the mode of the file, if it still has this text."""
+    changed = SowError(f"{path} was changed meanwhile: nothing is written", "run the command again")
+    try:
+        data, facts = _contents(real, MAX_BYTES + 1)
+    except (FileNotFoundError, InvalidFile):
+        raise changed from None
+    except OSError as error:
+        raise system_error("read", path, error) from None
+    for bom in ("", BOM):
+        if data == (bom + before).encode():
+            return bom, stat.S_IMODE(facts.st_mode)
+    raise changed
+
+
+def _refuse_protected(disk: Disk, real: str, path: str) -> None:
+    """Raises for a read-only file: a rename needs no permission on the file and would replace it."""
+    try:
+        disk.close(disk.open(real, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        raise system_error("write", path, error) from None

@@ -1,0 +1,70 @@
+"""Removes a project from the branch: never during a run, and never without a copy."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from sow.domain.task import OPEN_STATUSES
+from sow.errors import SowError
+from sow.store.files.claim import claim_times
+from sow.store.files.disk import list_folder, sync_folder, system_error
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
+
+FIELD = "project_id: "
+
+
+def remove(home: Home, *, force: bool, any_branch: bool) -> str:
+    """Moves .sow/project away and returns the path of the copy; raises if tasks are open, unless forced."""
+    if not os.path.lexists(home.project):
+        raise SowError(f"{home.root} has no project", "there is nothing to remove")
+    home.refuse_second_run()
+    with home.claim("project", purpose="removing the project"), home.lock():
+        if not any_branch:
+            projects.load(home)
+        if not force:
+            _refuse_open(home)
+        for task in sorted(claim_times(home.claims)):
+            home.refuse_claimed(task)
+        folder = home.folder("local", "removed")
+        target = f"{folder}/{clock.stamp()}-{os.urandom(2).hex()}"
+        try:
+            home.disk.replace(home.project, target)
+            sync_folder(home.disk, folder)
+            sync_folder(home.disk, home.sow)
+        except OSError as error:
+            raise system_error("move", home.project, error) from None
+    return home.relative(target)
+
+
+def removed(home: Home) -> set[str]:
+    """Returns the ids of all projects that were removed from this checkout, as far as their copies show.
+
+    The copies are read as lines, because a removed project may be broken or of another version.
+    """
+    folder, project_ids = f"{home.sow}/local/removed", set()
+    for name in list_folder(folder):
+        with suppress(FileNotFoundError, SowError):  # the copy belongs to the user, who may have changed or removed it
+            lines = home.read(f"{folder}/{name}/state.yaml").split("\n")
+            project_ids |= {line.removeprefix(FIELD).strip("\"' ") for line in lines if line.startswith(FIELD)}
+    return project_ids
+
+
+def _refuse_open(home: Home) -> None:
+    readable, broken = desks.load_readable(home, projects.load_anywhere(home))
+    waiting = [task["id"] for _, task in readable if task["status"] in OPEN_STATUSES]
+    if broken:
+        raise SowError(
+            f"task {min(broken)} cannot be read: {broken[min(broken)]}", "mend it, or remove all the same with --yes"
+        )
+    if waiting:
+        shown = ", ".join(waiting[:8]) + (", …" if len(waiting) > 8 else "")
+        raise SowError(
+            f"the project has open tasks: {shown}", "complete or abandon them, or remove all the same with --yes"
+        )

@@ -1,0 +1,196 @@
+"""Restores state files from backup copies during a run, if a stash or a clean removed or reset them."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.phase import DEFAULT_PHASE
+from sow.errors import SowError, Waiting
+from sow.store.files.disk import make_folders
+from sow.store.formats.yaml_text import scalar
+from sow.store.projects import project as projects
+from sow.store.projects import task_folder as desks
+from sow.store.projects.task_folder import TaskFolder
+from sow.store.runs import run_folder
+from sow.store.state import backup, set_aside
+from sow.store.state.repair import move_aside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import ProjectState
+    from sow.store.files.checkout_home import Home
+
+FIELD = "\nrevision: "
+UNREADABLE = f"{FIELD}{1 << 60}\n"  # the text of a file that exists but cannot be read; newer than any other
+ANY = 1 << 70  # more than any revision
+LONGEST = 19  # digits of a revision
+
+
+class WrongBranch(Waiting):
+    """Raised if the user's checkout is not on the project's branch: its state must not be written there."""
+
+
+def check_branch(home: Home, branch: str) -> None:
+    """Raises while another branch than the project's is checked out."""
+    current = home.checkout.branch()
+    if current != branch:
+        location = f"on {current}" if current else "on no branch"
+        raise WrongBranch(
+            f"{home.root} is {location}, and the run belongs to {branch}",
+            f"git switch {branch}, then run the same command again",
+        )
+
+
+def reconcile(folder: TaskFolder, project_id: str) -> tuple[str, bool]:
+    """Restores a task of a run under the lock: only what sow wrote has an equal copy, and only that counts.
+
+    Returns the path of an edit by hand that was set aside, if any, and whether something was missing or reset. If
+    another process works on the task, an edit is left to the end of that turn.
+    """
+    memory, aside_path = folder.home.memory, ""
+    copy, current = backup.load(folder.home, project_id, folder.id), _read(folder.home, folder.state_path)
+    if (
+        memory is not None
+        and current not in (None, memory.texts.get(folder.id))
+        and not folder.home.task_holder(folder.id)
+    ):
+        aside_path = memory.restore(folder.id, folder.state_path)
+        copy, current = backup.load(folder.home, project_id, folder.id), _read(folder.home, folder.state_path)
+    is_newest = not backup.is_stale(folder.home, project_id, folder.id)
+    if (
+        copy
+        and current is not None
+        and _is_edited(current, copy, is_newest=is_newest)
+        and not folder.home.task_holder(folder.id)
+    ):
+        aside_path = _set_aside(folder, current)
+        folder.home.replace(folder.state_path, copy)
+        current = copy
+    restored = _restore_if_older(folder.home, folder.state_path, copy, current)
+    return aside_path, _restore_rest(folder, project_id) or restored
+
+
+def restore_task(folder: TaskFolder, project_id: str) -> bool:
+    """Restores a task's state, notes and description if they are missing or older than the copy; under the lock."""
+    restored = restore_if_older(folder.home, project_id, folder.id, folder.state_path)
+    return _restore_rest(folder, project_id) or restored
+
+
+def _restore_rest(folder: TaskFolder, project_id: str) -> bool:
+    """Restores the files without a revision, which can only be missing."""
+    restored = False
+    paths = {backup.notes_key(folder.id): folder.notes_path, backup.description_key(folder.id): folder.description_path}
+    for name, path in paths.items():
+        if not os.path.lexists(path):
+            restored = (
+                _restore_if_older(folder.home, path, backup.load(folder.home, project_id, name), None) or restored
+            )
+    return restored
+
+
+def keep_description(folder: TaskFolder, project_id: str) -> None:
+    """Keeps a copy of a task's description, unless there is an equal one."""
+    name, text = backup.description_key(folder.id), _read(folder.home, folder.description_path)
+    if text is not None and text != backup.load(folder.home, project_id, name):
+        backup.save(folder.home, project_id, name, text)
+
+
+def restore_project(home: Home, project_id: str) -> bool:
+    """Restores the project's own state."""
+    return restore_if_older(home, project_id, "project", projects.path(home))
+
+
+def restore_run(home: Home) -> list[str]:
+    """Before a run: restores the project of this branch if its run has not ended; returns what was restored."""
+    copy = backup.project_backup_path(home, home.checkout.branch())
+    project_id = os.path.basename(os.path.dirname(copy))
+    run = run_folder.kept_copy(home, project_id) if copy else None
+    if run is None or run["run"]["status"] == "ended" or _is_over(home, project_id):
+        return []
+    with home.lock():
+        restored = ["project"] if restore_project(home, project_id) else []
+        project = projects.load_anywhere(home)
+        restored += [ident for ident in run["run"]["tasks"] if restore_task(_folder(home, project, ident), project_id)]
+        if run_folder.restore(home, run):
+            restored.append("run")
+    return restored
+
+
+def _is_over(home: Home, project_id: str) -> bool:
+    """Returns whether another project has begun here since, or this one was removed on purpose."""
+    from sow.store.projects.removal import removed  # imported here, because only the start of a run needs it
+
+    text = _read(home, projects.path(home))
+    return (text is not None and f"\nproject_id: {scalar(project_id)}\n" not in text) or project_id in removed(home)
+
+
+def _folder(home: Home, project: ProjectState, ident: str) -> TaskFolder:
+    """Returns a task's folder; for a missing one, the folder it would have in the plan's phase."""
+    try:
+        return desks.find(home, project, ident)
+    except SowError:
+        names = [phase["name"] for phase in project["phases"]]
+        return TaskFolder(home, DEFAULT_PHASE if DEFAULT_PHASE in names else names[-1], ident)
+
+
+def restore_if_older(
+    home: Home, project_id: str, name: str, path: str, *, edited: bool = False, newer: bool = False
+) -> bool:
+    """Restores a missing file or one older than its copy (`edited`: or as old; `newer`: or newer); under the lock."""
+    copy, current = backup.load(home, project_id, name), _read(home, path)
+    return _restore_if_older(home, path, copy, current, ahead=ANY if newer else int(edited))
+
+
+def _restore_if_older(home: Home, path: str, copy: str | None, current: str | None, *, ahead: int = 0) -> bool:
+    if copy is None or current == copy or not _is_behind(current, copy, ahead=ahead):
+        return False
+    make_folders(home.disk, home.root, os.path.dirname(home.relative(path)).split("/"))  # may be missing
+    home.replace(path, copy)
+    return True
+
+
+def _is_behind(text: str | None, copy: str, *, ahead: int) -> bool:
+    """Returns whether a file is missing, or its revision is less than the copy's plus `ahead`.
+
+    A merge conflict is left to the person who resolves it.
+    """
+    if text is None:
+        return True
+    return not _in_conflict(text) and _revision(text) < _revision(copy) + ahead
+
+
+def _is_edited(text: str, copy: str, *, is_newest: bool) -> bool:
+    """Returns whether a file differs from its copy with the same revision, or is newer than sow's newest."""
+    if text == copy or _in_conflict(text):
+        return False
+    ahead = _revision(text) - _revision(copy)
+    return ahead == 0 or (ahead > 0 and is_newest)
+
+
+def _set_aside(folder: TaskFolder, text: str) -> str:
+    """Keeps an edited state aside, and returns its path."""
+    return (
+        move_aside(folder.home, folder.state_path)
+        if text == UNREADABLE
+        else set_aside.save_copy(folder.home, folder.id, text)
+    )
+
+
+def _in_conflict(text: str) -> bool:
+    return "\n<<<<<<< " in f"\n{text}"
+
+
+def _revision(text: str) -> int:
+    """Returns the revision in a text that sow wrote, or zero if there is none."""
+    number = text.partition(FIELD)[2].partition("\n")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= LONGEST else 0
+
+
+def _read(home: Home, path: str) -> str | None:
+    """Reads a state file; returns None if it is missing and a marker if it cannot be read."""
+    try:
+        return home.read(path)
+    except FileNotFoundError:
+        return None
+    except SowError:
+        return UNREADABLE

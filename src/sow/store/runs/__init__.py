@@ -1,0 +1,1 @@
+"""Keeps runs, journals and sessions on this machine."""

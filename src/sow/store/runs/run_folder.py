@@ -1,0 +1,235 @@
+"""Stores runs: each has a folder with its state and its journal; nothing is decided from the journal."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import SowError
+from sow.store.formats.schema import VERSION
+from sow.store.state import backup, state_file
+from sow.store.validators.run import validate
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sow.domain.documents.state import Run, RunState
+    from sow.store.files.checkout_home import Home
+
+MAX_JOURNAL = 256 << 20
+END_EVENT = "run_ended"
+SYNC_EVERY = 1.0  # seconds
+COPY = "run"  # the name of the copy of a project's last run
+
+
+class RunFolder:
+    """One run: state.yaml is what it resumes from, journal.jsonl is its history."""
+
+    __slots__ = ("folder", "home", "loaded", "synced")
+
+    def __init__(self, home: Home, folder: str, loaded: RunState) -> None:
+        self.home = home
+        self.folder = folder
+        self.loaded = loaded
+        self.synced = 0.0  # when the journal was last synced to disk
+
+    @property
+    def run(self) -> Run:
+        return self.loaded["run"]
+
+    @property
+    def id(self) -> str:
+        return self.run["id"]
+
+    @property
+    def journal_path(self) -> str:
+        return f"{self.folder}/journal.jsonl"
+
+    def save(self) -> None:
+        """Writes the state, and keeps a backup copy that no clean-up removes."""
+        self.home.folder("local", "runs", self.id)
+        text = state_file.write(self.home, f"{self.folder}/state.yaml", self.loaded, validate)  # type: ignore[arg-type]
+        backup.save(self.home, self.run["project_id"], COPY, text)
+
+    def append_event(self, event: str, **facts: Any) -> dict[str, Any]:
+        """Appends a line to the journal and returns its entry.
+
+        Nothing is decided from the journal, so lines are synced together, once a second and at the end.
+        """
+        import json
+        import time
+
+        if not os.path.isdir(self.folder):  # a clean-up removed the folder during the run
+            self.save()
+        entry = {"at": clock.now(), "event": event, **facts}
+        line = json.dumps(entry, ensure_ascii=False) + "\n"
+        # A file name may not be UTF-8: its odd bytes are written as JSON escapes.
+        durable = event == END_EVENT or time.monotonic() > self.synced + SYNC_EVERY
+        self.home.append(self.journal_path, line.encode("utf-8", "backslashreplace").decode(), durable=durable)
+        self.synced = time.monotonic() if durable else self.synced
+        return entry
+
+    def journal(self, *events: str) -> Iterator[dict[str, Any]]:
+        """Yields all entries, or those of some events, oldest first; skips lines that a crash tore."""
+        import json
+
+        markers = [f'"{event}"' for event in events]  # searched in the raw line first, because parsing is slow
+        try:
+            text = self.home.read(self.journal_path, MAX_JOURNAL, torn=True)
+        except FileNotFoundError:
+            return
+        for line in _lines(text):
+            if markers and not any(marker in line for marker in markers):
+                continue
+            try:
+                entry = json.loads(line) if line else None
+            except (ValueError, RecursionError):  # torn, or not written by sow, such as 50,000 brackets
+                continue
+            if isinstance(entry, dict) and (not events or entry.get("event") in events):
+                yield entry
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yields the lines one by one: a list would double the memory of a long journal."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
+def _folder(home: Home) -> str:
+    return f"{home.sow}/local/runs"
+
+
+def folder_of(home: Home, name: str) -> str:
+    """Returns the folder of a run."""
+    return f"{_folder(home)}/{name}"
+
+
+def names(home: Home) -> list[str]:
+    """Returns the ids of all runs, oldest first, readable or not."""
+    try:
+        return sorted(os.listdir(_folder(home)))
+    except FileNotFoundError:
+        return []
+
+
+def new_id() -> str:
+    """Returns an id that sorts by time."""
+    stamp = clock.stamp().replace("_", "-")
+    return f"{stamp}-{os.urandom(2).hex()}"
+
+
+def create(home: Home, run: Run) -> RunFolder:
+    """Creates a run and writes its state."""
+    folder = folder_of(home, run["id"])
+    run_folder = RunFolder(home, folder, {"schema_version": VERSION, "revision": 0, "run": run})
+    run_folder.save()
+    return run_folder
+
+
+def listed(home: Home) -> list[RunFolder]:
+    """Returns all readable runs, oldest first."""
+    run_folders = []
+    for name in names(home):
+        try:
+            run_folders.append(load(home, name))
+        except (FileNotFoundError, SowError):  # incomplete after a crash, or broken by hand: list the others
+            continue
+    return run_folders
+
+
+def load(home: Home, name: str) -> RunFolder:
+    """Loads a run by its full id."""
+    folder = folder_of(home, name)
+    loaded: RunState = state_file.read(home, f"{folder}/state.yaml", validate)  # type: ignore[assignment]
+    return RunFolder(home, folder, loaded)
+
+
+def find(home: Home, name: str) -> RunFolder:
+    """The run that a person meant: its id, the beginning of it, or `last`, which is the last one that did something."""
+    known = listed(home)
+    if not known:
+        raise SowError("there is no run here", "start one: sow run PLAN")
+    if name in ("", "last"):
+        return next((each for each in reversed(known) if not is_empty(each)), known[-1])
+    fitting = [each for each in known if each.id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    ids = ", ".join(each.id for each in (fitting or known)[-8:])
+    if fitting:
+        raise SowError(f"the run {name!r:.60} is ambiguous", f"it could be: {ids}")
+    raise SowError(f"there is no run {name!r:.60}", f"the last runs are: {ids}")
+
+
+def is_empty(folder: RunFolder) -> bool:
+    """Whether a run ended and found nothing to do: its journal has its start and its end only."""
+    if folder.run["status"] != "ended" or folder.run.get("merges"):
+        return False
+    return {each.get("event") for each in folder.journal()} == {"run_started", END_EVENT}
+
+
+def has_process(folder: RunFolder) -> bool:
+    """Returns whether a process executes this run now; one that executes another run, or cleans up, does not count."""
+    claimant = folder.home.claim_holder("run")
+    return claimant is not None and claimant.run == folder.id
+
+
+def is_live(folder: RunFolder) -> bool:
+    """Returns whether a run is in progress: it has not ended, and its process is alive."""
+    return folder.run["status"] == "running" and has_process(folder)
+
+
+def live_run(home: Home) -> RunFolder | None:
+    """Returns the run in progress; there is at most one."""
+    claimant = home.claim_holder("run")
+    if claimant is None or claimant.run not in names(home):
+        return None
+    try:
+        folder = load(home, claimant.run)
+    except (FileNotFoundError, SowError):
+        return None
+    return folder if is_live(folder) else None
+
+
+def unfinished_run(home: Home, project_id: str) -> RunFolder | None:
+    """Returns the project's run that has not ended; the next `sow run` resumes it."""
+    open_runs = [
+        folder for folder in listed(home) if folder.run["project_id"] == project_id and folder.run["status"] != "ended"
+    ]
+    return open_runs[-1] if open_runs else None
+
+
+def last_of(home: Home, project_id: str) -> Run | None:
+    """The last run that can be read and did something, if it belongs to this project."""
+    for name in reversed(names(home)):
+        try:
+            folder = load(home, name)
+        except (FileNotFoundError, SowError):
+            continue
+        if not is_empty(folder):
+            return folder.run if folder.run["project_id"] == project_id else None
+    return None
+
+
+def kept_copy(home: Home, project_id: str) -> RunState | None:
+    """Returns the last run of a project from its backup copy."""
+    text = backup.load(home, project_id, COPY)
+    try:
+        copy: RunState | None = state_file.parse(text, "the last run", validate) if text else None  # type: ignore[assignment]
+    except SowError:  # torn, or of another version: no run to resume
+        return None
+    return copy
+
+
+def restore(home: Home, copy: RunState) -> bool:
+    """Restores the folder of a run that was removed; returns whether it was missing."""
+    folder = folder_of(home, copy["run"]["id"])
+    if os.path.lexists(f"{folder}/state.yaml"):
+        return False
+    RunFolder(home, folder, copy).save()
+    return True

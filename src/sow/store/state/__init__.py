@@ -1,0 +1,1 @@
+"""Reads, writes, backs up and repairs state files."""

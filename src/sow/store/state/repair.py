@@ -1,0 +1,106 @@
+"""Moves a broken state file aside and restores the last good copy."""
+
+from __future__ import annotations
+
+import os
+
+from sow.errors import InvalidFile, MergeConflict, SowError
+from sow.store.files.disk import system_error
+from sow.store.state import backup, state_file
+from sow.store.validators.task import validate
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.actor import Actor
+    from sow.domain.documents.state import TaskState
+    from sow.store.files.checkout_home import Home
+    from sow.store.projects.task_folder import TaskFolder
+    from sow.store.state.state_file import Validate
+
+OWN_FIELDS = ("status", "question", "questions", "updated_at")  # the fields that a worker's calls change in its task
+
+
+def load_or_repair(folder: TaskFolder, project_id: str) -> tuple[TaskState, str]:
+    """Loads a task's state, and returns what was repaired, if anything; for writers, under the lock."""
+    try:
+        return folder.load(), ""
+    except MergeConflict:  # a person resolves the conflict: nothing is moved
+        raise
+    except InvalidFile as problem:
+        text = last_good(folder.home, project_id, folder.id, validate)
+        if text is None:
+            raise
+        repaired = restore_copy(folder.home, folder.state_path, text, problem.message)
+        return folder.load(), repaired
+
+
+def load_as(folder: TaskFolder, project_id: str, actor: Actor) -> tuple[TaskState, list[str]]:
+    """Loads a task's state for an actor; edits by hand of a worker in its own state are ignored.
+
+    A revision newer than the copy's means that its copy could not be kept: of that, the worker's own fields count.
+    """
+    loaded, repaired = load_or_repair(folder, project_id)
+    remarks = [repaired] if repaired else []
+    text = last_good(folder.home, project_id, folder.id, validate) if actor.is_worker else None
+    if text is None:
+        return loaded, remarks
+    copy: TaskState = state_file.parse(text, f"the last good copy of {folder.id}", validate)  # type: ignore[assignment]
+    task: dict[str, object] = {**copy["task"]}
+    if loaded["revision"] > copy["revision"]:
+        task = {key: value for key, value in task.items() if key not in OWN_FIELDS}
+        task |= {key: value for key, value in loaded["task"].items() if key in OWN_FIELDS}
+    if task == loaded["task"]:
+        return loaded, remarks
+    from sow.store.state import set_aside
+
+    aside_path = set_aside.save_copy(folder.home, folder.id, folder.home.read(folder.state_path))
+    remark = f"task {folder.id}: its state file was edited by hand, which does not count; the edit is in {aside_path}"
+    return {**loaded, "task": task}, [*remarks, remark]  # type: ignore[typeddict-item]
+
+
+def backup_if_newer(folder: TaskFolder, project_id: str) -> None:
+    """Backs up a state that is newer than its copy or has none: its writer was killed in between. Under the lock.
+
+    Call it only if nobody works on the task: else a worker's next call would take the older state for the good one.
+    """
+    try:
+        current_text = folder.home.read(folder.state_path)
+        if backup.load(folder.home, project_id, folder.id) == current_text:
+            return
+        text = last_good(folder.home, project_id, folder.id, validate)
+        copy = state_file.parse(text, f"the last good copy of {folder.id}", validate) if text is not None else None
+        if folder.load()["revision"] > (copy["revision"] if copy else 0):
+            backup.save(folder.home, project_id, folder.id, current_text)
+    except (FileNotFoundError, SowError):  # nothing to compare; the next reader reports and repairs it
+        return
+
+
+def last_good(home: Home, owner: str, name: str, validate: Validate) -> str | None:
+    """Returns the backup copy, if this version of sow can read it."""
+    try:
+        text = backup.load(home, owner, name)
+        if text is not None:
+            state_file.parse(text, f"the last good copy of {name}", validate)
+    except SowError:  # torn, or of another version: the caller reports the broken file itself
+        return None
+    return text
+
+
+def restore_copy(home: Home, path: str, text: str, problem: str) -> str:
+    """Replaces a state file with its copy and moves the broken one aside; returns a remark."""
+    aside = move_aside(home, path)
+    home.replace(path, text)
+    return f"{problem}; the last good state is back" + (f", the broken file is {aside}" if aside else "")
+
+
+def move_aside(home: Home, path: str) -> str:
+    """Moves the broken file away and returns its new path, or nothing if it is missing."""
+    aside = f"{os.path.dirname(path)}/state.broken-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
+    try:
+        home.move(path, aside)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise system_error("set aside", path, error) from None
+    return home.relative(aside)

@@ -1,0 +1,40 @@
+"""Sets aside files that somebody edited or broke by hand, so that their author can still read them."""
+
+from __future__ import annotations
+
+import os
+
+from sow.store.files.disk import make_folders, sync_folder, system_error
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.store.files.checkout_home import Home
+
+ASIDE = "set_aside"
+
+
+def save_copy(home: Home, name: str, text: str) -> str:
+    """Saves the text of a file on this machine only, and returns the path."""
+    path = f"{home.folder('local', 'edited')}/{name}-{clock.stamp()}-{os.urandom(2).hex()}.yaml"
+    home.replace(path, text)
+    return home.relative(path)
+
+
+def set_aside(home: Home, folder: str, path: str) -> str:
+    """Moves a file into set_aside/ of a folder, and returns the new path; empty if the file is missing."""
+    aside_folder = make_folders(home.disk, home.root, (*home.relative(folder).split("/"), ASIDE))
+    target = f"{aside_folder}/{clock.stamp()}_{os.path.basename(path)}"
+    number = 1
+    while os.path.lexists(target):
+        number += 1
+        target = f"{aside_folder}/{clock.stamp()}-{number}_{os.path.basename(path)}"
+    try:
+        home.disk.replace(path, target)
+        sync_folder(home.disk, aside_folder)
+        sync_folder(home.disk, os.path.dirname(path))
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise system_error("set aside", path, error) from None
+    return home.relative(target)

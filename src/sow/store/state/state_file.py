@@ -1,0 +1,149 @@
+"""Reads and writes state files, only as a whole and only if they follow the schema."""
+
+from __future__ import annotations
+
+from sow.errors import InvalidFile, SowError
+from sow.store.formats import yaml_text
+from sow.store.formats.schema import VERSION, parts
+from sow.store.formats.string_formats import is_version
+from sow.store.formats.validation_error import SchemaError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sow.store.files.checkout_home import Home
+
+    Validate = Callable[[Any, str], None]
+
+PROSE = frozenset(
+    {
+        "abandoned_reason", "answer", "context", "criteria", "description", "escalation_reason", "evidence", "feedback",
+        "missing_evidence", "pending_answer", "question", "reason", "resolution", "review_feedback", "text",
+    }
+)  # fmt: skip
+MOST_REMEMBERED = 2 << 20  # characters of text
+
+
+class DocumentCache:
+    """A cache of checked documents by their exact text, so that an entry is never out of date."""
+
+    __slots__ = ("documents", "most", "size")
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        self.documents: dict[tuple[str, Validate], dict[str, Any]] = {}
+        self.most = most  # characters of text; a document takes ten times as much memory
+        self.size = 0
+
+    def get(self, text: str, validate: Validate) -> dict[str, Any] | None:
+        """Returns a copy of the document that the caller may change."""
+        document = self.documents.get((text, validate))
+        return None if document is None else {key: _copy(value) for key, value in document.items()}
+
+    def add(self, text: str, validate: Validate, data: dict[str, Any]) -> None:
+        """Adds a document, and drops the oldest if the cache is too large."""
+        if (text, validate) not in self.documents:
+            self.size += len(text)
+        self.documents[text, validate] = {key: _copy(value) for key, value in data.items()}
+        while self.size > self.most:
+            oldest = next(iter(self.documents))
+            self.size -= len(oldest[0])
+            del self.documents[oldest]
+
+
+def _copy(value: Any) -> Any:
+    """Returns a deep copy; most values are text, so the loops test for text first."""
+    if isinstance(value, dict):
+        return {key: item if type(item) is str else _copy(item) for key, item in value.items()}
+    return [item if type(item) is str else _copy(item) for item in value] if isinstance(value, list) else value
+
+
+CACHE = DocumentCache()
+
+
+class OtherVersion(SowError):
+    """Raised for a file of an older or newer version of sow."""
+
+
+def parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
+    """Returns the state in a text, checked against the schema; a cached document is only copied."""
+    document = CACHE.get(text, validate)
+    if document is None:
+        document = _parse(text, path, validate)
+        CACHE.add(text, validate, document)
+    return document
+
+
+def _parse(text: str, path: str, validate: Validate) -> dict[str, Any]:
+    data = yaml_text.load(text, path)
+    if not isinstance(data, dict):
+        raise InvalidFile(f"{path}: not a mapping of fields", "mend the file, or restore it from git")
+    _check_version(data.get("schema_version"), path)
+    check(data, path, validate)
+    return data
+
+
+def check(data: Any, path: str, validate: Validate) -> None:
+    """Raises for the first field that does not follow the schema."""
+    try:
+        validate(data, "")
+    except SchemaError as complaint:
+        raise InvalidFile(
+            f"{path}: {complaint}",
+            "mend that field, or restore the file from git; 'sow schema show' has the rules",
+            place=complaint.place,
+        ) from None
+
+
+def _check_version(version: object, path: str) -> None:
+    if version == VERSION:
+        return
+    if not isinstance(version, str) or not is_version(version):
+        raise InvalidFile(
+            f"{path}: schema_version: must be a version such as {VERSION}, not {version!r}", "restore the file from git"
+        )
+    if parts(version) > parts(VERSION):
+        raise OtherVersion(
+            f"schema version mismatch: project={version:.40} cli={VERSION} ({path})",
+            "a newer sow wrote this: upgrade sow and try again",
+        )
+    raise OtherVersion(
+        f"Project state schema v{version:.40} detected ({path})", f"CLI requires schema v{VERSION}\nRun: sow migrate"
+    )
+
+
+def read(home: Home, path: str, validate: Validate, copy: str = "") -> dict[str, Any]:
+    """Reads the state in a file; in a live run, the run's memory of the copy with this name replaces the text."""
+    text = home.read(path, yaml_text.MAX_BYTES)
+    if copy and home.memory is not None:
+        text = home.memory.trusted_text(copy, text)
+    return parse(text, home.relative(path), validate)
+
+
+def redact(home: Home, data: Any, *, prose: bool = False) -> None:
+    """Removes secrets from all prose fields of the data; names, paths and commands stay."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, value in list(pairs) if home.has_secrets else ():
+        is_prose = key in PROSE if isinstance(data, dict) else prose
+        if isinstance(value, (dict, list)):
+            redact(home, value, prose=is_prose)
+        elif is_prose and isinstance(value, str):
+            data[key] = home.redact(value)
+
+
+def render(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
+    """Returns the text of the next revision, which must follow the schema."""
+    data["revision"] = data.get("revision", 0) + 1
+    redact(home, data)
+    check(data, home.relative(path), validate)
+    text = yaml_text.dump(data)
+    CACHE.add(text, validate, data)  # it is probably read back soon
+    return text
+
+
+def write(home: Home, path: str, data: dict[str, Any], validate: Validate) -> str:
+    """Replaces the file with the next revision; returns the text."""
+    text = render(home, path, data, validate)
+    home.replace(path, text)
+    return text

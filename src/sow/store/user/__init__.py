@@ -1,0 +1,1 @@
+"""Keeps the user's consents, saved answers and installed layers."""

@@ -1,0 +1,205 @@
+"""Writes and removes the files of `sow install`: sow's own files are replaced as a whole, others are not touched."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.install import file_mark, settings_merge
+from sow.errors import InvalidFile, SowError
+from sow.store.files.disk import (
+    Disk,
+    PrivateDisk,
+    crash_counted,
+    is_folder,
+    make_folders,
+    read_text,
+    replace_file,
+    sync_folder,
+    system_error,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sow.domain.install.layer import Layer, Piece
+
+MAX_FILE = 1 << 20
+MOST_FILES = 5000
+WRITE, REPLACE, SAME, FOREIGN, REMOVE = "write", "replace", "same", "foreign", "remove"
+
+
+class InstallStep:
+    """Describes one change to a file: an act, the new text, and the user's changes that are kept in a copy."""
+
+    __slots__ = ("action", "edited_text", "path", "text")
+
+    def __init__(self, act: str, path: str, text: str = "", *, kept: str | None = None) -> None:
+        self.action = act
+        self.path = path
+        self.text = text
+        self.edited_text = kept
+
+
+class InstallTarget:
+    """Describes the target of an installation: a repository, where links are refused, or the user's home."""
+
+    __slots__ = ("disk", "is_home", "root")
+
+    def __init__(self, root: str, *, user: bool, disk: Disk | None = None) -> None:
+        self.root = root
+        self.is_home = user
+        self.disk = disk or (PrivateDisk() if user else Disk())
+
+    def full(self, path: str) -> str:
+        """Returns the full path of a file; in the user's home, links are followed."""
+        joined_path = f"{self.root}/{path}"
+        return os.path.realpath(joined_path) if self.is_home else joined_path
+
+    def refuse_links(self, path: str) -> None:
+        """Refuses a folder of a repository that is a link, because we would write outside the repository."""
+        folder = self.root
+        for part in path.split("/")[:-1]:
+            folder = f"{folder}/{part}"
+            if not self.is_home and os.path.lexists(folder) and not is_folder(folder):
+                raise InvalidFile(f"{folder} is not a real folder", "sow install writes to real folders only: move it")
+
+    def read(self, path: str) -> str | None:
+        """Returns the text of a file; None if it is missing. Raises if it is not readable as text."""
+        self.refuse_links(path)
+        try:
+            return read_text(Disk(), self.full(path), MAX_FILE)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def make_folder(self, path: str) -> None:
+        """Makes the folder of a file."""
+        parts = tuple(os.path.dirname(path).split("/")) if "/" in path else ()
+        if self.is_home:
+            from sow.store.files.user_file import make_folders as make_private
+
+            make_private(os.path.dirname(self.full(path)))
+        else:
+            make_folders(self.disk, self.root, parts)
+
+
+def plan_steps(target: InstallTarget, layer: Layer, *, remove: bool) -> list[InstallStep]:
+    """Returns the steps of an installation or a removal. Changes nothing."""
+    steps = [_block_step(target, piece, remove=remove) for piece in layer.pieces if piece.block]
+    texts = {piece.path: piece.text for piece in layer.pieces if not piece.block}
+    for path in sorted({*texts, *_marked_files(target, layer.folders)}):
+        step = _file_step(target, path, "" if remove else texts.get(path, ""))
+        steps += [step] if step else []
+    settings_paths = {piece.path for piece in layer.pieces if piece.settings}
+    steps = [_settings_step(step) if step.path in settings_paths else step for step in steps]
+    return [step for step in steps if not (remove and step.action in (FOREIGN, SAME))]
+
+
+def _file_step(target: InstallTarget, path: str, new_text: str) -> InstallStep | None:
+    """Returns the step for one whole file. Without a new text, a file of sow is removed."""
+    try:
+        text = target.read(path)
+    except SowError:
+        if target.is_home or not os.path.lexists(f"{target.root}/{path}"):
+            raise
+        return InstallStep(FOREIGN, path)
+    if text is None:
+        return InstallStep(WRITE, path, new_text) if new_text else None
+    mark = file_mark.read(text)
+    if mark is None:
+        return InstallStep(FOREIGN, path) if new_text else None
+    if text == new_text:
+        return InstallStep(SAME, path)
+    return InstallStep(REPLACE if new_text else REMOVE, path, new_text, kept=None if mark.intact else text)
+
+
+def _settings_step(step: InstallStep) -> InstallStep:
+    """Returns the step for a settings file, which keeps what the user or the CLI added."""
+    merged = settings_merge.merge_settings(step.edited_text, step.text) if step.edited_text is not None else None
+    if merged is None:
+        return step
+    if merged.text == step.edited_text:
+        return InstallStep(SAME, step.path)
+    return InstallStep(
+        REPLACE if merged.text else REMOVE, step.path, merged.text, kept=step.edited_text if merged.changed else None
+    )
+
+
+def _block_step(target: InstallTarget, piece: Piece, *, remove: bool) -> InstallStep:
+    """Returns the step for a page that contains a block of sow."""
+    page = target.read(piece.path)
+    block = file_mark.split_page(page or "")[1]
+    edited_block = block if block and not file_mark.block_is_intact(block) else None
+    new_page = file_mark.replace_block(page or "", "" if remove else piece.text)
+    if new_page == (page or ""):
+        return InstallStep(SAME, piece.path)
+    if not new_page.strip():
+        return InstallStep(REMOVE, piece.path, kept=edited_block)
+    return InstallStep(WRITE if page is None else REPLACE, piece.path, new_page, kept=edited_block)
+
+
+def _marked_files(target: InstallTarget, folders: Iterable[str]) -> Iterator[str]:
+    """Yields the files in our folders that carry sow's mark, so that those of an older version are removed too."""
+    count = 0
+    for root_folder in folders:
+        for folder, subfolders, names in os.walk(f"{target.root}/{root_folder}"):
+            subfolders.sort()
+            for name in sorted(names):
+                count += 1
+                path = os.path.relpath(f"{folder}/{name}", target.root)
+                if count <= MOST_FILES and not os.path.islink(f"{folder}/{name}") and _is_ours(target, path):
+                    yield path
+
+
+def _is_ours(target: InstallTarget, path: str) -> bool:
+    if not path.endswith((".md", ".mdc", ".toml")):
+        return False
+    try:
+        return file_mark.read(target.read(path) or "") is not None
+    except SowError:
+        return False
+
+
+def apply(target: InstallTarget, steps: Iterable[InstallStep]) -> list[tuple[str, str]]:
+    """Carries out the steps, and returns the path of each changed file of the user with that of its copy."""
+    kept_copies = []
+    for step in steps:
+        if step.action in (SAME, FOREIGN):
+            continue
+        target.refuse_links(step.path)
+        if step.edited_text is not None:
+            kept_copies.append((step.path, _keep(target, step)))
+        if step.action == REMOVE:
+            _remove(target, step.path)
+        else:
+            target.make_folder(step.path)
+            replace_file(target.disk, target.full(step.path), step.text)
+    return kept_copies
+
+
+def _keep(target: InstallTarget, step: InstallStep) -> str:
+    """Writes the user's version beside the file, under a name that no CLI reads."""
+    number = 1
+    while os.path.lexists(target.full(f"{step.path}.kept-{number}")):
+        number += 1
+    name = f"{step.path}.kept-{number}"
+    replace_file(target.disk, target.full(name), step.edited_text or "")
+    return name
+
+
+def _remove(target: InstallTarget, path: str) -> None:
+    """Removes a file, and the folders that are empty without it."""
+    full = target.full(path)
+    try:
+        target.disk.remove(full)
+        sync_folder(target.disk, os.path.dirname(full))
+    except OSError as error:
+        raise system_error("remove", full, error) from None
+    folder = os.path.dirname(path)
+    while folder and not os.path.islink(f"{target.root}/{folder}"):
+        crash_counted(f"remove {folder}")
+        try:
+            os.rmdir(f"{target.root}/{folder}")
+        except OSError:  # the folder has other files
+            return
+        folder = os.path.dirname(folder)

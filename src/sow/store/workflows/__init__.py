@@ -1,0 +1,1 @@
+"""Reads and changes a workflow: its state, agents, notes and archive."""

@@ -1,0 +1,155 @@
+"""Creates a workflow, records the checks and approval of its design, and takes its crew from the plan."""
+
+from __future__ import annotations
+
+import os
+
+from sow.domain.ids import is_member
+from sow.domain.text import inputs as texts
+from sow.domain.workflows import member
+from sow.domain.workflows.crew_plan import role_of
+from sow.errors import SowError
+from sow.store.formats.schema import VERSION
+from sow.store.state import backup
+from sow.store.workflows import archive
+from sow.store.workflows.folder import COPY, WorkflowFolder
+from sow.store.workflows.question_updates import DROPPED, withdraw
+from sow.store.workflows.transaction import WorkflowTransaction
+from sow.system import clock, random_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sow.domain.actor import Actor
+    from sow.domain.documents.state import MemberState, Workflow
+    from sow.domain.workflows.crew_plan import Member, WorkflowPlan
+    from sow.store.files.checkout_home import Home
+
+
+def create(home: Home, name: str, summary: str) -> WorkflowFolder:
+    """Creates a workflow: its summary, then its state; raises if there is one."""
+    if not is_member(name):
+        raise SowError(
+            f"{name!r:.80} is not the name of a workflow", "begin with a letter, then letters, digits, _ and -"
+        )
+    folder = WorkflowFolder(home)
+    with home.lock():
+        archive.finish(home)
+        if folder.exists():
+            existing = WorkflowTransaction(home).workflow["name"]  # repairs an interrupted call
+            raise SowError(
+                f"there is a workflow already: {existing}",
+                "go on with it (sow workflow status), or put it away: sow workflow archive",
+            )
+        now = clock.now()
+        workflow: Workflow = {
+            "id": random_ids.uuid4(),
+            "name": name,
+            "task_id": name,
+            "status": "pending",
+            "branch": home.checkout.branch(),
+            "created_at": now,
+            "updated_at": now,
+            "question_number": 0,
+            "members": {},
+            "escalations": [],
+        }
+        folder.make_folder("agents")
+        if summary or not os.path.lexists(folder.summary_path(name)):
+            folder.write(folder.summary_path(name), home.redact(summary))
+        folder.save({"schema_version": VERSION, "revision": 0, "workflow": workflow})
+    return folder
+
+
+def record_check(home: Home, *, digest: str, sections: Mapping[str, str], passed: bool, by: str) -> None:
+    """Records the result of a check of the design."""
+    with home.lock():
+        opened = WorkflowTransaction(home)
+        opened.workflow["verified"] = {
+            "digest": digest,
+            "sections": dict(sections),
+            "passed": passed,
+            "at": clock.now(),
+            "by": by,
+        }
+        opened.folder.save(opened.loaded)
+
+
+def approve(home: Home, *, digest: str, sections: Mapping[str, str], actor: Actor, how: str) -> None:
+    """Records a person's approval of the checked design."""
+    with home.lock():
+        opened = WorkflowTransaction(home)
+        check = opened.workflow.get("verified")
+        if check is None or not check["passed"] or check["digest"] != digest:
+            raise SowError("the plan was not checked as it is now", "check it first: sow workflow verify")
+        opened.workflow["approval"] = {
+            "digest": digest,
+            "sections": dict(sections),
+            "by": texts.checked_line(actor.name, "the name", 200),
+            "at": clock.now(),
+            "how": how,
+        }
+        opened.folder.save(opened.loaded)
+
+
+def apply_plan(
+    home: Home, plan: WorkflowPlan, known_agents: Sequence[str], *, only: Sequence[str] | None = None
+) -> None:
+    """Takes the crew from the plan: new agents are pending, existing ones keep their progress.
+
+    With `only`, the sections of other agents stay as they are. An agent that is in no plan any more leaves, unless it
+    has begun; once a person has approved that, its open question is withdrawn.
+    """
+    with home.lock():
+        opened = WorkflowTransaction(home)
+        workflow = opened.workflow
+        before = workflow["members"]
+        crew: dict[str, MemberState] = {}
+        for planned in plan.members:
+            current = before.get(planned.name)
+            if current is not None and only is not None and planned.name not in only:
+                crew[planned.name] = current
+            else:
+                crew[planned.name] = _planned(planned, role_of(planned, known_agents), current)
+        approved = workflow.get("approval", {}).get("sections", {})  # without an approval no agent is dropped
+        left = {
+            name: state for name, state in before.items() if name not in crew and (name in approved or _stays(state))
+        }
+        workflow["members"] = {**crew, **left}
+        for name in left:
+            if member.is_removed_from_design(name, workflow):
+                withdraw(opened, name, DROPPED)
+        workflow["task_id"] = plan.task_id or workflow["task_id"]
+        workflow["plan_digest"] = plan.digest
+        for name in crew:
+            opened.desk(name).make_folders()
+        opened.folder.save(opened.loaded)
+
+
+def _stays(member: MemberState) -> bool:
+    """Returns whether an agent that is not in the plan stays: it has begun, or the Executor gave it its task."""
+    return member["status"] != "pending" or member["kind"] == "solution_architect"
+
+
+def _planned(planned: Member, agent: str, current: MemberState | None) -> MemberState:
+    """Returns an agent as planned, with its progress so far."""
+    fresh = member.new(planned, agent=agent)
+    if current is None or current["status"] == "pending":
+        return fresh
+    changed: MemberState = {**current}
+    for field in ("kind", "agent", "verifier", "dependencies"):
+        changed[field] = fresh[field]
+    return changed
+
+
+def restore(home: Home) -> bool:
+    """Restores this branch's workflow that git removed during a run; returns whether anything was restored."""
+    folder = WorkflowFolder(home)
+    if folder.exists():
+        return False
+    from sow.store.projects import restore
+
+    owner = backup.newest_owner(home, home.checkout.branch(), COPY)
+    with home.lock():
+        return bool(owner) and restore.restore_if_older(home, owner, COPY, folder.state_path)

@@ -1,0 +1,158 @@
+"""Opens a workflow under the lock: repairs what a crash or an edit by hand left, then allows changes."""
+
+from __future__ import annotations
+
+from sow.domain.actor import WORKER, Actor
+from sow.domain.workflows import escalation
+from sow.domain.workflows import member as rules
+from sow.errors import IllegalStatusChange, SowError
+from sow.store.projects import at_work, notes, restore
+from sow.store.state import backup, set_aside
+from sow.store.workflows import status_view
+from sow.store.workflows.folder import COPY, VIEW_COPY, WorkflowFolder, member_of
+from sow.system import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sow.domain.documents.state import Escalation, MemberState, Note, Workflow, WorkflowState
+    from sow.store.files.checkout_home import Home
+    from sow.store.workflows.folder import AgentFolder
+
+
+class MemberChange:
+    """The result of a change: the agent's folder, its state now, and remarks for the user."""
+
+    __slots__ = ("folder", "member", "remarks")
+
+    def __init__(self, folder: AgentFolder, member: MemberState, remarks: list[str]) -> None:
+        self.folder = folder
+        self.member = member
+        self.remarks = remarks
+
+
+class WorkflowTransaction:
+    """A workflow opened under the lock; `remarks` says what was repaired."""
+
+    __slots__ = ("ending", "folder", "home", "loaded", "remarks")
+
+    def __init__(self, home: Home, *, ending: str = "") -> None:
+        self.home = home
+        self.ending = ending  # the agent whose turn ends now, if any
+        self.folder = WorkflowFolder(home)
+        self.loaded: WorkflowState
+        edited = home.memory.restore(COPY, self.folder.state_path) if home.memory is not None else ""
+        self.loaded, repaired = self.folder.load_or_repair()
+        self.remarks = [repaired] if repaired else []
+        if edited:
+            self.remarks.append(f"orchestration/state.yaml was edited by hand with its copy; the edit is in {edited}")
+        self._restore_state()
+        for name in self.workflow["members"]:
+            remark = notes.reconcile_member_notes(self.desk(name), self._answers(name))
+            self.remarks += [remark] if remark else []
+        self._check_view()
+
+    @property
+    def workflow(self) -> Workflow:
+        return self.loaded["workflow"]
+
+    def desk(self, name: str) -> AgentFolder:
+        return self.folder.agent_folder(name, self.loaded)
+
+    def member(self, name: str) -> MemberState:
+        return member_of(self.workflow, name)
+
+    def notes(self, name: str) -> list[Note]:
+        return notes.load_notes(self.desk(name))
+
+    def all_notes(self) -> dict[str, list[Note]]:
+        return self.folder.notes(self.loaded)
+
+    def own_move(self, name: str, to: str, actor: Actor) -> MemberState:
+        """Returns an agent's state after a move of its own; its escalated notes are added to the history."""
+        if actor.task != name:
+            raise IllegalStatusChange(
+                f"{actor.task or 'a worker'} may not move agent {name}", "set only your own status"
+            )
+        moved = rules.doer_move(name, self.member(name), to, notes=self.notes(name), now=clock.now())
+        if to == "blocked":
+            self.remember_escalations(name)
+        return moved
+
+    def remember_escalations(self, name: str) -> None:
+        """Adds the agent's escalated notes to the history, which is used to detect loops."""
+        history, task_id = self.workflow["escalations"], self.member(name)["task_id"]
+        for note in escalation.escalated(self.notes(name)):
+            if escalation.find_record(history, task_id, note["note_id"]) is None:
+                entry: Escalation = {
+                    "member": name,
+                    "task_id": task_id,
+                    "note_id": note["note_id"],
+                    "description": note["description"],
+                    "at": clock.now(),
+                }
+                history.append(entry)
+
+    def save(self, name: str, member: MemberState) -> MemberChange:
+        """Writes an agent's next state."""
+        self.workflow["members"][name] = member
+        self.folder.save(self.loaded)
+        return MemberChange(self.desk(name), member, self.remarks)
+
+    def _answers(self, name: str) -> dict[str, str]:
+        """Returns the answers to an agent's escalated notes on its task, by note id; the notes may lack them."""
+        task_id = self.member(name)["task_id"]
+        return {
+            entry["note_id"]: entry["resolution"]
+            for entry in self.workflow["escalations"]
+            if entry["task_id"] == task_id and "resolution" in entry
+        }
+
+    def _restore_state(self) -> None:
+        """Restores a state that differs from its copy without being newer: it was edited by hand or reset by git.
+
+        While an agent works, a newer state is restored too: the agent could write any revision, and its next call would
+        keep it.
+        """
+        owner = self.workflow["id"]
+        newest = not backup.is_stale(self.home, owner, COPY)
+        newer = newest and any(at_work.is_running(self.home, name) for name in self.workflow["members"])
+        if restore.restore_if_older(self.home, owner, COPY, self.folder.state_path, edited=True, newer=newer):
+            self.loaded = self.folder.load()
+            self.remarks.append("orchestration/state.yaml was edited by hand; the last good state is back")
+
+    def _check_view(self) -> None:
+        """Writes the view again if it is missing or old; sets an edited one aside and accepts legal moves in it."""
+        current, expected = self.folder.view_text(), self.folder.view(self.loaded)
+        if current == expected:
+            self.folder.keep_view(self.loaded, expected)  # a crash may have left only one of the two
+            return
+        copy = backup.load(self.home, self.workflow["id"], VIEW_COPY)
+        if current is None and copy is not None:
+            self.remarks.append("orchestration/shared_status.json was taken away; it is made anew")
+        if current is not None and current != copy:
+            self._apply_view_edit(current)
+        self.folder.write_view(self.loaded)
+
+    def _apply_view_edit(self, edited: str) -> None:
+        claims = status_view.readable_claims(edited, self.workflow)
+        folder = self.desk(next(iter(claims))).folder if len(claims) == 1 else self.folder.path
+        aside_path = set_aside.set_aside(self.home, folder, self.folder.view_path)
+        self.remarks.append(f"orchestration/shared_status.json was edited by hand; the edited file is {aside_path}")
+        for name, status in claims.items():
+            self.remarks.append(self._apply_claim(name, status))
+
+    def _apply_claim(self, name: str, status: str) -> str:
+        """Accepts a status from an edit only if the agent's turn is in progress and it may make that move itself."""
+        if name != self.ending and not at_work.is_running(self.home, name):
+            return f"agent {name}: {status} was not taken from it: no turn of this agent is in progress"
+        before = self.member(name)
+        skips = before["status"] == "working" and status == "ready_for_verification"
+        try:
+            for step in ("completion_drive_review", status) if skips else (status,):
+                moved = self.own_move(name, step, Actor(kind=WORKER, name=name, task=name))
+                self.workflow["members"][name] = moved
+        except SowError as error:
+            self.workflow["members"][name] = before
+            return f"agent {name}: {status} was not taken from it: {error.message}"
+        self.save(name, self.member(name))
+        return f"agent {name}: only the status {status} was taken from it"

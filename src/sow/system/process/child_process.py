@@ -1,0 +1,406 @@
+"""Starts agent processes, marked and in their own sessions, follows their output files, and kills their trees."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import time
+
+from sow.errors import SowError, SystemFailure
+from sow.system import crash_points, plain_file
+from sow.system.process import process_table as censuses
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sow.system.process.process_table import ProcessTable
+
+MARK = process_tree.MARK
+INTERRUPT = "interrupt"
+TICK = 0.1
+LOOK_EVERY = 1.0
+FIRST_LOOK = 0.1  # seconds after the start; earlier a child has hardly begun
+CHUNK = 1 << 16
+MAX_LINE = 1 << 20
+TAIL = 20_000
+READ_SECONDS = 0.5
+LAST_SECONDS = 5.0
+
+
+class ProcessLimits:
+    """The limits of a child's time, silence and output (zero is no limit), and its grace period after a stop."""
+
+    __slots__ = ("grace", "linger", "silence", "size", "wall")
+
+    def __init__(self, *, wall: float, silence: float, linger: float, size: int, grace: float) -> None:
+        self.grace = grace
+        self.wall = wall
+        self.silence = silence
+        self.linger = linger
+        self.size = size
+
+
+class Lines:
+    """The lines of a growing file; a line longer than the limit is cut, so that memory stays bounded."""
+
+    __slots__ = ("cut", "descriptor", "partial", "position")
+
+    def __init__(self, source: str | int) -> None:
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.descriptor = os.open(source, flags) if isinstance(source, str) else os.dup(source)
+        self.partial = b""
+        self.cut = False
+        self.position = 0
+
+    def read(self, max_chunks: int = 64) -> list[str]:
+        """Returns the lines since the last call, up to `most` chunks."""
+        lines: list[str] = []
+        for _ in range(max_chunks):
+            data = os.pread(self.descriptor, CHUNK, self.position)  # the writer owns the file position
+            if not data:
+                break
+            self.position += len(data)
+            *complete, self.partial = (self.partial + data).split(b"\n")
+            if self.cut and complete:
+                del complete[0]  # the rest of a cut line
+                self.cut = False
+            lines += [_text(line[:MAX_LINE]) for line in complete]
+            if len(self.partial) > MAX_LINE:
+                if not self.cut:
+                    lines.append(_text(self.partial[:MAX_LINE]))
+                self.cut, self.partial = True, b""
+        return lines
+
+    def rest(self, seconds: float = LAST_SECONDS) -> Iterator[str]:
+        """Yields all remaining lines, even an unfinished one. After so many seconds only the last chunk is read."""
+        size, before = os.fstat(self.descriptor).st_size, -1  # later output is not waited for
+        give_up = time.monotonic() + seconds
+        while before != self.position < size:
+            if time.monotonic() > give_up and self.position < size - CHUNK:
+                self._skip_to(size - CHUNK)
+            before = self.position
+            yield from self.read(1)
+        last, self.partial = self.partial, b""
+        if last and not self.cut:
+            yield _text(last)
+
+    def _skip_to(self, position: int) -> None:
+        """Skips to a position, and drops the rest of the line there."""
+        self.position = position
+        self.partial, self.cut = b"", True
+
+    def tail(self, size: int) -> str:
+        """Returns the end of the file as it is now."""
+        end = os.fstat(self.descriptor).st_size
+        return os.pread(self.descriptor, size, max(0, end - size)).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Log:
+    """A program's own log file, read from its present end; it may not exist yet, or never."""
+
+    __slots__ = ("lines", "path", "skip")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lines: Lines | None = None
+        self.skip = os.path.getsize(path) if path and os.path.isfile(path) else 0
+
+    def read(self) -> list[str]:
+        """Returns the lines since the last call."""
+        if self.lines is None and self.path and os.path.isfile(self.path) and not os.path.islink(self.path):
+            self.lines = Lines(self.path)
+            self.lines.position = self.skip
+        return self.lines.read() if self.lines else []
+
+    def close(self) -> None:
+        if self.lines:
+            self.lines.close()
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r")
+
+
+class Child:
+    """One running agent."""
+
+    __slots__ = (
+        "born",
+        "census",
+        "ended",
+        "errors",
+        "final_event_at",
+        "kill_at",
+        "limits",
+        "lines",
+        "mark",
+        "outputs",
+        "paths",
+        "process",
+        "quiet_since",
+        "relatives",
+        "scanned",
+        "sealed",
+        "silent_size",
+        "started",
+        "stderr_text",
+        "stop_group",
+        "stop_signal",
+        "stopped",
+        "tree_ended",
+    )
+
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        cwd: str,
+        environment: Mapping[str, str],
+        stdin_path: str,
+        stdout_path: str,
+        stderr_path: str,
+        mark: str,
+        limits: ProcessLimits,
+        stop_signal: int = signal.SIGTERM,
+        stop_group: bool = False,
+        census: ProcessTable | None = None,
+        sealed: bytes | None = None,
+    ) -> None:
+        self.sealed = sealed is not None  # whether its output has no name on disk until it has ended
+        self.paths = (stdout_path, stderr_path)
+        self.census = census or censuses.process_queries()
+        self.mark = mark
+        self.limits = limits
+        self.stop_signal = stop_signal
+        self.stop_group = stop_group
+        self.stopped = self.stderr_text = ""
+        self.kill_at = self.final_event_at = 0.0
+        self.relatives: dict[int, int] = {}
+        self.silent_size = 0
+        self.ended = self.tree_ended = float("inf")  # when it had ended, and when its whole process tree had
+        self.outputs = [_create(path, sealed=self.sealed) for path in self.paths]
+        self.lines, self.errors = (Lines(descriptor) for descriptor in self.outputs)
+        if sealed is None:
+            stdin = os.open(stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        else:
+            stdin = plain_file.create_unnamed(os.path.dirname(stdin_path), sealed)
+        task = environment.get("SOW_TASK", "")
+        process_tree.CHILDREN.open(task, self.census)
+        try:
+            self.process = _start(arguments, cwd, {**environment, MARK: mark}, stdin, self.outputs)
+        except SowError:
+            process_tree.CHILDREN.close()
+            self._close_files()
+            raise
+        process_tree.CHILDREN.add(self.process.pid, task)
+        self.born = self.census.start_time(self.process.pid)
+        self.started = self.quiet_since = time.monotonic()
+        self.scanned = self.started - LOOK_EVERY + FIRST_LOOK
+
+    def final_event_seen(self) -> None:
+        """Records that the agent sent its final event: from now on it may only linger."""
+        self.final_event_at = self.final_event_at or time.monotonic()
+
+    def resumed_output(self) -> None:
+        """Records that the agent works after its final event, so it does not linger."""
+        self.final_event_at = 0.0
+
+    def step(self, on_line: Callable[[str], None], on_error: Callable[[str], None] | None = None) -> bool:
+        """Reads new output and enforces the limits; returns False when the child has ended and all is read."""
+        alive = not self._has_ended()
+        pairs = [(self.lines, on_line)] + ([(self.errors, on_error)] if on_error else [])
+        for lines, handler in pairs:
+            _read_for_a_while(lines, handler)
+        if alive:
+            self._keep_limits()
+            self._scan_descendants()
+            return True
+        self.ended = min(self.ended, time.monotonic())
+        for lines, handler in pairs:
+            for line in lines.rest():
+                handler(line)
+        return False
+
+    def _has_ended(self) -> bool:
+        """Returns whether it has ended. It is not reaped before close(), so that its pid cannot be reused."""
+        try:
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return self.process.returncode is not None or os.waitid(os.P_PID, self.process.pid, options) is not None
+        except (AttributeError, ChildProcessError):  # an older Python on macOS, or SIGCHLD is ignored
+            return self.process.poll() is not None
+
+    def _scan_descendants(self) -> None:
+        """Records its descendants, so that one that leaves the session and removes its mark is still found."""
+        if time.monotonic() > self.scanned + LOOK_EVERY:
+            table = process_tree.CHILDREN.process_table(self.census, max(self.scanned, self.started))
+            self.relatives |= process_tree.descendants_and_group(self.process.pid, table)
+            self.scanned = process_tree.CHILDREN.looked
+
+    def _keep_limits(self) -> None:
+        now = time.monotonic()
+        size = sum(os.fstat(descriptor).st_size for descriptor in self.outputs)
+        if size != self.silent_size:
+            self.silent_size, self.quiet_since = size, now
+        limits = self.limits
+        if self.kill_at:
+            if now > self.kill_at:
+                self._kill()
+        elif limits.linger and self.final_event_at and now > self.final_event_at + limits.linger:
+            self.stop("linger")
+        elif limits.wall and now > self.started + limits.wall:
+            self.stop("timeout")
+        elif limits.silence and now > self.quiet_since + limits.silence:
+            self.stop("silence")
+        elif limits.size and size > limits.size:
+            self.stop("size")
+
+    def stop(self, reason: str) -> None:
+        """Asks it to end with its own signal; after the grace period, or at a second interrupt, it is killed."""
+        if self.kill_at:
+            if reason == INTERRUPT:
+                self.kill_soon()
+            return
+        self.stopped = self.stopped or reason
+        self.kill_at = time.monotonic() + self.limits.grace
+        if not self._has_ended():
+            process_tree.signal_one(self.process.pid, self.stop_signal, group=self.stop_group)
+
+    def kill_soon(self) -> None:
+        """Ends its grace period now."""
+        self.kill_at = min(self.kill_at, time.monotonic())
+
+    def _kill(self) -> None:
+        """Kills it with its group and its process tree."""
+        process_tree.signal_one(self.process.pid, signal.SIGKILL, group=True)
+        process_tree.kill_all(
+            process_tree.process_tree(self.process.pid, self.mark, self.relatives, self.census, since=self.born)
+        )
+
+    def close(self) -> int:
+        """Ends it if it still runs, kills its process tree, truncates its output; returns the exit code."""
+        self._end()
+        self._sweep()
+        process_tree.CHILDREN.close(self.process.pid)
+        for descriptor in self.outputs:
+            if self.limits.size and os.fstat(descriptor).st_size > self.limits.size:
+                crash_points.crash_point("cut")
+                os.ftruncate(descriptor, self.limits.size)
+        self.stderr_text = self.errors.tail(TAIL)
+        if self.sealed:
+            self._publish()
+        self._close_files()
+        try:
+            return self.process.wait(process_tree.PATIENCE)
+        except subprocess.TimeoutExpired:  # the kernel holds it
+            return -signal.SIGKILL
+
+    def _publish(self) -> None:
+        """Copies its output to files for people; everything needed was read before, so a full disk changes nothing."""
+        for descriptor, path in zip(self.outputs, self.paths, strict=True):
+            try:
+                plain_file.copy(descriptor, path)
+            except OSError:
+                continue
+
+    def _sweep(self) -> None:
+        """Kills the rest of its process tree; a shared process table only shows whether a sweep is needed."""
+        if self._has_ended() and process_tree.CHILDREN.adopted_children(self.census) == set():
+            self.tree_ended = time.monotonic()
+            return
+        tree_arguments = (self.process.pid, self.mark, self.relatives, self.census)
+        table = process_tree.CHILDREN.process_table(self.census, self.ended)
+        self.tree_ended = process_tree.CHILDREN.looked
+        if process_tree.process_tree(*tree_arguments, since=self.born, table=table):
+            process_tree.kill_tree(*tree_arguments, since=self.born)
+            self.tree_ended = time.monotonic()
+
+    def _end(self) -> None:
+        """Ends it after its grace period, as after a stop."""
+        while not self._has_ended():
+            if not self.kill_at:
+                self.stop(INTERRUPT)
+            if time.monotonic() > self.kill_at + process_tree.PATIENCE:
+                break
+            if time.monotonic() > self.kill_at:
+                self._kill()
+            time.sleep(process_tree.PAUSE)
+
+    def _close_files(self) -> None:
+        self.lines.close()
+        self.errors.close()
+        for descriptor in self.outputs:
+            os.close(descriptor)
+
+    def stderr_tail(self) -> str:
+        """Returns the end of its stderr, once it is closed."""
+        return self.stderr_text
+
+
+def _read_for_a_while(lines: Lines, handler: Callable[[str], None]) -> None:
+    """Passes new lines on for a limited time, so that a flood does not delay the limits."""
+    before, until = -1, time.monotonic() + READ_SECONDS
+    while before != lines.position and time.monotonic() < until:
+        before = lines.position
+        for line in lines.read(1):
+            handler(line)
+
+
+def _create(path: str, *, sealed: bool) -> int:
+    """Creates a private file that can only grow; a sealed one has no name that others could open."""
+    try:
+        return (
+            plain_file.create_unnamed(os.path.dirname(path))
+            if sealed
+            else plain_file.create(path, os.O_RDWR | os.O_APPEND)
+        )
+    except OSError as error:
+        raise SystemFailure(
+            f"cannot write {path}: {error.strerror}", "see whether the disk is full or read-only"
+        ) from None
+
+
+def _start(
+    arguments: list[str], cwd: str, environment: Mapping[str, str], stdin: int, outputs: list[int]
+) -> subprocess.Popen[bytes]:
+    """Starts the program in its own session, or raises with the cause."""
+    crash_points.crash_point(f"start {arguments[0]}")
+    try:
+        return subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=environment,
+            stdin=stdin,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _refusal(error, arguments[0], cwd) from None
+    except ValueError as error:  # an argument or a variable with a NUL byte
+        raise SystemFailure(f"cannot start {arguments[0]}: {error}", "look at its settings: sow config show") from None
+    finally:
+        os.close(stdin)
+
+
+def _refusal(error: OSError, program: str, cwd: str) -> SowError:
+    """Returns why a program could not start, and whether the program itself was the cause."""
+    if not os.path.isdir(cwd):
+        return SystemFailure(f"the working folder is gone: {cwd}", "make it again, or start afresh with --fresh")
+    if error.filename == cwd != program:
+        return SystemFailure(f"cannot work in {cwd}: {error.strerror}", "look at the permissions of that folder")
+    if error.errno == errno.ENOENT and not os.path.exists(program):
+        return SowError(f"executor binary not found: {program}", "install it, or put it on PATH; see 'sow doctor'")
+    reasons = {
+        errno.ENOENT: "the program that its first line (#!) names is missing",
+        errno.ENOEXEC: "it is neither a program for this machine nor a script that begins with #!",
+        errno.EACCES: "it may not be executed",
+    }
+    reason = reasons.get(error.errno or 0, error.strerror)
+    return SystemFailure(f"cannot start {program}: {reason}", "install it anew, or name another one; see 'sow doctor'")

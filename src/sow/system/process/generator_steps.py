@@ -1,0 +1,94 @@
+"""Runs long work as generators that yield while a process runs and receive there the request to stop.
+
+One thread steps many generators, so that one place decides and writes; `drive` steps a single one.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType, TracebackType
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+    Steps = Generator[Any, str, T]  # yields SOON or None
+
+STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+CONTINUE = True  # yielded by a step that waits only for a step of the others
+SHORTEST = 0.005
+LONGEST = 0.1
+BELL = 4096
+
+
+class Interrupts:
+    """Counts Ctrl-C and similar signals instead of raising; a signal that the caller ignores stays ignored."""
+
+    __slots__ = ("_before", "_bell", "_bell_before", "always_count", "waiting")
+
+    def __init__(self, *, patient: bool = True) -> None:
+        self.always_count = patient  # wait for a step even if no child runs
+        self.waiting = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        self._bell = os.pipe()
+        os.set_blocking(self._bell[1], False)
+        self._bell_before = signal.set_wakeup_fd(self._bell[1], warn_on_full_buffer=False)
+        for number in (*STOPPING_SIGNALS, signal.SIGCHLD):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, _hear if number == signal.SIGCHLD else self._note)
+        return self
+
+    def sleep(self, seconds: float) -> bool:
+        """Wait for a time or until a signal comes, such as the end of a child; returns whether one came."""
+        got_signal = bool(select.select([self._bell[0]], [], [], seconds)[0])
+        if got_signal:
+            os.read(self._bell[0], BELL)
+        return got_signal
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if not self.always_count and not process_tree.CHILDREN.name:  # no child has to be stopped first
+            raise KeyboardInterrupt
+        self.waiting += 1
+
+    def take(self) -> str:
+        """Return `interrupt` for one signal that came, else an empty text."""
+        if not self.waiting:
+            return ""
+        self.waiting -= 1
+        return "interrupt"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._bell_before)
+        for descriptor in self._bell:
+            os.close(descriptor)
+
+
+def _hear(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the end of a child only has to wake the loop."""
+
+
+def run_to_end(steps: Steps[T]) -> T:
+    """Take all steps of one generator and return its result."""
+    with Interrupts(patient=False) as interrupts:
+        pause = SHORTEST
+        try:
+            soon = next(steps)
+            while True:
+                interrupts.sleep(0 if soon else pause)
+                pause = min(pause * 1.5, LONGEST)
+                soon = steps.send(interrupts.take())
+        except StopIteration as end:
+            result: T = end.value
+            return result

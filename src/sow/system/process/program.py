@@ -1,0 +1,171 @@
+"""Runs small programs: in the foreground, such as an editor, or to read their output."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+
+from sow.errors import SystemFailure
+from sow.system import crash_points, random_ids
+from sow.system.process import process_table, process_tree
+from sow.system.process.process_tree import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from threading import Event
+
+MOST = 256 << 10
+LARGE = 8 << 20
+TICK = 0.05
+POLL_SECONDS = 0.3
+
+
+class ProgramOutput:
+    """The output of a program; `code` is None if we ended it because it was too slow or too loud."""
+
+    __slots__ = ("code", "text")
+
+    def __init__(self, *, code: int | None, text: str) -> None:
+        self.code = code
+        self.text = text
+
+
+class ProgramResult:
+    """The output of a program on each of its streams, and its exit code."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, *, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+def run_in_front(
+    arguments: list[str],
+    *,
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> int:
+    """Gives the terminal to a program until it ends, and calls `meanwhile` regularly.
+
+    Ctrl-C goes to the program and not to us; SIGTERM is passed on to it.
+    """
+    crash_points.crash_point(f"start {arguments[0]}")
+    try:
+        process = subprocess.Popen(arguments, cwd=cwd, env=environment)
+    except OSError as error:
+        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "see whether it is installed") from None
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        while True:
+            try:
+                return process.wait(None if meanwhile is None else POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                if meanwhile is not None:
+                    meanwhile()
+    finally:
+        if process.poll() is None:  # `meanwhile` raised an error
+            process.terminate()
+            process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def capture(arguments: list[str], *, environment: Mapping[str, str], timeout: float) -> ProgramOutput:
+    """Runs a program and returns its output; when we return, all its processes are gone."""
+    mark = random_ids.uuid4()
+    crash_points.crash_point(f"start {arguments[0]}")
+    try:
+        process = subprocess.Popen(
+            arguments,
+            cwd="/",  # not a repository, whose settings the program could obey
+            env={**environment, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    try:
+        return _listen(process, time.monotonic() + timeout)
+    finally:
+        _end(process, mark)
+
+
+def run_until_stopped(
+    arguments: list[str], *, cwd: str, environment: Mapping[str, str], stop: Event, given: str | None = None
+) -> ProgramResult:
+    """Runs a program without a time limit and returns its output; when `stop` is set, it is interrupted.
+
+    It gets SIGINT like after Ctrl-C, so that a sow can finish its work in order. `given` is its standard input.
+    """
+    crash_points.crash_point(f"start {arguments[0]}")
+    data = None if given is None else given.encode("utf-8", "surrogateescape")
+    try:
+        process = subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as error:
+        raise SystemFailure(f"cannot start {arguments[0]}: {error.strerror}", "install it anew") from None
+    interrupted = False
+    while True:
+        try:
+            out, err = process.communicate(data, timeout=POLL_SECONDS)
+            return ProgramResult(code=process.returncode, out=_text(out, LARGE), err=_text(err, LARGE))
+        except subprocess.TimeoutExpired:
+            data = None  # communicate() has it already
+            if stop.is_set() and not interrupted:
+                process.send_signal(signal.SIGINT)
+                interrupted = True
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Kills the program and all that it started."""
+    relatives = process_tree.descendants_and_group(process.pid, process_table.process_queries().all_processes())
+    if process.poll() is None:
+        process_tree.signal_one(process.pid, signal.SIGKILL, group=True)
+    process_tree.kill_tree(process.pid, mark, relatives)
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def _listen(process: subprocess.Popen[bytes], deadline: float) -> ProgramOutput:
+    """Reads until the program has ended; does not wait for processes that it leaves behind."""
+    pipe = process.stdout.fileno() if process.stdout else -1
+    received = b""
+    while time.monotonic() < deadline and len(received) < MOST:
+        ended = process.poll() is not None
+        ready, _, _ = select.select([pipe], [], [], 0 if ended else TICK)
+        data = os.read(pipe, MOST) if ready else b""
+        received += data
+        if not data and (ended or ready):
+            code = _wait(process, deadline)
+            return ProgramOutput(code=code, text=_text(received))
+    return ProgramOutput(code=None, text=_text(received))
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float) -> int | None:
+    """Returns the exit code of a program that has closed its output, or None if it does not end in time."""
+    try:
+        return process.wait(max(deadline - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _text(data: bytes, limit: int = MOST) -> str:
+    return data[:limit].decode("utf-8", "replace")

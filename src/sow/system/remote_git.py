@@ -1,0 +1,246 @@
+"""Runs git on repositories of others: it never prompts, runs nothing of theirs, and has limits for time and size.
+
+Several commands run at once. Each git has its own process group with the programs that it starts for the network, and
+the group is killed before we return, even after an error.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+
+from sow.errors import SystemFailure
+from sow.system import crash_points, git
+from sow.system.git import GitResult
+from sow.system.process import process_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType, TracebackType
+
+STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+AT_ONCE = 20
+TICK = 0.1
+LINGER = 1.0  # seconds in which the pipes of an ended git are still read
+CHUNK = 1 << 16
+MOST = 1 << 20  # bytes of output per git; the rest is dropped
+ALLOWED = "https:ssh:file"
+SETTINGS = (
+    *("-c", "transfer.fsckObjects=true", "-c", "fetch.recurseSubmodules=false", "-c", "credential.interactive=false"),
+    *("-c", "http.lowSpeedLimit=100", "-c", "http.lowSpeedTime=30", "-c", "protocol.version=2"),
+    *("-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=8m"),  # a file of gigabytes never fills the memory
+    *("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-c", "advice.detachedHead=false"),
+)
+QUIET = {
+    "GIT_ALLOW_PROTOCOL": ALLOWED,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # an empty value wins over core.askPass and SSH_ASKPASS, and is not run
+    "SSH_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "LC_ALL": "C",
+}
+BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
+
+
+class GitCommand:
+    """One git command: its arguments, options before them, folder and standard input."""
+
+    __slots__ = ("arguments", "folder", "input", "options")
+
+    def __init__(
+        self, arguments: Sequence[str], *, folder: str = "/", options: Sequence[str] = (), input: str = ""
+    ) -> None:
+        self.arguments = list(arguments)
+        self.folder = folder  # by default not a repository, whose settings git could obey
+        self.options = list(options)
+        self.input = input
+
+
+class InterruptOnSignal:
+    """`with Stops():` treats SIGTERM, SIGHUP and SIGQUIT like Ctrl-C, so that no process of ours stays behind."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before: list[signal.Signals] = []
+        if threading.current_thread() is threading.main_thread():
+            self.before = [number for number in STOPPING if signal.getsignal(number) is signal.SIG_DFL]
+        for number in self.before:
+            signal.signal(number, _stop)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in self.before:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+class RunningGit:
+    """A running git; its output is kept up to a limit."""
+
+    __slots__ = ("deadline", "ended", "err", "index", "open", "out", "process", "stopped")
+
+    def __init__(self, index: int, process: subprocess.Popen[bytes], deadline: float) -> None:
+        self.index = index
+        self.process = process
+        self.deadline = deadline
+        self.out = bytearray()
+        self.err = bytearray()
+        self.open = 2
+        self.stopped = ""
+        self.ended = 0.0
+
+    def is_over(self) -> bool:
+        """Returns whether it has ended and its output is read; background processes such as ssh may hold its pipes."""
+        if self.process.poll() is None:
+            return False
+        self.ended = self.ended or time.monotonic()
+        return not self.open or time.monotonic() - self.ended > LINGER
+
+    def done(self) -> RemoteResult:
+        """Returns the result, when it has ended."""
+        out, err = (bytes(data).decode("utf-8", "surrogateescape") for data in (self.out, self.err))
+        return RemoteResult(code=self.process.wait(), out=out, err=err, stopped=self.stopped)
+
+
+class RemoteResult(GitResult):
+    """The result of one git; `stopped` says why we ended it: timeout, or the watcher's reason."""
+
+    __slots__ = ("stopped",)
+
+    def __init__(self, *, code: int, out: str, err: str, stopped: str) -> None:
+        super().__init__(code=code, out=out, err=err)
+        self.stopped = stopped
+
+
+def run(ask: GitCommand, *, timeout: float, watch: Callable[[], str] | None = None) -> RemoteResult:
+    """Runs one git command; `watch` is called regularly, and a reason that it returns ends the command."""
+    return run_all([ask], timeout=timeout, watch=watch)[0]
+
+
+def run_all(
+    asks: Sequence[GitCommand], *, timeout: float, watch: Callable[[], str] | None = None
+) -> list[RemoteResult]:
+    """Runs the commands, several at once; returns the answers in their order, and leaves nothing running."""
+    answers: dict[int, RemoteResult] = {}
+    running: list[RunningGit] = []
+    waiting = list(enumerate(asks))
+    environment = _environment() if asks else {}
+    with InterruptOnSignal(), selectors.DefaultSelector() as pipes:
+        try:
+            while waiting or running:
+                while waiting and len(running) < AT_ONCE:
+                    index, ask = waiting.pop(0)
+                    running.append(_start(index, ask, environment, time.monotonic() + timeout, pipes))
+                _pump(pipes)
+                _stop_late(running, watch)
+                for command in [candidate for candidate in running if candidate.is_over()]:
+                    running.remove(command)
+                    if command.open:
+                        _kill(command, pipes)
+                    answers[command.index] = command.done()
+        finally:
+            for command in running:
+                _kill(command, pipes)
+    return [answers[index] for index in range(len(asks))]
+
+
+def _environment() -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if name not in git.REMOVED_VARIABLES}
+    if "GIT_SSH_COMMAND" not in environment and "GIT_SSH" not in environment:
+        user_command = git.run(["config", "--get", "core.sshCommand"], cwd="/", check=False).strip()
+        environment["GIT_SSH_COMMAND"] = user_command or BATCH_SSH  # neither has a terminal to ask on
+    return environment | QUIET
+
+
+def _start(
+    index: int, ask: GitCommand, environment: dict[str, str], deadline: float, pipes: selectors.BaseSelector
+) -> RunningGit:
+    crash_points.crash_point(f"git {ask.arguments[0]}")
+    try:
+        process = subprocess.Popen(
+            ["git", *git.SETTINGS, *SETTINGS, *ask.options, *ask.arguments],
+            cwd=ask.folder,
+            env=environment,
+            stdin=subprocess.PIPE if ask.input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        if error.filename == ask.folder:
+            raise SystemFailure(f"{ask.folder} is gone", "run the command again") from None
+        raise SystemFailure("git is not installed", "install git 2.38 or newer and put it on PATH") from None
+    except OSError as error:
+        raise SystemFailure(f"cannot start git: {error.strerror}", "mend that and run the command again") from None
+    running = RunningGit(index, process, deadline)
+    for pipe, buffer in ((process.stdout, running.out), (process.stderr, running.err)):
+        if pipe:
+            os.set_blocking(pipe.fileno(), False)
+            pipes.register(pipe, selectors.EVENT_READ, (running, buffer))
+    if process.stdin:
+        os.set_blocking(process.stdin.fileno(), False)
+        pipes.register(process.stdin, selectors.EVENT_WRITE, (running, bytearray(ask.input.encode())))
+    return running
+
+
+def _pump(pipes: selectors.BaseSelector) -> None:
+    """Reads what can be read, and writes what can be written."""
+    for key, _ in pipes.select(TICK):
+        running, data = key.data
+        if key.events == selectors.EVENT_WRITE:
+            _write_input(key.fileobj, data, pipes)
+            continue
+        chunk = os.read(key.fd, CHUNK)
+        if chunk:
+            data += chunk[: max(MOST - len(data), 0)]
+        else:
+            running.open -= 1
+            _close(key.fileobj, pipes)
+
+
+def _write_input(pipe: object, data: bytearray, pipes: selectors.BaseSelector) -> None:
+    try:
+        del data[: os.write(pipe.fileno(), data[:CHUNK])]  # type: ignore[attr-defined]
+    except BlockingIOError:
+        return
+    except BrokenPipeError:  # git wants no more input, and reports the cause elsewhere
+        data.clear()
+    if not data:
+        _close(pipe, pipes)
+
+
+def _close(pipe: object, pipes: selectors.BaseSelector) -> None:
+    pipes.unregister(pipe)  # type: ignore[arg-type]
+    pipe.close()  # type: ignore[attr-defined]
+
+
+def _stop_late(running: list[RunningGit], watch: Callable[[], str] | None) -> None:
+    reason = watch() if watch else ""
+    for command in running:
+        if not command.stopped and not command.ended and (reason or time.monotonic() > command.deadline):
+            command.stopped = reason or "timeout"
+            process_tree.signal_one(command.process.pid, signal.SIGKILL, group=True)
+
+
+def _kill(running: RunningGit, pipes: selectors.BaseSelector) -> None:
+    """Kills a git with all that it started, and closes its pipes."""
+    process_tree.signal_one(running.process.pid, signal.SIGKILL, group=True)
+    for pipe in (running.process.stdin, running.process.stdout, running.process.stderr):
+        if pipe and not pipe.closed:
+            if pipe in pipes.get_map():
+                pipes.unregister(pipe)
+            pipe.close()
+    running.process.wait()
