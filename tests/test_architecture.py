@@ -1,4 +1,4 @@
-"""The shape of the house: which way imports point, how large things are, and that nothing happens on the quiet."""
+"""The shape of the package: which way imports point, how it is divided, and that nothing happens at import."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,29 +20,45 @@ GENERATED = PACKAGE / "store" / "validators"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if GENERATED not in path.parents)
 every_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 
-# Which rooms each room may use besides itself; `errors` is everybody's.
-MAY_USE = {
-    "cli": {"dashboard", "workflows", "engine", "knowledge", "config", "executors", "agents", "plans", "store"}
-    | {"system", "domain", "errors"},
-    "dashboard": {"workflows", "engine", "knowledge", "config", "executors", "agents", "plans", "store", "system"}
-    | {"domain", "errors"},
-    "workflows": {"engine", "config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
-    "engine": {"knowledge", "config", "executors", "agents", "plans", "store", "system", "domain", "errors"},
-    "knowledge": {"store", "system", "domain", "errors"},
-    "plans": {"domain", "errors"},
-    "config": {"executors", "store", "system", "domain", "errors"},
-    "executors": {"store", "system", "domain", "errors"},
-    "agents": {"store", "system", "domain", "errors"},
-    "simulated": {"errors"},
-    "store": {"system", "domain", "errors"},
-    "system": {"domain", "errors"},
-    "domain": {"errors"},
-    "errors": set(),
-    "__main__": {"cli"},
-    "__init__": set(),
+# The parts of the package, high to low. A part uses itself and parts that come later; a part is a module of the
+# package, a package without sub-packages, a sub-package, or a module beside sub-packages.
+ORDER = """
+__main__
+cli.main cli.setup cli.serve cli.workflows cli.runs cli.knowledge cli.plans cli.completion cli.agents cli.project
+cli.tasks cli.open_cli cli.output cli.parser cli.help cli.context cli.command cli
+dashboard.server dashboard.data dashboard
+engine.workflows engine.runs engine engine.turns engine.checks engine.consent
+reports gitwork config
+executors.clis executors.mock executors.probe executors.executor executors.write_rules executors.command_runner
+executors.adapter executors.json_lines executors.events executors.settings executors.registry executors
+agents knowledge simulated
+store.health store.migration store.state_commit store.note_updates store.inbox store.snapshot store.state_watcher
+store.git_watch store.workflows store.file_kinds store.projects store.runs store.knowledge store.user store.layout
+store.state store.formats store.files store
+plans.workflow_plan plans.write_back plans.reader plans.describe plans.markdown plans.yaml_status plans.yaml_plan
+plans.settings plans.references plans.checks plans.fields plans.yaml_mapping plans.yaml_nodes plans.typo_hints
+plans.dependencies plans.status_edit plans.values plans
+system.remote_git system.git system.sealed_git system.git_worktree_files system.environment system.redaction
+system.checkout system.process system.terminal system.plain_file system.random_ids system.clock system.crash_points
+system
+domain.advice domain.install domain.runs domain.phase domain.workflows domain.inbox domain.checks domain.reviews
+domain.plans domain.note domain.task domain.text domain.documents domain.lifecycle domain.ids domain.actor domain
+errors __init__
+""".split()  # noqa: SIM905
+RANK = {part: position for position, part in enumerate(ORDER)}
+# What a package does not use, although it comes later.
+NEVER = {
+    "plans": {"system", "store"},
+    "simulated": {"store", "plans", "system", "domain"},
+    "agents": {"knowledge", "simulated"},
+    "store": {"plans"},
+    "knowledge": {"plans", "simulated"},
+    "executors": {"agents", "knowledge", "plans", "simulated"},
 }
-# What the rules may not even name: the doors to files, clock, random numbers, environment and processes.
+# Names that domain modules may not use: files, clock, random numbers, environment and processes.
 DOORS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "os", "sys"}
+MOST_MODULES = 20  # of a folder
+LEAST_LINES = 40
 PURE_IMPORTS = {"__future__", "typing", "collections.abc", "bisect", "hashlib", "heapq", "json", "sow.errors"}
 PURE_IMPORTS |= {"configparser", "fnmatch", "re", "tomllib"}
 
@@ -53,20 +70,52 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in it and for whatever reason."""
+def name_of(path: Path) -> str:
+    """The dotted name of a module below `sow`, empty for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+BY_NAME = {name_of(path): path for path in MODULES}
+
+
+def part_of(name: str) -> str:
+    """The part that a module belongs to: the longest name in the order that it begins with."""
+    while name and name not in RANK:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every import of a file: the module's full name, and whether only the type checker sees it."""
+    checking = {
+        id(node)
+        for branch in tree(path).body
+        if isinstance(branch, ast.If)
+        for node in ast.walk(branch)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from ((alias.name, id(node) in checking) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             assert node.module
-            yield from (f"{node.module}.{each.name}" if node.module == "sow" else node.module for each in node.names)
-            yield from (f"{node.module}.{each.name}" for each in node.names if node.module.startswith("sow."))
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                is_module = full.removeprefix("sow.") in BY_NAME
+                yield (full if is_module else node.module), id(node) in checking
+
+
+def used_modules(path: Path, *, types: bool) -> set[str]:
+    """The modules of sow that a file uses, as names below `sow`; with `types` also those for the type checker only."""
+    names = {name for name, checking in imports(path) if name.startswith("sow.") and (types or not checking)}
+    found = {name.removeprefix("sow.") for name in names if not name.startswith("sow.store.validators")}
+    return found - {name_of(path)}
 
 
 def functions(path: Path) -> Iterator[tuple[str, Function]]:
@@ -75,17 +124,63 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
             yield f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}", node
 
 
-def test_every_room_has_its_rule():
-    """A new room must say which others it may use."""
-    assert {room(path) for path in MODULES} == set(MAY_USE)
+def test_every_module_belongs_to_a_part():
+    """A new module or sub-package says where it stands in the order, and nothing stands there that does not exist."""
+    parts = {part_of(name) for name in BY_NAME if name}
+    assert "" not in parts
+    packages = {name for name in ORDER if (PACKAGE / name.replace(".", "/")).is_dir()}
+    assert set(ORDER) - parts - packages == {"__init__"}
 
 
 @every_module
 def test_imports_point_one_way(path: Path):
-    """A room uses only the rooms below it, at the top of a file, inside a function, and for the type checker alike."""
-    allowed = MAY_USE[room(path)] | {room(path), "__version__"}
-    used = {name.split(".")[1] for name in imported(path) if name.startswith("sow.")}
-    assert used <= allowed
+    """A module uses its own part and later parts, at the top of a file and inside a function.
+
+    Imports for the type checker point one way between packages; within a package they are free.
+    """
+    own, package = part_of(name_of(path)), package_of(path)
+    for name in used_modules(path, types=False):
+        assert RANK[part_of(name)] >= RANK[own], f"{name_of(path)} uses {name}"
+    for name in used_modules(path, types=True):
+        other = name.split(".")[0]
+        assert other == package or RANK[part_of(name)] >= RANK[own], f"{name_of(path)} uses {name}"
+        assert other not in NEVER.get(package, ()), f"{name_of(path)} uses {name}"
+
+
+def test_no_import_closes_a_circle():
+    """No module uses itself through others, also not by an import inside a function."""
+    uses = {name: used_modules(path, types=False) & BY_NAME.keys() for name, path in BY_NAME.items()}
+    while leaves := {name for name, used in uses.items() if not used}:
+        uses = {name: used - leaves for name, used in uses.items() if name not in leaves}
+    assert uses == {}
+
+
+def test_folders_are_small():
+    """A folder has at most twenty modules."""
+    counts = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    assert {str(folder): count for folder, count in counts.items() if count > MOST_MODULES} == {}
+
+
+def test_no_module_is_a_fragment():
+    """A module with fewer than forty lines has more than one user, or is named in a table."""
+    users = Counter(name for path in MODULES for name in used_modules(path, types=True))
+    small = {
+        name
+        for name, path in BY_NAME.items()
+        if path.name != "__init__.py" and len(path.read_text().splitlines()) < LEAST_LINES and users[name] == 1
+    }
+    assert small == set()
+
+
+def test_no_class_name_is_used_twice():
+    """One name means one thing."""
+    names = Counter(node.name for path in MODULES for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_module_is_named_like_the_standard_library():
+    """Nobody has to ask which `json` or `types` is meant."""
+    assert [name for name in BY_NAME if name.rpartition(".")[2] in sys.stdlib_module_names - {"__main__"}] == []
 
 
 def test_imports_name_no_module_in_a_text():
@@ -97,14 +192,19 @@ def test_imports_name_no_module_in_a_text():
                 assert isinstance(node.args[0], ast.JoinedStr)
                 start = node.args[0].values[0]
                 assert isinstance(start, ast.Constant)
-                found.append((room(path), start.value))
-    assert set(found) == {("cli", "sow.cli."), ("store", "sow.store.validators."), ("executors", "sow.executors.")}
+                found.append((package_of(path), start.value))
+    assert set(found) == {
+        ("cli", "sow.cli."),
+        ("store", "sow.store.validators."),
+        ("executors", "sow.executors."),
+        ("executors", "sow.executors.clis."),
+    }
 
 
-@pytest.mark.parametrize("path", [each for each in MODULES if room(each) == "domain"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [each for each in MODULES if package_of(each) == "domain"], ids=lambda path: path.name)
 def test_the_rules_are_pure(path: Path):
     """The rules import nothing but rules and types, and name no door to the outside."""
-    outside = {name for name in imported(path) if not name.startswith("sow.")}
+    outside = {name for name, _ in imports(path) if not name.startswith("sow.")}
     assert outside <= PURE_IMPORTS
     names = {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
     assert names & DOORS == set()
@@ -178,7 +278,7 @@ def test_each_door_has_one_keeper():
         "shutil": {"store/migration.py"},
     }
     for module, files in owners.items():
-        users = {str(path.relative_to(PACKAGE)) for path in MODULES if module in set(imported(path))}
+        users = {str(path.relative_to(PACKAGE)) for path in MODULES if module in {name for name, _ in imports(path)}}
         assert users == files, module
 
 

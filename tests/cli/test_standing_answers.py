@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from harbour import WORK, Harbour
 
-from sow.domain.reviews.similar_text import without_details
+from sow.domain.text.similar_text import without_details
 
 QUESTION = "Which database shall the shop use?"
 ASK = f'sow task set status paused --reason "{QUESTION}"\n'

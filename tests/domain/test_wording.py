@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.similar_text import DETAILS, similar, without_details
+from sow.domain.text.similar_text import DETAILS, similar, without_details
 
 
 def test_details_are_no_part_of_a_question() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.domain import phase as phases
-from sow.domain.reviews.similar_text import answer_command, without_details
 from sow.domain.task import ENDED_STATUSES, waits_for
+from sow.domain.text.similar_text import answer_command, without_details
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

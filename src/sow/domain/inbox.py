@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sow.domain.checks import refusals
-from sow.domain.reviews.similar_text import answer_command
 from sow.domain.task import is_approved
+from sow.domain.text.similar_text import answer_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain.checks import refusals
 from sow.domain.ids import is_member
-from sow.domain.reviews.similar_text import answer_command
+from sow.domain.text.similar_text import answer_command
 from sow.domain.text.units import format_seconds, stopwatch
 from sow.reports.live_run import stop_reason
 from sow.system.terminal import width

@@ -6,7 +6,7 @@ import shlex
 
 from sow.domain import advice
 from sow.domain.ids import is_member
-from sow.domain.reviews.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
+from sow.domain.text.similar_text import FINAL_CHECKS_PREFIX, answer_command, without_details
 from sow.reports import crew_rows
 
 TYPE_CHECKING = False

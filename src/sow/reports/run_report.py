@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.domain.advice import broken_by_user
-from sow.engine.checks.setup_plan import NO_SETUP, REFUSED
+from sow.domain.checks.consent import NO_SETUP, REFUSED_SETUP
 from sow.errors import SowError
 from sow.reports import crew_rows, markdown, next_steps, resume_command, task_rows, totals, turn_records
 from sow.reports.resume_command import ANY_FOLDER, HintContext
@@ -65,7 +65,7 @@ def _about_checks(run: Run, states: dict[str, Document]) -> list[str]:
     failed = list(dict.fromkeys(f"`{baseline.get('command', '')}`" for baseline in red))
     verb = "fails" if len(failed) == 1 else "fail"
     remarks = [f"baseline: {', '.join(failed)} {verb} before the work (expected for new work)"] if failed else []
-    remarks += [NO_SETUP] if REFUSED in run.get("accepted", ()) else []
+    remarks += [NO_SETUP] if REFUSED_SETUP in run.get("accepted", ()) else []
     evidence = [
         check for task in states.values() for check in task.get("evidence", ()) if check["at"] >= run["started_at"]
     ]

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import os
 
+from sow.domain.checks.consent import ASK_AGAIN, NO_SETUP, REFUSED_SETUP
 from sow.domain.plans.command_line import split_words
 from sow.domain.plans.plan_import import checks_of
 from sow.domain.task import OPEN_STATUSES
 from sow.engine.checks import outside_imports
 from sow.engine.checks.outside_imports import ACCEPTED, WHY
-from sow.engine.checks.setup_plan import (
-    NO_SETUP,
-    REFUSED,
-    UNDO,
-    Setups,
-    commit_reader,
-    copy_consent_text,
-    folder_reader,
-)
+from sow.engine.checks.setup_plan import Setups, commit_reader, copy_consent_text, folder_reader
 from sow.errors import InvalidFile, Waiting
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
@@ -58,7 +51,7 @@ def ask_about_setup(context: Context, home: Home, config: Config, reading: Loade
     accepted = _accepted_imports(setups, read, commands, call)
     if any(setups.refusal(each) for each in reads):
         err(f"note: {NO_SETUP}")
-        accepted.append(REFUSED)
+        accepted.append(REFUSED_SETUP)
     return accepted
 
 
@@ -154,7 +147,7 @@ def print_setup(facts: dict[str, Any] | None) -> None:
     states = {
         "given": "you agreed",
         "needed": "needs your consent",
-        "refused": f"you refused it, so it is not used; {UNDO}",
+        "refused": f"you refused it, so it is not used; {ASK_AGAIN}",
     }
     if facts["commands"]:
         out(f"each checkout would be set up with ({states[facts['consent']]}):")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sow.cli.output import table
-from sow.domain.reviews.similar_text import without_details
+from sow.domain.text.similar_text import without_details
 from sow.domain.text.units import format_seconds
 from sow.reports import report_text as words
 from sow.system.terminal.terminal import escape_line, out, paint

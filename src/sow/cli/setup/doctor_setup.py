@@ -5,8 +5,9 @@ from __future__ import annotations
 from sow import config as configs
 from sow.cli.context import Context
 from sow.cli.runs.setup_questions import OWN_SETUP_HINT, setup_and_outside_imports
+from sow.domain.checks.consent import ASK_AGAIN
 from sow.engine.checks.outside_imports import import_lines
-from sow.engine.checks.setup_plan import UNDO, Setups, commit_reader
+from sow.engine.checks.setup_plan import Setups, commit_reader
 from sow.errors import SowError
 from sow.store.projects import project as projects
 from sow.store.projects import task_folder as desks
@@ -34,7 +35,7 @@ def _findings(setups: Setups, read: Read) -> list[dict[str, str]]:
     findings = []
     if setup.commands:
         missing, refused = setups.missing(setup), setups.is_refused(setup)
-        hint = UNDO if refused else ""
+        hint = ASK_AGAIN if refused else ""
         state = "you refused it" if refused else "sow run asks for your consent" if missing else "you agreed"
         message = f"setup of each checkout: {'; '.join(setup.texts)} ({'your config' if setups.is_declared else state})"
         findings.append({"state": "ok", "what": message, "hint": hint})

@@ -7,8 +7,7 @@ from sow.cli.context import Context
 from sow.cli.output import emit
 from sow.cli.tasks.task import print_change
 from sow.domain import ids
-from sow.domain.reviews import similar_text
-from sow.domain.text import inputs
+from sow.domain.text import inputs, similar_text
 from sow.errors import SowError
 from sow.store.inbox import waiting
 from sow.store.projects import phases, tasks

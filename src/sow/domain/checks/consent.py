@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 EVERYTHING = "*"
 OWN, REMEMBERED, ALLOWED = "your config", "you agreed", "checks.allow"
+REFUSED_SETUP = "refused_setup"  # in a run's record of what the user accepted
+ASK_AGAIN = "to be asked again: sow consent forget --refused"
+NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing; {ASK_AGAIN}"
 
 
 class Consent:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.answer_text import parse_markdown
+from sow.domain.text.markdown_text import parse_markdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from sow.domain.reviews.answer_text import MarkdownLine, MarkdownText
+    from sow.domain.text.markdown_text import MarkdownLine, MarkdownText
 
 MAX_READ = 64 << 10
 LABELS = ("Feedback:", "**Feedback:**", "**Feedback**:")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.similar_text import steady, words
+from sow.domain.text.similar_text import steady, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

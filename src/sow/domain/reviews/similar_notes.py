@@ -6,7 +6,7 @@ Code cannot tell that two assumptions contradict each other. It can show a verif
 from __future__ import annotations
 
 from sow.domain.reviews.finding import clean_text
-from sow.domain.reviews.similar_text import words
+from sow.domain.text.similar_text import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

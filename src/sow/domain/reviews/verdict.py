@@ -6,7 +6,7 @@ from sow.domain.reviews import final_answer
 from sow.domain.reviews import finding as findings_of
 from sow.domain.reviews.finding import identity as identity
 from sow.domain.reviews.finding import repeated_errors as repeated_errors
-from sow.domain.reviews.similar_text import similar as similar
+from sow.domain.text.similar_text import similar as similar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.documents.state import Finding
-    from sow.domain.reviews.answer_text import MarkdownText
     from sow.domain.reviews.final_answer import FinalAnswer
+    from sow.domain.text.markdown_text import MarkdownText
 
 GREEN, YELLOW, RED, DOUBTFUL = "GREEN", "YELLOW", "RED", ""
 FLAGS = (GREEN, YELLOW, RED)

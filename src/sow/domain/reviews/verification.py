@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sow.domain.documents.state import Finding, VerificationResults
-    from sow.domain.reviews.answer_text import MarkdownText
     from sow.domain.reviews.final_answer import FinalAnswer
+    from sow.domain.text.markdown_text import MarkdownText
 
 PASSED, FAILED, DOUBTFUL = "passed", "failed", ""
 TITLE = "Verification"

@@ -8,10 +8,11 @@ reviews: work with a failed check is sent back without a review.
 from __future__ import annotations
 
 from sow.domain.checks import check_list
-from sow.domain.reviews import similar_text, verdict
+from sow.domain.reviews import verdict
 from sow.domain.reviews.finding import repeated_errors
-from sow.domain.reviews.similar_text import similar, words
 from sow.domain.task import is_approved
+from sow.domain.text import similar_text
+from sow.domain.text.similar_text import similar, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.answer_text import parse_markdown
-from sow.domain.reviews.similar_text import words
+from sow.domain.text.markdown_text import parse_markdown
+from sow.domain.text.similar_text import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sow.domain.reviews import final_answer
 from sow.domain.reviews.finding import clean_text
-from sow.domain.reviews.similar_text import similar
+from sow.domain.text.similar_text import similar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.similar_text import words
 from sow.domain.text.sections import has_text, sections, with_title_words
+from sow.domain.text.similar_text import words
 from sow.domain.workflows.crew_plan import DesignProblem
 
 TYPE_CHECKING = False

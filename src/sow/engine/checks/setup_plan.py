@@ -8,6 +8,7 @@ import os
 import shlex
 
 from sow.config import FROM_FILE
+from sow.domain.checks.consent import NO_SETUP
 from sow.engine.checks import setup_detection
 from sow.gitwork.worktree import EnvironmentProblem
 from sow.store.user import consents
@@ -27,9 +28,6 @@ SETTINGS = ("link", "copy", "setup")
 # Settings of package managers. Only setup commands get them.
 LET_THROUGH = ("PIP_", "UV_", "POETRY_", "npm_config_", "NPM_CONFIG_", "YARN_", "PNPM_HOME", "COREPACK_")
 MOST = 64 << 20
-REFUSED = "refused_setup"  # in a run's record of what the user accepted
-UNDO = "to be asked again: sow consent forget --refused"
-NO_SETUP = f"you refused the setup of checkouts, so what it installs is missing; {UNDO}"
 
 
 class Setup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sow.domain.reviews.similar_text import answer_command
+from sow.domain.text.similar_text import answer_command
 from sow.engine.checks import final_checks
 from sow.gitwork.fast_forward import Delivered, fast_forward
 from sow.gitwork.integration_branch import Merge

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sow.domain import phase as phases
 from sow.domain.ids import agent_id
-from sow.domain.reviews.similar_text import answer_command
 from sow.domain.task import is_approved, require_dependencies_done
+from sow.domain.text.similar_text import answer_command
 from sow.errors import SowError
 from sow.store.projects import feedback, log, notes
 from sow.store.projects.tasks import statuses_of

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from sow.domain import task as rules
 from sow.domain.actor import ORCHESTRATOR, Actor
-from sow.domain.reviews.similar_text import DETAILS, steady
+from sow.domain.text.similar_text import DETAILS, steady
 from sow.store.projects import feedback, log, notes, restore
 from sow.store.projects import project as projects
 from sow.store.runs import sessions

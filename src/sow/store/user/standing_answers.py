@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sow.domain.reviews.similar_text import similar
+from sow.domain.text.similar_text import similar
 from sow.errors import InvalidFile, SowError
 from sow.store.files import user_file
 from sow.store.files.disk import Disk, read_text

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import time
 
 from sow.system import crash_points
 
@@ -207,11 +205,15 @@ class Ps:
 
 
 def _seconds(fields: list[str]) -> int:
+    import time  # here, because only a machine without /proc needs it
+
     return int(time.mktime(time.strptime(" ".join(fields), LAYOUT)))
 
 
 def _output(arguments: list[str]) -> str:
     """The output of `ps`; empty if it fails or does not end."""
+    import subprocess  # as above
+
     crash_points.crash_point("start ps")
     try:
         return subprocess.run(

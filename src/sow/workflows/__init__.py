@@ -1,1 +1,0 @@
-"""Designs, checks and runs workflows: crews of agents with notes, verifiers and approval."""
