@@ -14,7 +14,7 @@ from sow.errors import SowError
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "plugin/**/*.md", "src/sow/agents/layer_text/**/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "plugin/**/*.md", "src/sow/agents/layer_text/**/*.md")
     for path in ROOT.glob(pattern)
 )
 INVENTED = {'sow task rename 010 "New name"'}  # what CONTRIBUTING.md adds as an example
