@@ -446,7 +446,7 @@ def test_unknown_cost_is_not_zero(window):
 
 def test_a_run_that_goes_on_knows_what_was_done(window):
     """Earlier calls count in the bar and in the cost, and nothing of them is told again."""
-    window.live.recall([started(), turn(1), turned(2), ended(3)])
+    window.live.load_past([started(), turn(1), turned(2), ended(3)])
     window.tell(started(recovered=True), turn(1, "020"))
     assert window.look()[0].endswith("going on from where it was")
     assert "1/3" in window.look()[-1]
@@ -464,7 +464,7 @@ def test_a_state_in_the_start_counts(window):
 def test_what_was_answered_between_two_calls_asks_no_more(window):
     """A task that asked in an earlier call and is told as in progress at the start of this one waits like any other."""
     asked = entry(2, "question", task="010", number=1, text="Which colour?")
-    window.live.recall([started(), turn(1), asked, entry(3, "task_ended", task="010", status="paused")])
+    window.live.load_past([started(), turn(1), asked, entry(3, "task_ended", task="010", status="paused")])
     tasks = [{"id": "010", "name": "a", "needs": [], "status": "in_progress"}]
     window.tell(entry(0, "run_started", run="r", name="n", tasks=tasks, recovered=True))
     assert not any("Which colour?" in line for line in window.look())

@@ -48,7 +48,7 @@ class Copy:
         repo.environment |= {"PYTHONPATH": f"{folder / 'src'}:{folder}", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def add_executor(self, name: str, blocks: list[str]) -> None:
-        (self.folder / f"src/sow/executors/{name}.py").write_text(blocks[0])
+        (self.folder / f"src/sow/executors/clis/{name}.py").write_text(blocks[0])
         registry = self.folder / "src/sow/executors/registry.py"
         opening = "ADAPTERS = {\n"
         assert opening in registry.read_text()
@@ -93,7 +93,7 @@ def test_an_executor_is_one_file_and_one_entry(copy: Copy) -> None:
     record = yaml.safe_load((copy.repo.root / ".sow/local/sessions/010/1/record.yaml").read_text())["session"]
     assert (record["type"], [turn["outcome"] for turn in record["turns"]]) == ("scribe", ["done", "done"])
     checked = ["ruff", "check", "--no-cache", "--config", str(ROOT / "pyproject.toml")]
-    ruff = [sys.executable, "-m", *checked, str(copy.folder / "src/sow/executors/scribe.py")]
+    ruff = [sys.executable, "-m", *checked, str(copy.folder / "src/sow/executors/clis/scribe.py")]
     assert subprocess.run(ruff, capture_output=True, env=os.environ).returncode == 0
 
 

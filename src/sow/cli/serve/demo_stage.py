@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sow.cli.context import Context
 
-SHIPPED = os.path.join(os.path.abspath(__file__), *[os.pardir] * 3, "demo")
+SHIPPED = os.path.normpath(os.path.join(os.path.abspath(__file__), *[os.pardir] * 3, "demo"))
 INITIAL_FILES = {
     "README.md": "# A shop\n",
     ".gitignore": "__pycache__/\n",
