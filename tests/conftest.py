@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from warm import Warm
+from support.fork_server import Warm
 
 # A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -227,7 +227,7 @@ def task_repo(repo: Repo) -> Repo:
 @pytest.fixture
 def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
-    from shop import dress
+    from support.worktree_repo import dress
 
     for name, value in repo.environment.items():
         monkeypatch.setenv(name, value)
@@ -237,9 +237,18 @@ def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def harbour(bare_repo: Repo, tmp_path: Path) -> Any:
     """A repository on branch feat/harbour with scripted workers and reviewers, in which plans can be run."""
-    from harbour import Harbour
+    from support.plan_repo import Harbour
 
     bare_repo.git("switch", "-q", "-c", "feat/harbour")
     made = Harbour(bare_repo, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def yard(repo: Repo, tmp_path: Path) -> Any:
+    """A repository with a simulated worker and the pending task 010."""
+    from support.simulated_workers import Yard
+
+    repo.ok("task", "create", "--name", "Add login")
+    return Yard(repo, tmp_path)

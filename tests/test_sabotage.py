@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 from conftest import FULL
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sow"
 QUICK = 5
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from holding import held
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.claim_holder import held
+from support.paths import ROOT
 
 
 def finish(repo: Repo) -> None:

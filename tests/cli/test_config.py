@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.paths import ROOT
 
 from sow import config
 from sow.agents.built_in import STANDARD_AGENTS
@@ -519,7 +520,7 @@ def test_the_printed_settings_are_yaml_for_others_too(desk: Desk):
     assert found["limits"]["transcript_mb"] == 256
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/config.md").read_text()
+PAGE = (ROOT / "docs/config.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 PLANT = f"{WORK}git config alias.st 'status --short'\n"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
-from holding import held
+from support.claim_holder import held
+from support.plan_repo import Harbour
 
 from sow.domain.documents.state import RunSettings
 from sow.engine.runs.start import open_run_folder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo
-from harbour import Harbour
-from workers import wait_for
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from conftest import SOW, Repo
-from workers import processes
+from support.simulated_workers import processes
 
 from sow.cli.parser import parse
 from sow.cli.serve.mcp_tools import VERBS, command_arguments, tools

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
+from support.paths import ROOT
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 PLANS = sorted(path for path in EXAMPLES.iterdir() if not path.name.startswith("workflow-"))
 PLAN = """\
 # Add a login

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from harbour import WORK, Harbour
-from workers import wait_for
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import wait_for
 
 
 def picture(harbour: Harbour) -> tuple[str, set[str]]:

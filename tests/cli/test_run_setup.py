@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, SOW
-from ecosystems import Library, commit
-from harbour import Harbour
+from support.ecosystems import Library, commit
+from support.plan_repo import Harbour
 
 COPY = "Copy them into each checkout"
 SETUP = "Run this setup in each checkout?"

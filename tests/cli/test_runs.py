@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from holding import held
-from journals import Tale, home_of, stamp
+from support.claim_holder import held
+from support.journals import Tale, home_of, stamp
 
 RUN = "20260921-143320-ab12"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo, Result
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 CHECK = "grep -q by part_010.txt"
 

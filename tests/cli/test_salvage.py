@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 from sow.domain.reviews.similar_text import without_details
 

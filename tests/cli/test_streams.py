@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from harbour import Harbour
-from workers import wait_for
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
 
 ESCAPE = "\x1b["
 

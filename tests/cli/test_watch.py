@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from holding import held
-from journals import Tale
+from support.claim_holder import held
+from support.journals import Tale
 
 from cli.screen import Screen
 from sow.cli.runs.live import Live

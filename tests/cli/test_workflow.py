@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from workflow_repo import EXAMPLE, PLAN, Flow
+from support.workflow_repo import EXAMPLE, PLAN, Flow
 
 from sow.agents import prompts
 from sow.domain.workflows import contract_block

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from workflow_repo import EXAMPLE, PLAN, Flow
+from support.workflow_repo import EXAMPLE, PLAN, Flow
 
 from sow.agents.discovery import read_agent
 from sow.domain.workflows import contract_block

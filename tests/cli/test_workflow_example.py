@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 from conftest import SOW
-from workers import environment_of, processes
+from support.paths import ROOT
+from support.simulated_workers import environment_of, processes
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "workflow-user-management"
+EXAMPLE = ROOT / "examples" / "workflow-user-management"
 
 
 class Played:

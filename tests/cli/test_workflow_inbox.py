@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from flows import ADA, Flow, begun, result
+from support.workflow_store import ADA, Flow, begun, result
 
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 from sow.store.workflows import design_state, members, question_updates
@@ -69,7 +69,8 @@ def test_nobody_else_has_notes(repo: Repo, flow: Flow):
 def test_a_worker_that_changes_its_environment_speaks_for_nobody(repo: Repo, flow: Flow):
     """Below a sow that supervises one agent, another agent's name is no name."""
     call = (
-        "import subprocess, sys; from sow.system.process.process_table import supervisor_name, set_process_name; set_process_name(supervisor_name('api_agent'));"
+        "import subprocess, sys; from sow.system.process.process_table import supervisor_name, set_process_name; "
+        "set_process_name(supervisor_name('api_agent'));"
         "sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )
     python = SOW.rpartition("/")[0] + "/python"

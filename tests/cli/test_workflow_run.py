@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from looking import facts_of, fresh
-from workers import wait_for
-from workflow_repo import Flow
+from support.dashboard_data import facts_of, fresh
+from support.simulated_workers import wait_for
+from support.workflow_repo import Flow
 
 PASS = [[{"say": "I read it.\n\nVerification: PASSED"}]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from visiting import Dashboard
+from support.ui_client import Dashboard
 
 from sow.dashboard.server import access
 from sow.dashboard.server.access import LIFE, Access

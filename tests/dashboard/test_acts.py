@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
-from looking import facts_of, fresh
-from workers import wait_for
-from workflow_repo import Flow
+from support.dashboard_data import facts_of, fresh
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
+from support.workflow_repo import Flow
 
 from sow.dashboard.data.actions import ACTS
 from sow.dashboard.data.dashboard_data import DashboardData

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Repo
-from visiting import Dashboard
+from support.ui_client import Dashboard
 
 from sow.dashboard.server.connections import MANY, MOST, MOST_OF_OTHERS, OpenConnections
 from sow.system.process import socket_owner

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
-from visiting import Dashboard, Feed
+from support.plan_repo import Harbour
+from support.ui_client import Dashboard, Feed
 
 from sow.dashboard.server import feed
 from sow.dashboard.server.server import MOST_FEEDS, Server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from journals import Tale, home_of
+from support.journals import Tale, home_of
 
 from sow.dashboard.server import reply, single_flight
 from sow.dashboard.server.reply import Reply

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Repo
-from harbour import WORK, Harbour
-from journals import Tale
-from looking import facts_of, fresh
-from workflow_repo import Flow
+from support.dashboard_data import facts_of, fresh
+from support.journals import Tale
+from support.plan_repo import WORK, Harbour
+from support.workflow_repo import Flow
 
 from sow.dashboard.data.dashboard_data import DashboardData
 

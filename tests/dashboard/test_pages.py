@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import Tale
-from looking import facts_of
-from workflow_repo import Flow
+from support.dashboard_data import facts_of
+from support.journals import Tale
+from support.plan_repo import Harbour
+from support.workflow_repo import Flow
 
 from sow.dashboard.data import paging
 from sow.dashboard.data.problems import Missing
@@ -161,7 +161,7 @@ def test_a_live_turn_shows_no_secret(harbour: Harbour):
 
 
 def _until_said(facts: Any, harbour: Harbour) -> dict[str, Any]:
-    from workers import wait_for
+    from support.simulated_workers import wait_for
 
     def look() -> Any:
         try:

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
-from holding import held
-from journals import Tale
-from visiting import Dashboard
+from support.claim_holder import held
+from support.journals import Tale
+from support.ui_client import Dashboard
 
 from sow.dashboard.server import assets, reply
 from sow.dashboard.server.server import Listener, Server, _bind

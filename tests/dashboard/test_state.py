@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import Harbour
-from journals import Tale, home_of
-from looking import facts_of, fresh
-from workflow_repo import Flow
+from support.dashboard_data import facts_of, fresh
+from support.journals import Tale, home_of
+from support.plan_repo import Harbour
+from support.workflow_repo import Flow
 
 from bench import large
 from sow.dashboard.data.task_cache import TaskCache

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from journals import home_of
-from looking import facts_of, told
-from stumbling import BUG, Stumbling
-from workers import wait_for
+from support.dashboard_data import facts_of, told
+from support.failing_checkout_view import BUG, Stumbling
+from support.journals import home_of
+from support.simulated_workers import wait_for
 
 from sow.dashboard.data.dashboard_data import DashboardData
 from sow.reports.resume_command import ANY_FOLDER

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from harbour import WORK, Harbour
-from journals import Tale
-from looking import facts_of, told
-from workers import wait_for
+from support.dashboard_data import facts_of, told
+from support.journals import Tale
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import wait_for
 
 from sow.dashboard.data.dashboard_data import DashboardData
 from sow.dashboard.data.watcher import MOST_KEPT

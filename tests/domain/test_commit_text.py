@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import task
+from support.samples import task
 
 from sow.domain.text.commit_message import LONGEST, message, subject
 

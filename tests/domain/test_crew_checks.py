@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import string
 
-import crew_design
 import pytest
-from crew_design import FILE, INSTRUCTIONS, findings, places, plan
 from hypothesis import given
 from hypothesis import strategies as st
+from support import crew_design
+from support.crew_design import FILE, INSTRUCTIONS, findings, places, plan
 
 from sow.domain.workflows import file_checks
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan, is_task_id, normalized_path, own_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from samples import NOW, task
+from support.samples import NOW, task
 
 from sow.domain.checks import refusals
 from sow.domain.inbox import items

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from samples import LATER, LEAD, NOW, task
+from support.samples import LATER, LEAD, NOW, task
 
 from sow.domain import task as rules
 from sow.domain.checks import check_list

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from workers import Yard, wait_for
+from support.simulated_workers import Yard, wait_for
 
 FAKE = """#!/bin/sh
 {body}

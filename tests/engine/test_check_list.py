@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbour import Harbour
-from shop import home_at
+from support.plan_repo import Harbour
+from support.worktree_repo import home_at
 
 from sow import config as configs
 from sow.agents.registry import AgentRegistry

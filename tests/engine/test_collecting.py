@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mischief import (
+from support.bad_worker_acts import (
     MISCHIEF,
     add_work,
     amend_the_base,
@@ -32,7 +32,8 @@ from mischief import (
     switch,
     truncate_index,
 )
-from shop import BRANCH, RUN, Shop
+from support.paths import TESTS
+from support.worktree_repo import BRANCH, RUN, Shop
 
 OURS = f"sow/task/{RUN}/010"
 STATE = ".sow/project/state.yaml"
@@ -305,7 +306,7 @@ def test_modes_and_kinds(shop: Shop) -> None:
 PERMISSIONS = """
 import os, sys
 sys.path[:0] = {paths!r}
-from shop import *
+from support.worktree_repo import *
 where = {where!r}
 os.chmod(where + "/closed.txt", 0)
 os.chmod(where + "/closed", 0)
@@ -320,7 +321,7 @@ def test_files_without_permission(shop: Shop) -> None:
     where = shop.prepare()
     for name in ("closed.txt", "closed/inner.txt"):
         shop.write(name, where=where)
-    paths = [str(Path(__file__).parent.parent)]
+    paths = [str(TESTS)]
     code = PERMISSIONS.format(paths=paths, where=str(where), root=str(shop.root))
     humble = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     done = subprocess.run(

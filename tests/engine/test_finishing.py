@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 import pytest
-from shop import BRANCH, Shop
+from support.worktree_repo import BRANCH, Shop
 
 from sow.gitwork.fast_forward import Delivered
 from sow.gitwork.repository import DeliveryRefused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 TASKS = "$SOW_ROOT/.sow/project/phases/implementation/tasks"
 WAIT = "for _ in $(seq 300); do [ -e {} ] && break; sleep 0.1; done\n"

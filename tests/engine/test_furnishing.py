@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import Shop
+from support.worktree_repo import Shop
 
 from sow.gitwork.worktree import EnvironmentProblem
 

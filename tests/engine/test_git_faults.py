@@ -10,15 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mischief import add_work
-from shop import BRANCH, RUN, Shop, home_at
+from support.bad_worker_acts import add_work
+from support.paths import TESTS
+from support.worktree_repo import BRANCH, RUN, Shop, home_at
 
 from sow.errors import SystemFailure
 from sow.gitwork.fast_forward import Delivered
 from sow.gitwork.repository import DeliveryRefused
 from sow.gitwork.worktrees import Worktrees
 
-HERE = str(Path(__file__).parent.parent)
+HERE = str(TESTS)
 
 
 def be_dirty(shop: Shop) -> None:
@@ -140,7 +141,7 @@ def test_a_folder_that_became_a_link(shop: Shop) -> None:
 FULL_DISK = """
 import resource, sys
 sys.path[:0] = [{here!r}]
-from shop import *
+from support.worktree_repo import *
 from sow.errors import SystemFailure
 root = {root!r}
 act = {act!r}
@@ -190,7 +191,7 @@ def test_no_room(shop: Shop, act: str) -> None:
 def test_a_repository_that_cannot_be_written(shop: Shop) -> None:
     """Where the git folder may not be written, the error says so, and nothing is half made."""
     code = (
-        f"import sys; sys.path[:0] = [{HERE!r}]\nfrom shop import *\n"
+        f"import sys; sys.path[:0] = [{HERE!r}]\nfrom support.worktree_repo import *\n"
         f"Worktrees(home_at({str(shop.root)!r}), RUN).prepare('010', 'HEAD')"
     )
     humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []

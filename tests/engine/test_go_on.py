@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from harbour import WORK, Harbour
-from journals import Tale
-from workers import wait_for
+from support.journals import Tale
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import wait_for
 
 from sow.reports import resume_command, run_report
 from sow.reports.resume_command import ANY_FOLDER, HintContext

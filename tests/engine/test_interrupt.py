@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import SOW
 from fakes import install
-from workers import Yard, end, wait_for
+from support.simulated_workers import Yard, end, wait_for
 
 BEGUN = {"run": ["touch", "begun"]}
 SPAWN = ("agent", "spawn", "implementer", "010")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shop import Shop
+from support.worktree_repo import Shop
 
 from sow.errors import SowError
 

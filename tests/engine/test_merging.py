@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shop import RUN, Shop
+from support.worktree_repo import RUN, Shop
 
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.worktree import EnvironmentProblem

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from workers import Yard
+from support.simulated_workers import Yard
 
 # A CLI that keeps its words for the test, and ends its turn as Claude Code does.
 RECORDER = """#!{python}

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from conftest import SOW, Repo
-from harbour import WORK, Harbour
-from workflow_repo import Flow
+from support.plan_repo import WORK, Harbour
+from support.workflow_repo import Flow
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
 ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"

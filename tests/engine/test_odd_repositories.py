@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 
 def test_head_is_a_symbolic_link(harbour: Harbour) -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from conftest import SOW, Result
 from fakes import install
-from workers import Yard
+from support.simulated_workers import Yard
 
 ROLE = "---\nname: painter\ndescription: Paints.\n---\nYou paint.\n"
 FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd", "environment", "files", "prompt"]

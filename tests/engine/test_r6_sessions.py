@@ -9,7 +9,7 @@ import pytest
 import yaml
 from conftest import SOW
 from fakes import install
-from workers import Yard, end, wait_for
+from support.simulated_workers import Yard, end, wait_for
 
 WORK = [{"write": {"path": "a.py", "text": "x"}}, {"status": "needs_review"}]
 

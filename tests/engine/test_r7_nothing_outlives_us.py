@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, SOW
-from workers import Yard, end, environment_of, script, wait_for
+from support.simulated_workers import Yard, end, environment_of, script, wait_for
 
 ORPHANS = {
     "forked twice": {"orphan": {"deaf": False}},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from workers import Yard, script, wait_for
+from support.simulated_workers import Yard, script, wait_for
 
 MEGABYTE = 1 << 20
 SIZE = (1024 if FULL else 50) * MEGABYTE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import SOW
 from fakes import install
-from workers import Yard, end, script, wait_for
+from support.simulated_workers import Yard, end, script, wait_for
 
 HANGING = [{"run": ["touch", "begun"]}, {"hang": True}]
 HAND_IN = [{"write": {"path": "a.py", "text": "x"}}, {"status": "needs_review"}]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
-from harbour import Harbour
 from knowledge.desk import FILLER
 from knowledge.labelled import shelve, write
-from workers import Yard
+from support.plan_repo import Harbour
+from support.simulated_workers import Yard
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
 HEAD = "Read these first."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 from conftest import Repo
-from workers import Yard, wait_for
+from support.simulated_workers import Yard, wait_for
 
 INSTALL = {"refuse": "npm install left-pad"}
 KEY = "agents.executors.simulated.settings.yolo_mode: true"

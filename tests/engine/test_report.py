@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import Repo, fresh_environment
-from holding import held
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import START, Tale, stamp
+from support.claim_holder import held
+from support.journals import START, Tale, stamp
 
 from sow.reports import report_text, run_report
 from sow.store.formats.schema import VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from conftest import FULL, Repo
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journals import START, Tale, stamp
+from support.journals import START, Tale, stamp
 
 from sow.reports import html_page, run_report, timeline
 from sow.reports.html_elements import ATTRIBUTES, TAGS, h

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harbour import Harbour
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import task
+from support.plan_repo import Harbour
+from support.samples import task
 
 from sow.engine.runs.reviewer import prompt
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conftest import Repo
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 
 def changes(repo: Repo) -> list[str]:

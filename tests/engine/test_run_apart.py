@@ -6,8 +6,8 @@ import shutil
 import signal
 from pathlib import Path
 
-from harbour import WORK, Harbour
-from workers import wait_for
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import wait_for
 
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 SHARED = ("--isolation", "none")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 
-from harbour import GREEN, Harbour
-from workers import wait_for
+from support.plan_repo import GREEN, Harbour
+from support.simulated_workers import wait_for
 
 SLOW = "trap 'exit 3' INT TERM\nsleep 60 &\nwait\n"
 LOOKS = "if [ -e part_010.txt ]; then echo yes > saw.txt; else echo no > saw.txt; fi\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 APPEND = 'date +%N >> "part_$SOW_TASK.txt"\n'
 

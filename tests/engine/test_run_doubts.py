@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from harbour import GREEN, WORK, Harbour
+from support.plan_repo import GREEN, WORK, Harbour
 
 
 def commit(harbour: Harbour, **files: str) -> None:

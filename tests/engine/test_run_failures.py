@@ -7,9 +7,9 @@ import signal
 import time
 
 import pytest
-from harbour import GREEN, WORK, Harbour
-from shop import home_at
-from workers import wait_for
+from support.plan_repo import GREEN, WORK, Harbour
+from support.simulated_workers import wait_for
+from support.worktree_repo import home_at
 
 from sow.store.runs import run_folder
 from sow.store.runs.run_folder import RunFolder

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo, Result
-from crashing import BRANCH, Gated, Scene, template
-from workers import wait_for
+from support.plan_crash_scene import BRANCH, Gated, Scene, template
+from support.simulated_workers import wait_for
 
 from sow.engine.runs.budget import MeasuredBudget
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harbour import Harbour
-from shop import home_at
+from support.plan_repo import Harbour
+from support.worktree_repo import home_at
 
 from sow.gitwork.worktrees import Worktrees
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW
-from harbour import GREEN, WORK, Harbour
-from workers import wait_for
+from support.plan_repo import GREEN, WORK, Harbour
+from support.simulated_workers import wait_for
 
 FORGE = """
 import glob, sys

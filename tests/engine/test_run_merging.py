@@ -8,9 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harbour import Harbour
-from samples import task
-from workers import wait_for
+from support.plan_repo import Harbour
+from support.samples import task
+from support.simulated_workers import wait_for
 
 from sow.engine.runs.task_job import TaskJob
 

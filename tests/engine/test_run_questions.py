@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harbour import WORK, Harbour
-from workers import wait_for
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import wait_for
 
 ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
 ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harbour import GREEN, WORK, Harbour
+from support.plan_repo import GREEN, WORK, Harbour
 
 
 def verdicts(harbour: Harbour, task: str = "010") -> list[tuple[int, str]]:

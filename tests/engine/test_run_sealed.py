@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 from sow.system import plain_file
 from sow.system.process.child_process import Child, Lines, ProcessLimits

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from conftest import FULL, SOW
 from fakes import install
-from workers import Yard, script
+from support.simulated_workers import Yard, script
 
 NAMES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD", "NPM_AUTH")
 SECRETS = [f'sk-{name.lower()}-"{index}"/+=&é' for index, name in enumerate(NAMES)]

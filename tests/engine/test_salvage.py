@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from shop import BRANCH, RUN, Shop
+from support.worktree_repo import BRANCH, RUN, Shop
 
 from sow.errors import SowError
 from sow.gitwork import prune as gitwork_prune

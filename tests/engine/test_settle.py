@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo
-from harbour import WORK, Harbour
-from workers import Yard, end, script, wait_for
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import Yard, end, script, wait_for
 
 from sow.engine.turns import settle
 from sow.store.files import checkout_home as homes

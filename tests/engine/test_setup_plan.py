@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from shop import Shop
+from support.worktree_repo import Shop
 
 from sow import config as configs
 from sow.engine.checks.setup_plan import Setup, Setups, commit_reader, copy_consent_text, folder_reader

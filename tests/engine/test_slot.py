@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shop import Shop, home_at
+from support.worktree_repo import Shop, home_at
 
 from sow.gitwork.repository import Repository
 from sow.gitwork.slot import Slot

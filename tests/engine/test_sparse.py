@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 
 @pytest.fixture

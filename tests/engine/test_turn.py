@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import SOW
-from workers import Yard, wait_for
+from support.simulated_workers import Yard, wait_for
 
 
 def test_a_worker_works_and_hands_in(yard: Yard) -> None:
@@ -222,7 +222,7 @@ def test_two_spawns_at_once_share_nothing(yard: Yard) -> None:
     """While one call works on a task, a second is refused, naming the process that has it."""
     yard.scenario([{"run": ["touch", "begun"]}, {"sleep": 4}, {"status": "needs_review"}])
     first = yard.start("agent", "spawn", "implementer", "010")
-    from workers import wait_for
+    from support.simulated_workers import wait_for
 
     wait_for(lambda: (yard.repo.root / "begun").exists())
     second = yard.resume()

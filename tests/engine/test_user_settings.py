@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import WORK, Harbour
-from shop import home_at
+from support.plan_repo import WORK, Harbour
+from support.worktree_repo import home_at
 
 from sow.gitwork import diffs
 from sow.gitwork.repository import Repository

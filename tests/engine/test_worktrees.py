@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from shop import BRANCH, LATER, RUN, Shop, home_at, record_of
-from workers import wait_for
+from support.paths import TESTS
+from support.simulated_workers import wait_for
+from support.worktree_repo import BRANCH, LATER, RUN, Shop, home_at, record_of
 
 from sow.errors import SowError, SystemFailure
 from sow.gitwork.integration_branch import Integration
@@ -492,8 +493,9 @@ def test_a_git_that_outlives_its_sow_is_waited_for(shop: Shop, tmp_path: Path) -
     script = tmp_path / "slow.sh"
     script.write_text(f"cat; touch {ready}; read line < {go}\n")
     shop.git("config", "filter.slow.smudge", f"sh {script}")
-    code = f"from shop import *\nWorktrees(home_at({str(shop.root)!r}), RUN).prepare('010', 'HEAD')"
-    paths = os.pathsep.join([str(Path(__file__).parent.parent), shop.repo.environment["PYTHONPATH"]])
+    root = str(shop.root)
+    code = f"from support.worktree_repo import *\nWorktrees(home_at({root!r}), RUN).prepare('010', 'HEAD')"
+    paths = os.pathsep.join([str(TESTS), shop.repo.environment["PYTHONPATH"]])
     environment = {**shop.repo.environment, "PYTHONPATH": paths}
     where = shop.root / ".sow/local/worktrees/010"
     sow = subprocess.Popen([sys.executable, "-c", code], env=environment)

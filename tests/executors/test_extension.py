@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from conftest import SOW, Repo, Result
+from support.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 # What the recipe's CLI would do: it keeps its sessions in files, and runs what the prompt says.
 SCRIBE = f"""#!{sys.executable}
 import json, os, pathlib, subprocess, sys

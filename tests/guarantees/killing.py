@@ -12,7 +12,7 @@ from typing import Any
 
 from conftest import Repo
 from forking import ended, fork
-from shop import Shop
+from support.worktree_repo import Shop
 
 from sow.system.crash_points import COUNTER, VARIABLE
 

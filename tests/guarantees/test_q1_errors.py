@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo, Result, fresh_environment
+from support.paths import ROOT
 
 from sow.store.files.checkout_home import find
 
@@ -28,7 +29,7 @@ def check(result: Result, code: int, mention: str) -> None:
     assert "sow itself failed" not in result.err
 
 
-EXAMPLE = str(Path(__file__).parent.parent.parent / "examples" / "user-accounts.md")
+EXAMPLE = str(ROOT / "examples" / "user-accounts.md")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from samples import ACTORS, ADA, LATER, note, task
+from support.samples import ACTORS, ADA, LATER, note, task
 
 from sow.domain import note as notes
 from sow.domain import task as tasks

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
-from flows import Flow
+from support.workflow_store import Flow
 from test_r11_broken_files import Damage, content, cut, full_folder, instead, listening, swap, text, void
 
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 from forking import in_fresh_process
-from shop import BRANCH, Shop
+from support.worktree_repo import BRANCH, Shop
 from test_r12_no_space import MEANS, MOUNTED, prefix_for
 
 from sow.errors import SystemFailure

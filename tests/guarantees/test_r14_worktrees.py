@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest import FULL
 from forking import ended, fork, in_fresh_process, shard
-from shop import Shop, home_at
+from support.worktree_repo import Shop, home_at
 
 from sow.gitwork.worktrees import Worktrees
 

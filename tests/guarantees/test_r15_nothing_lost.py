@@ -12,8 +12,8 @@ import pytest
 from conftest import FULL
 from forking import in_fresh_process, shard
 from killing import again, in_child
-from mischief import MISCHIEF
-from shop import BRANCH, Shop
+from support.bad_worker_acts import MISCHIEF
+from support.worktree_repo import BRANCH, Shop
 
 from sow.gitwork.fast_forward import Delivered
 

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 from conftest import FULL
-from histories import MOST_ANSWERS, History
-from samples import NOW, task
+from support.samples import NOW, task
+from support.task_histories import MOST_ANSWERS, History
 
 from sow.domain.reviews.finding import read
 from sow.domain.reviews.verdict import Verdict, capped, combined, may_retry, parse

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from acts import home_at
 from conftest import FULL
-from crashing import Gated, template
 from forking import shard
+from support.plan_crash_scene import Gated, template
 
 from sow.errors import Waiting
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import FULL, Result
-from crashing import Gated, Scene, template, was_killed
+from support.plan_crash_scene import Gated, Scene, template, was_killed
 
 from sow.system.crash_points import CROSSINGS, VARIABLE
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from crashing import MEETING, ROUGH, Scene, meeting, rough, template, was_killed
 from forking import shard
-from stage import Stage
+from support.crash_replay import Stage
+from support.plan_crash_scene import MEETING, ROUGH, Scene, meeting, rough, template, was_killed
 
 POINTS = 8  # one in each part of the run; a full count visits every boundary
 ROUGH_POINTS = 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src/sow"
+PACKAGE = ROOT / "src/sow"
 ROOMS = ("workflows", "engine", "executors", "agents", "knowledge", "store", "system")
 MODULES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py") if "validators" not in path.parts)
 CHANGES = {

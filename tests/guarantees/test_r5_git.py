@@ -11,7 +11,7 @@ from conftest import FULL
 from forking import in_fresh_process
 from git_acts import GIT_ACTS
 from killing import again, in_child
-from shop import Shop
+from support.worktree_repo import Shop
 
 DATED = ("refs", "head_commit")  # commits of ours have the time in them, and another name each time
 POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries

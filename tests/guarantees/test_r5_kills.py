@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from crashing import BRANCH, Scene, template
-from workers import processes, wait_for
+from support.plan_crash_scene import BRANCH, Scene, template
+from support.simulated_workers import processes, wait_for
 
 MOST_STARTS = 5  # for each kill: one that comes after the end of everything does not count
 PLAN = "# Many parts\n"

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 from conftest import FULL
-from crashing import template, was_killed
-from crew_scene import CrewScene
 from forking import shard
-from stage import Stage
+from support.crash_replay import Stage
+from support.crew_crash_scene import CrewScene
+from support.plan_crash_scene import template, was_killed
 
 POINTS = 3  # one in each part of the run; a full count visits every boundary
 GROUPS = 40 if FULL else 1

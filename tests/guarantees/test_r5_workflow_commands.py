@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from conftest import FULL, Repo, Result
-from crashing import was_killed
-from crew_scene import plain
-from flows import Flow, result
-from workflow_repo import Flow as Designed
+from support.crew_crash_scene import plain
+from support.plan_crash_scene import was_killed
+from support.workflow_repo import Flow as Designed
+from support.workflow_store import Flow, result
 
 from sow.store.workflows import members, question_updates
 from sow.system.crash_points import CROSSINGS, VARIABLE

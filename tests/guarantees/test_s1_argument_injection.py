@@ -16,12 +16,13 @@ from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
 from hostile import HOSTILE
 from pictures import Picture
+from support.paths import ROOT
 
 from sow.cli.command import GROUPS, commands
 from sow.system.terminal.terminal import escape_control, escape_line
 
 NO_TEXT_FOR_GIT = ("\ufffe", "\U0010ffff")  # it takes a message with one of these for Latin-1
-EXAMPLE = str(Path(__file__).parent.parent.parent / "examples" / "user-accounts.md")
+EXAMPLE = str(ROOT / "examples" / "user-accounts.md")
 STDIN = "typed on standard input"
 
 Template = tuple[str, str, str]  # the other words with {} for the value, what kind of value it is, and where to read it

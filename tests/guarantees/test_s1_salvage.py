@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calling import Caller
-from harbour import Harbour
 from hostile import HOSTILE
+from support.plan_repo import Harbour
 
 from sow.domain.text.branch_name import is_branch_name
 

@@ -10,7 +10,7 @@ from calling import Caller
 from conftest import Repo
 from hostile import HOSTILE
 from pictures import Picture
-from workflow_repo import Flow
+from support.workflow_repo import Flow
 
 from sow.cli.command import commands
 

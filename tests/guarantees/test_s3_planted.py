@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import GREEN, WORK, Harbour
-from shop import home_at
+from support.plan_repo import GREEN, WORK, Harbour
+from support.worktree_repo import home_at
 
 from sow.gitwork.check_processes import end_left_checks
 from sow.store.projects import task_updates

@@ -12,9 +12,9 @@ import pytest
 from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as some
+from support.simulated_workers import Yard
+from support.ui_client import Dashboard
 from test_s6_terminal import SEQUENCES
-from visiting import Dashboard
-from workers import Yard
 
 from sow.dashboard.server import feed, reply
 from sow.system.terminal.terminal import HARMLESS

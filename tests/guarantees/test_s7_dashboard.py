@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo, fresh_environment
-from visiting import Answer, Dashboard
-from workers import Yard, script
+from support.simulated_workers import Yard, script
+from support.ui_client import Answer, Dashboard
 
 from sow.dashboard.server import reply
 from sow.dashboard.server.access import Access

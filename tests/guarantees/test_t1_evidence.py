@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbour import Harbour
-from workers import wait_for
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
 
 OFF = ("--review", "off", "--retries", "0", "--yes")
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ecosystems import Library, commit, workspace
-from harbour import Harbour
+from support.ecosystems import Library, commit, workspace
+from support.plan_repo import Harbour
 
 node = pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
 cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is not installed")

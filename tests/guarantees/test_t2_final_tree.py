@@ -6,8 +6,8 @@ import signal
 import subprocess
 
 import pytest
-from harbour import Harbour
-from workers import wait_for
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
 
 # Pairs of tasks without a textual conflict: what the second does breaks the check of the first.
 PAIRS: dict[str, tuple[str, str, str, str]] = {

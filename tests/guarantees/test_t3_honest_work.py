@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL
 from dishonest import RIGHT, Case, Folder, cases, script
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 IN_ONE_RUN = 11
 ROUNDS = 16 if FULL else 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import SOW
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 DONE = {"status": "needs_review"}
 WRITE = {"write": {"path": "part_{task}.txt", "text": "by {task}\n"}}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Repo, Result
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 from sow.store.user import consents
 

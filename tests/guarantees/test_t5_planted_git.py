@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 from sow.system import git
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from agents.test_prompts import commands
 from conftest import SOW
+from support.paths import ROOT
 
 from sow.cli.command import find
 from sow.cli.parser import parse
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "knowledge.md").read_text()
+PAGE = (ROOT / "docs" / "knowledge.md").read_text()
 SECTION = PAGE.partition("## In a new repository\n")[2].partition("\n## Sinks\n")[0]
 COMMIT = re.compile(r"\bat [0-9a-f]{10}\b")
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
+
+from support.paths import TESTS
 
 from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan, PlanSource, PlanTask
 from sow.plans.reader import read
 
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "plans"
+FIXTURES = TESTS / "fixtures" / "plans"
 SETTINGS = ("default_agent", "max_concurrency", "quality_control", "worktree_groups", "context")
 OF_ITSELF = ("id", "file", "text")
 USUAL: dict[str, Any] = {"status": "pending", "type": "regular"}

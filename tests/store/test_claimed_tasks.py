@@ -6,7 +6,7 @@ import os
 
 import pytest
 from conftest import Repo
-from holding import held
+from support.claim_holder import held
 
 from sow.domain.actor import PERSON, Actor
 from sow.store.files.checkout_home import find

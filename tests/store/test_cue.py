@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from support.paths import FIXTURES
 
 from sow.store.formats import schema
 from sow.store.formats.cue import export
 
-GOLDEN = Path(__file__).parent.parent / "fixtures" / "cue"
+GOLDEN = FIXTURES / "cue"
 HEAD = "// A thing\n// Schema 1.0.0/thing\npackage sow\n\n"
 STRINGS = 'import (\n\t"strings"\n)\n\n'
 LISTS = 'import (\n\t"list"\n)\n\n'

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from conftest import Repo
-from samples import NOW, phase
+from support.samples import NOW, phase
 
 from sow.errors import InvalidFile, SowError
 from sow.store.files.checkout_home import Home, find

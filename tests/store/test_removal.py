@@ -6,8 +6,8 @@ import errno
 import os
 
 import pytest
-from holding import held
-from kept import digest
+from support.claim_holder import held
+from support.old_projects import digest
 
 from sow.errors import SowError, SystemFailure
 from sow.store.files.checkout_home import Home, find

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from flows import ADA, CREW, Flow, begun, itself, result
+from support.workflow_store import ADA, CREW, Flow, begun, itself, result
 
 from sow.domain.actor import ORCHESTRATOR, Actor
 from sow.domain.workflows.escalation import EscalationDecision

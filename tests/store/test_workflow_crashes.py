@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from flows import ADA, TIME, Flow, begun, deaths, itself, result
+from support.workflow_store import ADA, TIME, Flow, begun, deaths, itself, result
 
 from sow.domain.documents.state import RunSettings
 from sow.domain.workflows import escalation
@@ -150,7 +150,7 @@ def deaths_on_copies(root: Path, folder: Path, act: Callable[[Home], object]):
 
 
 def dies(flow: Flow, act: Callable[[Home], object], at: int) -> bool:
-    from flows import Dying, Gone
+    from support.workflow_store import Dying, Gone
 
     try:
         act(flow.with_disk(Dying(at)))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from conftest import PYTHONPATH
-from workers import wait_for
+from support.simulated_workers import wait_for
 
 BEGIN = "import os, sys; from sow.system.process.program import run_in_front\n"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from supervising import MARK, supervise
-from workers import wait_for
+from support.simulated_workers import wait_for
 
 from sow.system.process import process_tree
 from sow.system.process.process_table import Proc, Ps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Repo
-from crews import Stage
+from support.in_process_crew import Stage
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crews import Script, Stage, Turn, design, good, member, plan_text
+from support.in_process_crew import Script, Stage, Turn, design, good, member, plan_text
 
 from sow.domain.workflows import contract_block
 from sow.executors.adapter import Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crews import PERSON_, Script, Stage, Turn, design, good, member, plan_text, write_design
+from support.in_process_crew import PERSON_, Script, Stage, Turn, design, good, member, plan_text, write_design
 
 from sow.agents.registry import AgentRegistry
 from sow.domain.workflows import contract_block

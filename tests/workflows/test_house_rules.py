@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from crews import COST, Script, Stage, Turn, design, good, member
+from support.in_process_crew import COST, Script, Stage, Turn, design, good, member
 
 from sow.domain.actor import WORKER, Actor
 from sow.executors.adapter import Outcome

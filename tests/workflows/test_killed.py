@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from crews import QuickDisk, Stage, Turn, design, good, member
+from support.in_process_crew import QuickDisk, Stage, Turn, design, good, member
 
 
 class Killed(BaseException):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crews import Stage, Turn, design, good, member
+from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.domain.workflows.stages import ROUNDS
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 from conftest import SOW, Repo
-from crews import member, write_design
-from workers import environment_of, processes, wait_for
+from support.in_process_crew import member, write_design
+from support.simulated_workers import environment_of, processes, wait_for
 
 from sow.store.files.checkout_home import Home
 from sow.system import checkout

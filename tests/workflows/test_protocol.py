@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from crews import QuickDisk, Stage, Turn, design, member
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from support.in_process_crew import QuickDisk, Stage, Turn, design, member
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.errors import IllegalStatusChange, SowError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from crews import Stage, Turn, design, good, member
+from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.errors import SowError
 from sow.executors.adapter import Outcome

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from crews import Stage, Turn, design, good, member
+from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.store.formats import yaml_text
 from sow.store.workflows import members

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from crews import Stage, Turn, design, good, member
+from support.in_process_crew import Stage, Turn, design, good, member
 
 from sow.domain.workflows.crew_plan import TIMEOUT
 

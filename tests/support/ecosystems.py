@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 # A build backend that needs nothing but Python: it installs the code in place, by a .pth file.
 BACKEND = """

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from shop import RUN, Shop
+from support.worktree_repo import RUN, Shop
 
 OURS = f"sow/task/{RUN}/010"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from crashing import Scene, was_killed
+from support.plan_crash_scene import Scene, was_killed
 
 TRIES = 3  # the same plan takes a few steps more or less, as its tasks meet
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from conftest import Repo
 
-KEPT = Path(__file__).parent / "fixtures" / "projects"
+from support.paths import FIXTURES
+
+KEPT = FIXTURES / "projects"
 
 
 def released() -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from conftest import Repo
-from journals import home_of
 
 from sow.dashboard.data.dashboard_data import DashboardData
 from sow.dashboard.data.listener import EventFeed
+from support.journals import home_of
 
 
 def facts_of(repo: Repo, **environment: str) -> DashboardData:

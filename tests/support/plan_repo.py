@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 from conftest import SOW, Repo, Result
-from workers import environment_of, processes
+
+from support.simulated_workers import environment_of, processes
 
 # Each turn keeps its prompt, then does what the script for this role, task and turn says, or the nearest one to it.
 PLAYER = """#!/bin/sh

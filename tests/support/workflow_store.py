@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Repo
-from holding import held
 
 from sow.domain.actor import PERSON, WORKER, Actor
 from sow.domain.documents.state import MemberState, VerificationResults
@@ -19,6 +18,7 @@ from sow.store.files.disk import Disk
 from sow.store.workflows import design_state, member_notes, members
 from sow.store.workflows.folder import WorkflowFolder
 from sow.system import checkout
+from support.claim_holder import held
 
 ADA = Actor(kind=PERSON, name="ada")
 TIME = "2026-01-31T09:00:00Z"

@@ -10,7 +10,9 @@ from typing import Any
 import yaml
 from conftest import Repo
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "workflow-user-management"
+from support.paths import ROOT
+
+EXAMPLE = ROOT / "examples" / "workflow-user-management"
 PLAN = "orchestration/workflow_coordination_plan.md"
 INSTRUCTIONS = """\
 # {name}

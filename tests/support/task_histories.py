@@ -8,13 +8,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from samples import ADA, LEAD, NOW, OWN_WORKER, task
-
 from sow.domain import task as rules
 from sow.domain.checks import check_list
 from sow.domain.reviews.finding import read
 from sow.domain.runs.stages import STAGES, next_stage
 from sow.store.validators.task import validate
+from support.samples import ADA, LEAD, NOW, OWN_WORKER, task
 
 CHECKS = [
     {"kind": "dependency", "command": "test -e lib"},

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 from conftest import Repo, Result, fresh_environment
-from crashing import Scene
-from workflow_repo import Flow
 
 from sow.domain.workflows.lifecycle import DONE_STATUSES
 from sow.system.crash_points import CROSSINGS, VARIABLE
+from support.plan_crash_scene import Scene
+from support.workflow_repo import Flow
 
 NEEDS = {"data": [], "page": [], "api": ["data", "page"]}
 ARCHITECT = "solution_architect_agent"

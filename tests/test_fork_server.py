@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from conftest import SOW, Repo, fresh_environment
-from warm import Warm
+from support.fork_server import Warm
+from support.paths import TESTS
 
 CALLS: dict[str, tuple[str, ...]] = {
     "text": ("status",),
@@ -39,8 +40,8 @@ for name in sys.argv[1:]:
 MODULES = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import warm
-print(*warm.modules())
+from support import fork_server
+print(*fork_server.modules())
 """
 
 
@@ -108,7 +109,7 @@ def test_it_does_not_wait_for_ever(tmp_path: Path, task_repo: Repo) -> None:
 
 def test_every_module_can_be_the_first_one(environment: dict[str, str]) -> None:
     """No module needs another one to be loaded before it: any command may be the first thing that Python sees of us."""
-    tests = str(Path(__file__).parent)
+    tests = str(TESTS)
     listed = subprocess.run(
         [sys.executable, "-c", MODULES, tests], env=environment, capture_output=True, text=True, check=True
     )
