@@ -43,7 +43,7 @@ SABOTAGES = {
         "store/projects/tasks.py",
         "    with home.lock():\n        return move(home, task, to, actor=actor, reason=reason)\n",
         "    if True:\n        return move(home, task, to, actor=actor, reason=reason)\n",
-        "cli/test_task.py::test_a_second_writer_waits_its_turn[task set --id 010 status failed]",
+        "cli/tasks/test_task.py::test_a_second_writer_waits_its_turn[task set --id 010 status failed]",
     ),
     "the last of two equal keys wins": Sabotage(
         "store/formats/yaml_text.py",
@@ -55,7 +55,7 @@ SABOTAGES = {
         "store/projects/tasks.py",
         '    if event in ("submit", "approve"):\n',
         '    if event == "approve":\n',
-        "cli/test_note.py::test_the_gate[nothing]",
+        "cli/tasks/test_note.py::test_the_gate[nothing]",
     ),
     "anybody may judge": Sabotage(
         "system/process/caller.py",
@@ -73,7 +73,7 @@ SABOTAGES = {
         "domain/task.py",
         '        changed.pop("session_id", None)\n',
         "        pass\n",
-        "cli/test_task.py::test_the_session_ends_with_the_task[completed-False]",
+        "cli/tasks/test_task.py::test_the_session_ends_with_the_task[completed-False]",
     ),
     "unknown keys are accepted": Sabotage(
         "store/formats/validation_error.py",
@@ -85,67 +85,67 @@ SABOTAGES = {
         "store/files/checkout_home.py",
         'FORBIDDEN_BRANCHES = ("main", "master")\n',
         'FORBIDDEN_BRANCHES = ("master",)\n',
-        "cli/test_init.py::test_no_project_on_the_main_branch[main]",
+        "cli/project/test_init.py::test_no_project_on_the_main_branch[main]",
     ),
     "the branch need not match": Sabotage(
         "store/projects/project.py",
         "    if current != branch:\n",
         "    if not branch:\n",
-        "cli/test_seeds.py::test_a_branch_mismatch_is_refused",
+        "cli/test_promised_commands.py::test_a_branch_mismatch_is_refused",
     ),
     "a second project replaces the first": Sabotage(
         "store/projects/project.py",
         "    branch = branch_for_project(home)\n    if exists(home):\n",
         "    branch = branch_for_project(home)\n    if not home:\n",
-        "cli/test_init.py::test_one_project_per_branch",
+        "cli/project/test_init.py::test_one_project_per_branch",
     ),
     "an answer is no new iteration": Sabotage(
         "domain/task.py",
         'NEW_ITERATION = frozenset({"send_back", "answer", "retry", "reopen"})\n',
         'NEW_ITERATION = frozenset({"send_back", "retry", "reopen"})\n',
-        "cli/test_seeds.py::test_the_paused_pattern",
+        "cli/test_promised_commands.py::test_the_paused_pattern",
     ),
     "a phase with open tasks can be left": Sabotage(
         "domain/phase.py",
         "    for phase in phases[: here + 1]:\n",
         "    for phase in phases[:here]:\n",
-        "cli/test_phase.py::test_an_open_task_stops_the_advance[needs_review]",
+        "cli/project/test_phase.py::test_an_open_task_stops_the_advance[needs_review]",
     ),
     "a task can start in a phase to come": Sabotage(
         "domain/phase.py",
         '    if _status(phases, name) == "pending":\n',
         '    if _status(phases, name) == "waiting":\n',
-        "cli/test_phase.py::test_there_is_no_skipping_forward",
+        "cli/project/test_phase.py::test_there_is_no_skipping_forward",
     ),
     "a worker settles matters of security": Sabotage(
         "domain/note.py",
         '("technology", "architecture", "security", "requirements", "conflict")\n',
         '("technology", "architecture", "requirements", "conflict", "secrets")\n',
-        "cli/test_note.py::test_a_worker_leaves_security_to_others",
+        "cli/tasks/test_note.py::test_a_worker_leaves_security_to_others",
     ),
     "an agent speaks for another one": Sabotage(
         "system/process/caller.py",
         '    return task if name == badge(task) else ""\n',
         "    return task\n",
-        "cli/test_workflow_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
+        "cli/workflows/test_inbox.py::test_a_worker_that_changes_its_environment_speaks_for_nobody",
     ),
     "instructions are no part of an approval": Sabotage(
         "plans/workflow_plan.py",
         "        texts = [_told(instructions, name) for name in (member.name, member.verifier)]\n",
         "        texts: list[list[str]] = []\n",
-        "workflows/test_changes.py::test_instructions_that_change_after_approval_hold_their_agent",
+        "engine/workflows/test_changes_during_run.py::test_instructions_that_change_after_approval_hold_their_agent",
     ),
     "who comes late is heard first": Sabotage(
         "domain/workflows/escalation.py",
         '    return sorted(blocked, key=lambda name: members[name]["last_update"] or "")\n',
         "    return blocked\n",
-        "workflows/test_house_rules.py::test_who_was_blocked_first_is_heard_first[3]",
+        "engine/workflows/test_run_rules.py::test_who_was_blocked_first_is_heard_first[3]",
     ),
     "an agent answers its own question by hand": Sabotage(
         "store/projects/notes.py",
         "        if session and (before is None or lawful(before, session, actor, answers)):\n",
         "        if session:\n",
-        "store/test_workflow.py::test_an_agent_cannot_answer_its_own_question_by_hand",
+        "store/workflows/test_workflow_folder.py::test_an_agent_cannot_answer_its_own_question_by_hand",
     ),
     "anybody writes on any desk": Sabotage(
         "store/note_updates.py",
@@ -157,7 +157,7 @@ SABOTAGES = {
         "store/projects/removal.py",
         "        if not any_branch:\n",
         "        if not any_branch and not force:\n",
-        "cli/test_cleanup.py::test_cleanup_leaves_the_project_of_another_branch_alone[words1]",
+        "cli/project/test_cleanup.py::test_cleanup_leaves_the_project_of_another_branch_alone[words1]",
     ),
     "a bad call exits with 1": Sabotage(
         "errors.py",
@@ -169,25 +169,25 @@ SABOTAGES = {
         "cli/main.py",
         "    _send(sys.stdout)\n    _send(sys.stderr",
         "    sys.stdout.flush()\n    _send(sys.stderr",
-        "cli/test_streams.py::test_the_error_reaches_stderr_though_the_reader_went_away",
+        "cli/test_output.py::test_the_error_reaches_stderr_though_the_reader_went_away",
     ),
     "NO_COLOR is not heard": Sabotage(
         "system/terminal/terminal.py",
         'not os.environ.get("NO_COLOR") and ',
         "",
-        "cli/test_streams.py::test_no_colour_where_it_is_not_wanted",
+        "cli/test_output.py::test_no_colour_where_it_is_not_wanted",
     ),
     "an option may be given twice": Sabotage(
         "cli/parser.py",
         "    elif option.name in values:\n",
         "    elif not option.name:\n",
-        "cli/test_parse.py::test_stricter_than_python",
+        "cli/test_parser.py::test_stricter_than_python",
     ),
     "an unknown option is a place": Sabotage(
         "cli/parser.py",
         '        elif word[:1] == "-" and word[1:2].isalpha() and " " not in word:\n',
         '        elif word[:1] == "-" and len(word) == 2 and word[1:2].isalpha():\n',
-        "cli/test_parse.py::test_both_refuse_the_same",
+        "cli/test_parser.py::test_both_refuse_the_same",
     ),
     "a hot verb loads the json module": Sabotage(
         "cli/project/log.py",
@@ -199,13 +199,13 @@ SABOTAGES = {
         "store/projects/log.py",
         '    return f"\\\\{line}" if _marked(line, first) else line\n',
         "    return line\n",
-        "cli/test_log.py::test_no_text_can_pass_for_something_else",
+        "cli/project/test_log.py::test_no_text_can_pass_for_something_else",
     ),
     "a dry run migrates": Sabotage(
         "cli/project/migrate.py",
         "    if dry_run:\n",
         "    if dry_run and not yes and not steps:\n",
-        "cli/test_schema_commands.py::test_a_dry_run_changes_nothing",
+        "cli/setup/test_schema.py::test_a_dry_run_changes_nothing",
     ),
     "a task starts while its pool is paused": Sabotage(
         "domain/runs/scheduler.py",
@@ -229,25 +229,25 @@ SABOTAGES = {
         "gitwork/collect.py",
         "        refs = self.pins.pin_found(self.name, commits_in(self.place, self.branch), excluding=excluding)\n",
         "        refs: list[str] = []\n",
-        "engine/test_collecting.py::test_whatever_a_worker_does[reset_hard]",
+        "gitwork/test_collect.py::test_whatever_a_worker_does[reset_hard]",
     ),
     "a worker's state is collected": Sabotage(
         "gitwork/collect.py",
         "        paths = (*STATE, *furniture(self.place))\n",
         "        paths = tuple(furniture(self.place))\n",
-        "engine/test_collecting.py::test_the_state_is_not_a_workers_to_change[commit_state]",
+        "gitwork/test_collect.py::test_the_state_is_not_a_workers_to_change[commit_state]",
     ),
     "ignored files are overwritten": Sabotage(
         "gitwork/fast_forward.py",
         "    touched = list(dict.fromkeys(_meeting(list(dirty), paths) + _in_the_way(repository, old, paths)))\n",
         "    touched = list(dict.fromkeys(_meeting(list(dirty), paths)))\n",
-        "engine/test_finishing.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
+        "gitwork/test_fast_forward.py::test_files_of_the_user_are_in_the_way[have_it_ignored]",
     ),
     "a worktree counts as filled before it is": Sabotage(
         "gitwork/worktree.py",
         "        return bool(self.record) and os.path.exists(self.index) and os.path.isdir(self.path)\n",
         "        return bool(self.record) and os.path.isdir(self.path)\n",
-        "engine/test_worktrees.py::test_a_half_made_worktree_is_filled",
+        "gitwork/test_worktrees.py::test_a_half_made_worktree_is_filled",
     ),
     "what a failed check said is kept after its evidence": Sabotage(
         "engine/runs/task_job.py",
@@ -265,7 +265,7 @@ SABOTAGES = {
         "gitwork/slot.py",
         "    return (status.st_ino, status.st_ctime_ns, status.st_size)\n",
         "    return (status.st_ino, status.st_mtime_ns, status.st_size)\n",
-        "engine/test_slot.py::test_size_and_time_are_not_believed[same process]",
+        "gitwork/test_slot.py::test_size_and_time_are_not_believed[same process]",
     ),
     "a slot keeps what an earlier list built": Sabotage(
         "gitwork/slot.py",
@@ -295,7 +295,7 @@ SABOTAGES = {
         "system/git.py",
         "            pass_fds=(hold,) if hold >= 0 else (),\n",
         "",
-        "engine/test_worktrees.py::test_a_git_that_outlives_its_sow_is_waited_for",
+        "gitwork/test_worktrees.py::test_a_git_that_outlives_its_sow_is_waited_for",
     ),
     "unknown keys of a plan are dropped": Sabotage(
         "plans/yaml_plan.py",
@@ -319,7 +319,7 @@ SABOTAGES = {
         "domain/plans/graph.py",
         "    return [knot for root in reversed(ended) if (knot := _walk(after, root, seen))]\n",
         "    return [knot for root in reversed(ended[:-1]) if (knot := _walk(after, root, seen))]\n",
-        "domain/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
+        "domain/plans/test_graph.py::test_a_knot_behind_another_has_its_own_circle",
     ),
     "an index that came with a repository is fetched from": Sabotage(
         "knowledge/updates.py",
@@ -331,13 +331,13 @@ SABOTAGES = {
         "system/remote_git.py",
         '    "GIT_ALLOW_PROTOCOL": ALLOWED,\n',
         "",
-        "system/test_remote.py::test_other_protocols_are_shut",
+        "system/test_remote_git.py::test_other_protocols_are_shut",
     ),
     "a link may lead out of a sink": Sabotage(
         "knowledge/tree_listing.py",
         "            if not parts:\n                raise _leaving(path, target)\n            parts.pop()\n",
         "            parts = parts[:-1]\n",
-        "knowledge/test_fetching.py::test_a_link_that_leads_out_of_the_folder",
+        "knowledge/test_fetcher.py::test_a_link_that_leads_out_of_the_folder",
     ),
     "filters of a clone are run": Sabotage(
         "knowledge/fetcher.py",
@@ -445,31 +445,31 @@ SABOTAGES = {
         "engine/runs/notify.py",
         "        said = harmless_line(answer.text)[:200]\n",
         '        raise SowError(answer.text, "")\n',
-        "engine/test_notifying.py::test_a_failure_at_the_very_end_is_a_note",
+        "engine/runs/test_notify.py::test_a_failure_at_the_very_end_is_a_note",
     ),
     "texts are tags in the report": Sabotage(
         "reports/html_page.py",
         '    return Html("" if children is None else escape(harmless(str(children))))\n',
         '    return Html("" if children is None else harmless(str(children)))\n',
-        "engine/test_report_html.py::test_hostile_texts_are_letters['<img src=x onerror=x>']",
+        "reports/test_html_page.py::test_hostile_texts_are_letters['<img src=x onerror=x>']",
     ),
     "values end their attribute in the report": Sabotage(
         "reports/html_page.py",
         '    return escape(harmless(f"{value:g}" if isinstance(value, float) else str(value)))\n',
         '    return harmless(f"{value:g}" if isinstance(value, float) else str(value))\n',
-        "engine/test_report_html.py::test_only_our_own_tags",
+        "reports/test_html_page.py::test_only_our_own_tags",
     ),
     "a run that was killed lives while another does": Sabotage(
         "store/runs/run_folder.py",
         "    return found is not None and found.run == folder.id\n",
         "    return found is not None\n",
-        "cli/test_runs.py::test_other_work_makes_no_run_live",
+        "cli/runs/test_runs.py::test_other_work_makes_no_run_live",
     ),
     "a report is kept though its facts are others": Sabotage(
         "dashboard/server/single_flight.py",
         "            return cached[1] if cached is not None and cached[0] == mark else None\n",
         "            return cached[1] if cached is not None else None\n",
-        "dashboard/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
+        "dashboard/server/test_server.py::test_a_report_is_made_again_only_when_it_is_another",
     ),
     "planted git settings are used": Sabotage(
         "system/sealed_git.py",
@@ -512,7 +512,7 @@ SABOTAGES = {
         "gitwork/integration_branch.py",
         '"add", "--all", "--sparse", "--"',
         '"add", "--all", "--"',
-        "engine/test_sparse.py::test_a_run_in_a_sparse_checkout",
+        "engine/runs/test_sparse_checkout.py::test_a_run_in_a_sparse_checkout",
     ),
     "a result without changes is no concern": Sabotage(
         "engine/runs/task_job.py",
@@ -548,19 +548,19 @@ SABOTAGES = {
         "gitwork/integration_branch.py",
         "            if current == head:\n",
         "            if current:\n",
-        "engine/test_merging.py::test_a_foreign_commit_does_not_count[at once]",
+        "gitwork/test_integration_branch.py::test_a_foreign_commit_does_not_count[at once]",
     ),
     "a merge counts without its reviews": Sabotage(
         "domain/runs/stages.py",
         "    if is_approved(task):\n",
         "    if is_approved(task) or is_merged:\n",
-        "domain/test_stage.py::test_what_is_on_disk_says_what_comes_next[merged, and not reviewed]",
+        "domain/runs/test_stages.py::test_what_is_on_disk_says_what_comes_next[merged, and not reviewed]",
     ),
     "work with a failed check is reviewed": Sabotage(
         "domain/runs/stages.py",
         "    if failed:\n        return _rejected(task, reviews, retries",
         "    if failed and len(reviews) >= reviewers:\n        return _rejected(task, reviews, retries",
-        "engine/test_run_checks.py::test_work_with_a_failed_test_is_not_reviewed",
+        "engine/checks/test_checks.py::test_work_with_a_failed_test_is_not_reviewed",
     ),
 }
 CHOSEN = list(SABOTAGES) if FULL else list(SABOTAGES)[:QUICK]
@@ -619,7 +619,7 @@ def test_the_copy_is_what_is_tested(tmp_path: Path):
     package = copy(tmp_path / "package")
     init = package / "sow" / "__init__.py"
     init.write_text(init.read_text().replace('__version__ = "', '__version__ = "0.sabotage.'))
-    done = run(package, tmp_path / "inner", "cli/test_schema_commands.py::test_the_versions")
+    done = run(package, tmp_path / "inner", "cli/setup/test_schema.py::test_the_versions")
     assert done.returncode == 0, done.stdout
     command = [Path(sys.executable).parent / "sow", "--version"]
     shown = subprocess.run(command, env={"PYTHONPATH": str(package)}, capture_output=True, text=True).stdout

@@ -9,7 +9,7 @@ from fakes import PROGRAMS
 from real.install import PINNED
 from support.paths import ROOT
 
-from executors.sample import JUDGE, request
+from executors.sample_turn import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
 from sow.executors.registry import ADAPTERS
 from sow.executors.registry import adapter as find_adapter

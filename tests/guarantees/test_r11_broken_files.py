@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
+from support.call_server import Answer, Caller
 
 Damage = Callable[[Path], None]
 

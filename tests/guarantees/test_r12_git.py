@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from forking import in_fresh_process
 from support.worktree_repo import BRANCH, Shop
-from test_r12_no_space import MEANS, MOUNTED, prefix_for
 
+from guarantees.fresh_process import in_fresh_process
+from guarantees.test_r12_no_space import MEANS, MOUNTED, prefix_for
 from sow.errors import SystemFailure
 from sow.gitwork.fast_forward import Delivered
 

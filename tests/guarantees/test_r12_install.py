@@ -6,8 +6,8 @@ import errno
 from pathlib import Path
 
 import pytest
-from doubles import Counting, refusing
 
+from guarantees.fake_disks import Counting, refusing
 from sow.agents.layer import layer
 from sow.domain.install import file_mark
 from sow.domain.install.layer import Layer

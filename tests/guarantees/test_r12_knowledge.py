@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, Repo
-from doubles import Counting, refusing
 from knowledge.remotes import Remote, guides
 
+from guarantees.fake_disks import Counting, refusing
 from sow.errors import SowError
 from sow.knowledge.fetcher import FetchLimits
 from sow.knowledge.sinks import Sinks

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acts import ACTS, LONG, Act, desk, home_at, project_log
 from conftest import SOW, Repo
-from doubles import Counting, refusing
-from forking import ended, fork, in_fresh_process
-from trees import Tree, appended, compare, versions_of
 
+from guarantees.fake_disks import Counting, refusing
+from guarantees.fresh_process import ended, fork, in_fresh_process
+from guarantees.state_tree import Tree, appended, compare, versions_of
+from guarantees.store_acts import ACTS, LONG, Act, desk, home_at, project_log
 from sow.errors import SowError
 from sow.store.files.disk import REASONS
 from sow.store.projects import log

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from doubles import Counting, dead_before
-from forking import ended, fork, in_fresh_process
 from jsonschema import Draft7Validator
 from support.old_projects import KEPT, digest, put, released
 from support.paths import ROOT
 
+from guarantees.fake_disks import Counting, dead_before
+from guarantees.fresh_process import ended, fork, in_fresh_process
 from sow.cli.command import GROUPS, commands
 from sow.store import migration
 from sow.store.files.checkout_home import Home

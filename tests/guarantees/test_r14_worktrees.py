@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from conftest import FULL
-from forking import ended, fork, in_fresh_process, shard
 from support.worktree_repo import Shop, home_at
 
+from guarantees.fresh_process import ended, fork, in_fresh_process, shard
 from sow.gitwork.worktrees import Worktrees
 
 WORKERS, ROUNDS, TIMES = (16, 40, max(5 // shard()[1], 1)) if FULL else (8, 10, 1)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from forking import in_fresh_process, shard
-from killing import again, in_child
 from support.bad_worker_acts import MISCHIEF
 from support.worktree_repo import BRANCH, Shop
 
+from guarantees.fresh_process import in_fresh_process, shard
+from guarantees.killed_child import again, in_child
 from sow.gitwork.fast_forward import Delivered
 
 SEEDS = range(200) if FULL else range(20)

@@ -9,12 +9,12 @@ import random
 import time
 
 import pytest
-from acts import ACTS, LONG, NOW, Act, add_note, create, desk, home_at, read_all, set_field, write_log
 from conftest import FULL, Repo
-from doubles import Counting, Fault, dead_after, dead_before, full, refusing, short
-from forking import ended, fork, in_fresh_process, kill, shard
-from trees import Tree, compare, use, versions_of
 
+from guarantees.fake_disks import Counting, Fault, dead_after, dead_before, full, refusing, short
+from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
+from guarantees.state_tree import Tree, compare, use, versions_of
+from guarantees.store_acts import ACTS, LONG, NOW, Act, add_note, create, desk, home_at, read_all, set_field, write_log
 from sow.errors import SowError
 from sow.store.files.checkout_home import Home
 from sow.store.projects import log, notes

@@ -6,10 +6,11 @@ import os
 import shutil
 
 import pytest
-from acts import ACTS, Act, home_at
 from conftest import Repo
-from doubles import Durable, Gone, gone, rebuild
-from trees import Tree, compare, is_done, use, versions_of
+
+from guarantees.fake_disks import Durable, Gone, gone, rebuild
+from guarantees.state_tree import Tree, compare, is_done, use, versions_of
+from guarantees.store_acts import ACTS, Act, home_at
 
 COPIES = (".git/sow/", ".sow/local/backups/")  # no state is read from them as long as the original is there
 REPEATABLE = ("migrate",)  # a file that came back as it was is only told to migrate once more

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acts import create, desk, home_at, make_older, set_field, write_log
 from conftest import FULL, Repo
-from forking import ended, fork, in_fresh_process, kill
 
+from guarantees.fresh_process import ended, fork, in_fresh_process, kill
+from guarantees.store_acts import create, desk, home_at, make_older, set_field, write_log
 from sow.errors import Waiting
 from sow.store import migration
 from sow.store.projects import log

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
-from acts import ADA, create, desk, home_at, set_field
 from conftest import FULL, Repo
-from doubles import Counting
-from forking import ended, fork, in_fresh_process, kill, shard
 
+from guarantees.fake_disks import Counting
+from guarantees.fresh_process import ended, fork, in_fresh_process, kill, shard
+from guarantees.store_acts import ADA, create, desk, home_at, set_field
 from sow.errors import Waiting
 from sow.store.files.checkout_home import Home
 from sow.store.files.lock import Lock

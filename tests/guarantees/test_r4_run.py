@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from acts import home_at
 from conftest import FULL
-from forking import shard
 from support.plan_crash_scene import Gated, template
 
+from guarantees.fresh_process import shard
+from guarantees.store_acts import home_at
 from sow.errors import Waiting
 
 ROUNDS = 100 // shard()[1] if FULL else 4

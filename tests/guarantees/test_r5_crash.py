@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from forking import shard
 from support.crash_replay import Stage
 from support.plan_crash_scene import MEETING, ROUGH, Scene, meeting, rough, template, was_killed
+
+from guarantees.fresh_process import shard
 
 POINTS = 8  # one in each part of the run; a full count visits every boundary
 ROUGH_POINTS = 2

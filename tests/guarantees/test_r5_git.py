@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from conftest import FULL
-from forking import in_fresh_process
-from git_acts import GIT_ACTS
-from killing import again, in_child
 from support.worktree_repo import Shop
+
+from guarantees.fresh_process import in_fresh_process
+from guarantees.git_acts import GIT_ACTS
+from guarantees.killed_child import again, in_child
 
 DATED = ("refs", "head_commit")  # commits of ours have the time in them, and another name each time
 POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries

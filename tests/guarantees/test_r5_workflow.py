@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import pytest
 from conftest import FULL
-from forking import shard
 from support.crash_replay import Stage
 from support.crew_crash_scene import CrewScene
 from support.plan_crash_scene import template, was_killed
+
+from guarantees.fresh_process import shard
 
 POINTS = 3  # one in each part of the run; a full count visits every boundary
 GROUPS = 40 if FULL else 1

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
-from hostile import HOSTILE
-from pictures import Picture
+from support.call_server import Answer, Caller
 from support.paths import ROOT
 
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
 from sow.cli.command import GROUPS, commands
 from sow.system.terminal.terminal import escape_control, escape_line
 
@@ -53,7 +53,7 @@ FIELDS: dict[str, dict[str, Template]] = {
         "--description": ("--project=p", TEXT, "project show"),
         "--phase": ("--project=p", LINE, "project show"),
     },
-    "start": {  # there is a project already; what becomes of a goal is shown in tests/cli/test_start.py
+    "start": {  # there is a project already; what becomes of a goal is shown in tests/cli/setup/test_start.py
         "goal": ("{} --print", NEVER, ""),
         "--branch": ("goal --print", NEVER, ""),
         "--phases": ("goal --print", NEVER, ""),

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calling import Caller
 from conftest import Repo
-from hostile import HOSTILE
 from knowledge.remotes import guides
-from pictures import Picture
+from support.call_server import Caller
+
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
 
 # {} is the value, and REMOTE a real repository; what is a text for people is stored, everything else is checked.
 ROWS = {

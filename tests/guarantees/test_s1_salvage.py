@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from calling import Caller
-from hostile import HOSTILE
+from support.call_server import Caller
 from support.plan_repo import Harbour
 
+from guarantees.hostile_values import HOSTILE
 from sow.domain.text.branch_name import is_branch_name
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from calling import Answer, Caller
 from conftest import Repo
-from hostile import HOSTILE
-from pictures import Picture
+from support.call_server import Answer, Caller
 
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
 from sow.system.terminal.terminal import escape_control
 
 Config = dict[str, Any]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from calling import Caller
 from conftest import Repo
-from hostile import HOSTILE
-from pictures import Picture
+from support.call_server import Caller
 
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
 from sow.system.terminal.terminal import escape_control
 
 SPAWN = ("agent", "spawn", "implementer", "010", "--executor", "simulated", "--dry-run")

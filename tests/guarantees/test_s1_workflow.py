@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calling import Caller
 from conftest import Repo
-from hostile import HOSTILE
-from pictures import Picture
+from support.call_server import Caller
 from support.workflow_repo import Flow
 
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
 from sow.cli.command import commands
 
 STDIN = "typed on standard input"

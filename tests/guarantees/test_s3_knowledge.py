@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from knowledge.remotes import Remote, guides
-from pictures import Picture
+
+from guarantees.folder_snapshot import Picture
 
 PLACES = [
     ".sow/sinks",

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calling import Answer, Caller
 from conftest import Repo, fresh_environment
-from pictures import Picture
+from support.call_server import Answer, Caller
+
+from guarantees.folder_snapshot import Picture
 
 MARK = "outsidemark"
 DESK = ".sow/project/phases/implementation/tasks/010"

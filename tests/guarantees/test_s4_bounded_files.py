@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from bombs import JSON, YAML, Make
-from calling import MEMORY, Answer, Call, Caller
 from conftest import FULL, Repo
-from forking import in_fresh_process, shard
-from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
+from support.call_server import MEMORY, Answer, Call, Caller
 
+from guarantees.fresh_process import in_fresh_process, shard
+from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
+from guarantees.oversized_texts import JSON, YAML, Make
 from sow.domain.plans.plan import PlanSource
 from sow.plans.reader import read
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from bombs import JSON, YAML, Make, numbered, pattern
-from plan_bombs import PLAN_MARKDOWN, PLAN_YAML
 
+from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
+from guarantees.oversized_texts import JSON, YAML, Make, numbered, pattern
 from sow.domain.plans.plan import PlanSource
 from sow.errors import SowError
 from sow.plans.reader import read as read_plan

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from support.simulated_workers import Yard
 from support.ui_client import Dashboard
-from test_s6_terminal import SEQUENCES
 
+from guarantees.test_s6_terminal import SEQUENCES
 from sow.dashboard.server import feed, reply
 from sow.system.terminal.terminal import HARMLESS
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from calling import Answer, Caller
 from conftest import FULL, Repo, fresh_environment
-from forking import shard
+from support.call_server import Answer, Caller
 
+from guarantees.fresh_process import shard
 from sow.store.formats import yaml_text
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

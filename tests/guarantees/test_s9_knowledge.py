@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import Caller
 from conftest import Repo
 from knowledge.remotes import Remote, guides
+from support.call_server import Caller
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL
-from dishonest import RIGHT, Case, Folder, cases, script
 from support.plan_repo import Harbour
+
+from guarantees.dishonest_workers import RIGHT, Case, Folder, cases, script
 
 IN_ONE_RUN = 11
 ROUNDS = 16 if FULL else 1
