@@ -55,12 +55,18 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # These have the longest tests: begun last, they would keep one processor busy when the others are done.
-LONG = ("test_r5_crash", "test_r15_nothing_lost", "test_demo", "test_doctor_executors", "test_r14_worktrees")
+LONG = (
+    "guarantees/crash_recovery/test_plan_run.py",
+    "guarantees/user_work/test_nothing_lost.py",
+    "guarantees/worktrees/test_worktrees.py",
+    "cli/serve/test_demo.py",
+    "cli/setup/test_doctor_executors.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what takes long begin early; all else stays in its order."""
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    items.sort(key=lambda item: not str(item.path).endswith(LONG))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -53,7 +53,7 @@ class Harbour:
             },
             "limits": {"stop_grace": "1s"},
             "checks": {"allow": ["*"]},  # tests about consent take this away
-            "run": {"baseline": "off"},  # most tests are about other things; test_t1_evidence.py turns it on
+            "run": {"baseline": "off"},  # most tests are about other things; guarantees/evidence turns it on
         }
         self.configure()
         self.act("implementer", WORK)

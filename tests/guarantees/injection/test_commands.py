@@ -46,7 +46,7 @@ ENTRY: dict[str, Template] = {
     "--result": ("--task=010 words", ANY, "log --list --task=010"),
     "--task": ("words", NEVER, ""),
 }
-RUN = f"{EXAMPLE} --executor=simulated --dry-run"  # what it starts without it is a worker of test_s1_workers.py
+RUN = f"{EXAMPLE} --executor=simulated --dry-run"  # what it starts without it is a worker of test_workers.py
 FIELDS: dict[str, dict[str, Template]] = {
     "init": {
         "--project": ("", LINE, "project show"),
@@ -290,9 +290,9 @@ def test_the_table_has_every_field_of_every_command():
         for command in commands(group)
         for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
     }
-    # What starts an agent is in test_s1_workers.py, and what writes the user's own file in test_q1_config.py; the
+    # What starts an agent is in test_workers.py, and what writes the user's own file in errors/test_config.py; the
     # tests of the demo have a hostile folder, those of salvage and of knowledge look at what git is given, and
-    # workflows are in test_s1_workflow.py.
+    # workflows are in test_workflow.py.
     elsewhere = {case for case in known if case[0].startswith(ELSEWHERE) and case[0] != "agent log"}
     assert known - elsewhere == set(CASES)
     assert len(set(HOSTILE)) >= 150

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from support.simulated_workers import Yard
 from support.ui_client import Dashboard
 
-from guarantees.test_s6_terminal import SEQUENCES
+from guarantees.control_bytes.test_terminal import SEQUENCES
 from sow.dashboard.server import feed, reply
 from sow.system.terminal.terminal import HARMLESS
 

@@ -11,8 +11,8 @@ from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guarantees.input_limits.test_linear import check_linear
 from guarantees.oversized_texts import pattern
-from guarantees.test_s5_linear import check_linear
 from sow.domain.reviews.verdict import FORMS, MAX_READ, parse
 
 NONCE = "7d1f0c52a9e84b63"

@@ -12,8 +12,8 @@ import pytest
 from conftest import Repo
 from support.worktree_repo import BRANCH, Shop
 
+from guarantees.disk_faults.test_state import MEANS, MOUNTED, prefix_for
 from guarantees.fresh_process import in_fresh_process
-from guarantees.test_r12_no_space import MEANS, MOUNTED, prefix_for
 from sow.errors import SystemFailure
 from sow.gitwork.fast_forward import Delivered
 

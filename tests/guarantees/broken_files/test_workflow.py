@@ -14,7 +14,7 @@ from conftest import FULL, Repo, fresh_environment
 from support.call_server import Answer, Caller
 from support.workflow_store import Flow
 
-from guarantees.test_r11_broken_files import Damage, content, cut, full_folder, instead, listening, swap, text, void
+from guarantees.broken_files.test_tasks import Damage, content, cut, full_folder, instead, listening, swap, text, void
 from sow.domain.workflows.crew_plan import Member, WorkflowPlan
 from sow.store.workflows import design_state
 
