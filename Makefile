@@ -24,13 +24,13 @@ demo: $(STAMP)  ## A run of eight tasks with simulated agents, in a scratch repo
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/sow demo
 
-test: $(STAMP)  ## The ordinary tests
+test: $(STAMP)  ## The ordinary tests (TESTS=tests/domain for some of them)
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real and not browser"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not full and not real and not browser" $(or $(TESTS),tests)
 
-test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part)
+test-full: $(STAMP)  ## The long counts of the guarantees (SHARD=i/n runs a part, TESTS=folder some of them)
 	@$(BIN)/python -m compileall -q src
-	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real and not browser"
+	@SOW_TEST_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not real and not browser" $(or $(TESTS),tests)
 
 test-real: $(STAMP)  ## Real agent CLIs against a stub model (CLIS=claude,codex for some of them)
 	@$(BIN)/python -m compileall -q src

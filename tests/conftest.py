@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from warm import Warm
+from support.fork_server import Warm
 
 # A shell that runs us in the background makes SIGINT ignored, and every program below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,12 +55,18 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # These have the longest tests: begun last, they would keep one processor busy when the others are done.
-LONG = ("test_r5_crash", "test_r15_nothing_lost", "test_demo", "test_doctor_executors", "test_r14_worktrees")
+LONG = (
+    "guarantees/crash_recovery/test_plan_run.py",
+    "guarantees/user_work/test_nothing_lost.py",
+    "guarantees/worktrees/test_worktrees.py",
+    "cli/serve/test_demo.py",
+    "cli/setup/test_doctor_executors.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what takes long begin early; all else stays in its order."""
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    items.sort(key=lambda item: not str(item.path).endswith(LONG))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -227,7 +233,7 @@ def task_repo(repo: Repo) -> Repo:
 @pytest.fixture
 def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A repository with a few committed files and the worktrees of a run; our own git sees only the test's home."""
-    from shop import dress
+    from support.worktree_repo import dress
 
     for name, value in repo.environment.items():
         monkeypatch.setenv(name, value)
@@ -237,9 +243,18 @@ def shop(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def harbour(bare_repo: Repo, tmp_path: Path) -> Any:
     """A repository on branch feat/harbour with scripted workers and reviewers, in which plans can be run."""
-    from harbour import Harbour
+    from support.plan_repo import Harbour
 
     bare_repo.git("switch", "-q", "-c", "feat/harbour")
     made = Harbour(bare_repo, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def yard(repo: Repo, tmp_path: Path) -> Any:
+    """A repository with a simulated worker and the pending task 010."""
+    from support.simulated_workers import Yard
+
+    repo.ok("task", "create", "--name", "Add login")
+    return Yard(repo, tmp_path)

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "sow"
 GENERATED = PACKAGE / "store" / "validators"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if GENERATED not in path.parents)

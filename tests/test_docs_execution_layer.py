@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
 from conftest import Repo
+from support.paths import ROOT
 
 from sow.agents import layer
 from sow.cli.serve.mcp_tools import VERBS
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "execution-layer.md").read_text()
+PAGE = (ROOT / "docs" / "execution-layer.md").read_text()
 
 
 def section(title: str) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from sow.cli.command import find
 from sow.cli.parser import parse
 from sow.domain.note import CATEGORIES, NOTE, RESOLVED_BY
 from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "workflows.md").read_text()
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 ROWS = [line for line in PAGE.partition("## The protocol, line by line")[2].splitlines() if line.startswith("| ")]

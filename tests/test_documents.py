@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from spoken import calls, parsed
-from spoken import check as check_call
+from support.docs_commands import calls, parsed
+from support.docs_commands import check as check_call
+from support.paths import ROOT
 
 from sow.agents import layer
 from sow.errors import SowError
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     path
     for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "plugin/**/*.md", "src/sow/agents/layer_text/**/*.md")

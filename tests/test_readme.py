@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 
 from conftest import Repo
+from support.paths import ROOT
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 
 
 def test_the_first_five_minutes(bare_repo: Repo):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from spoken import commands, parsed
+from support.docs_commands import commands, parsed
+from support.paths import ROOT
 
 from sow import __version__
 from sow.agents import layer, prompts
@@ -18,7 +19,7 @@ from sow.agents.discovery import read_agent
 from sow.domain.install import file_mark
 from sow.errors import SowError
 
-PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
+PLUGIN = ROOT / "plugin"
 NAMED = {"project/new", "project/continue", "continue", "cleanup", "sync", "create-adr", "plan", "run"}
 EVERY = [(name, user) for name in layer.LAYERS for user in (False, True)]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from agents.test_prompts import commands
 from sow.agents import prompts
 from sow.cli.command import find
 from sow.cli.parser import parse
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+PAGE = (ROOT / "docs" / "agents.md").read_text()
 LINES = sorted(set(commands(PAGE)))
 
 

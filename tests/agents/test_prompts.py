@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from spoken import commands, parsed
+from support.docs_commands import commands, parsed
 
 from sow.agents import prompts
 from sow.agents.agent import JUDGES

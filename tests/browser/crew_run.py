@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from conftest import SOW
-from crashing import template
-from crew_scene import CrewScene
+from support.crew_crash_scene import CrewScene
+from support.plan_crash_scene import template
 
 
 class CrewRun:

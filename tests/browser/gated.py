@@ -15,7 +15,7 @@ PATIENCE = 60
 
 
 class Gated:
-    """A harbour with simulated workers that each wait at a gate of their own."""
+    """A repository for plans with simulated workers that each wait at a gate of their own."""
 
     def __init__(self, harbour: Any) -> None:
         self.harbour = harbour

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from journals import home_of
-from stumbling import Stumbling
+from support.failing_checkout_view import Stumbling
+from support.journals import home_of
 
 from browser.dashboard import free_port
 from browser.gated import Gated, card

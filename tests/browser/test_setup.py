@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.paths import TESTS
+
 from browser.tabs import Tabs, shifted
 
-TESTS = Path(__file__).parent.parent
 BAD = """<body><script>
 console.error('a word');
 fetch('http://example.org/').catch(() => 0);

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workflow_repo import Flow
+from support.workflow_repo import Flow
 
 from browser.crew_run import CrewRun
 from browser.going import go

@@ -11,7 +11,7 @@ from typing import Any
 import fakes
 import pytest
 import yaml
-from harbour import Harbour
+from support.plan_repo import Harbour
 
 GREEN = "printf 'Quality Control: GREEN\\n\\nFeedback: fine\\n'\n"
 DONE = "sow task set status needs_review\n"

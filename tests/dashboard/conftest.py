@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo, fresh_environment
-from harbour import WORK, Harbour
+from support.plan_repo import WORK, Harbour
 
 ASK = "sow task set status paused --reason 'Which colour?'\n"
 COUNT = 'i=0; while [ $i -lt 40 ]; do echo "line $i ä€😀"; i=$((i+1)); done\n'

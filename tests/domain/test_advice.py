@@ -7,7 +7,7 @@ import shlex
 from functools import partial
 
 import pytest
-from samples import BEFORE, LATER, NOW, phase, task
+from support.samples import BEFORE, LATER, NOW, phase, task
 
 from sow.cli.command import find
 from sow.cli.parser import parse

@@ -7,7 +7,7 @@ import shlex
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import BEFORE, LATER, NOW, phase, task
+from support.samples import BEFORE, LATER, NOW, phase, task
 
 from sow.cli.command import find
 from sow.cli.parser import parse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import ACTORS, ADA, OWN_WORKER, note
+from support.samples import ACTORS, ADA, OWN_WORKER, note
 
 from sow.domain import note as rules
 from sow.errors import IllegalStatusChange

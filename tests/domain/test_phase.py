@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from samples import NOW, phase
+from support.samples import NOW, phase
 
 from sow.domain import phase as rules
 from sow.errors import IllegalStatusChange, SowError

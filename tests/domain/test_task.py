@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import ADA, LATER, LEAD, NOW, OTHER_WORKER, OWN_WORKER, task
+from support.samples import ADA, LATER, LEAD, NOW, OTHER_WORKER, OWN_WORKER, task
 
 from sow.domain import task as rules
 from sow.errors import IllegalStatusChange, SowError

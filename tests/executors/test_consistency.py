@@ -8,10 +8,10 @@ from typing import Any
 
 import fakes
 import pytest
-import scenario
 import yaml
 from conftest import Repo
-from scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
+from support import scenario
+from support.scenario import ANSWER, FEEDBACK, NOTES, QUESTION, TURNS, Picture
 
 from sow.executors.registry import ADAPTERS
 from sow.executors.registry import adapter as find_adapter

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 import pytest
 from fakes import PROGRAMS
 from real.install import PINNED
+from support.paths import ROOT
 
-from executors.sample import JUDGE, request
+from executors.sample_turn import JUDGE, request
 from sow.executors.adapter import ASSIGNED, FILE, GIVEN, NONE
 from sow.executors.registry import ADAPTERS
 from sow.executors.registry import adapter as find_adapter
 
-PAGE = (Path(__file__).parents[2] / "docs" / "executors.md").read_text()
+PAGE = (ROOT / "docs" / "executors.md").read_text()
 IDS = {GIVEN: "ours", ASSIGNED: "its own", FILE: "a file of ours", NONE: "none"}
 ROWS = {
     cells[0]: cells[1:]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shop import BRANCH, Shop
+from support.worktree_repo import BRANCH, Shop
 
 from sow.gitwork import prune as gitwork_prune
 from sow.gitwork.fast_forward import Delivered

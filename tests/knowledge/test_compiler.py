@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.desk import chosen, library_of, only, paths, put
-from knowledge.labelled import shelve, write
+from knowledge.compiler_case import chosen, library_of, only, paths, put
+from knowledge.labelled_set import shelve, write
 from sow.domain.text.units import BYTES_PER_TOKEN
 
 TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"

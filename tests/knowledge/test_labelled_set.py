@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.labelled import Outcome, outcomes, precision, recall
+from knowledge.labelled_set import Outcome, outcomes, precision, recall
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.desk import library_of, put
-from knowledge.labelled import home_at
+from knowledge.compiler_case import library_of, put
+from knowledge.labelled_set import home_at
 from sow.knowledge.text_index import NAME, TextIndex, outline, quoted
 
 WORDS = "# Token rotation\nRefresh tokens rotate.\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.telling import found, plan_of
+from plans.plan_text import found, plan_of
 from sow.domain.plans import graph
 from sow.domain.plans.plan import MAX_FINDINGS, MAX_TASKS, Plan
 from sow.plans.reader import MAX_LINES

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.telling import found, plan_of
+from plans.plan_text import found, plan_of
 from sow.plans.dependencies import MAX_RANGE, MAX_REFERENCES, dependencies
 
 UNDERSTOOD = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plans.telling import FIXTURES, plan_of_files, told
+from plans.plan_text import FIXTURES, plan_of_files, told
 from sow.domain.plans.plan import PlanSource
 from sow.plans.reader import read
 

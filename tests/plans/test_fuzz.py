@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plans.telling import FIXTURES
+from plans.plan_text import FIXTURES
 from sow.domain.plans import graph
 from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans.reader import read

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_hot_imports import BARE, HEAVY
 
-from plans.telling import plan_of
+from plans.plan_text import plan_of
 from sow.domain.plans import graph
 from sow.domain.plans import plan as domain_plan
 from sow.plans import reader

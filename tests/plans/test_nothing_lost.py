@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.telling import plan_of
+from plans.plan_text import plan_of
 from plans.test_fuzz import MARKDOWN
 from sow.domain.plans.plan import Plan
 

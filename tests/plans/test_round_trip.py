@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans import writing
-from plans.telling import found, plan_of
-from plans.writing import Task
+from plans import random_plans
+from plans.plan_text import found, plan_of
+from plans.random_plans import Task
 from sow.domain.plans.plan import Plan, PlanSource
 from sow.plans.reader import read
 
@@ -46,32 +46,32 @@ def strange(plan: Plan) -> list[str]:
     return [each for each in found(plan, error=False) if "both write" not in each]
 
 
-@given(st.data(), writing.plans())
+@given(st.data(), random_plans.plans())
 def test_markdown_reads_back(data: st.DataObject, tasks: list[Task]):
     """Every graph, in any mixture of the forms of Markdown, is the same graph, and nothing in it is strange."""
-    plan = plan_of(data.draw(writing.markdown(tasks)))
+    plan = plan_of(data.draw(random_plans.markdown(tasks)))
     assert read_back(plan) == {task.number: meant(task) for task in tasks}
     assert strange(plan) == []
     assert all(task.text in each.text for task, each in zip(tasks, plan.tasks, strict=True))
     assert plan.name == "The plan"
 
 
-@given(st.data(), writing.plans())
+@given(st.data(), random_plans.plans())
 def test_yaml_reads_back(data: st.DataObject, tasks: list[Task]):
     """Every graph, in both shapes, under all names and in any layout of YAML, is the same graph."""
-    plan = plan_of(data.draw(writing.yaml_text(tasks)), name="plan.yaml")
+    plan = plan_of(data.draw(random_plans.yaml_text(tasks)), name="plan.yaml")
     assert read_back(plan) == {task.number: meant(task) for task in tasks}
     assert strange(plan) == []
     assert [task.text for task in plan.tasks] == [task.text for task in tasks]
     assert plan.name == "The plan"
 
 
-@given(st.data(), writing.plans())
+@given(st.data(), random_plans.plans())
 def test_both_formats_mean_the_same(data: st.DataObject, tasks: list[Task]):
     """A plan of two files, one in each format, is the plan that either of them is."""
     place = data.draw(st.integers(1, len(tasks)))
     names = ["first.md", "second.yaml"] if data.draw(st.booleans()) else ["first.yaml", "second.md"]
-    writers = {"md": writing.markdown, "yaml": writing.yaml_text}
+    writers = {"md": random_plans.markdown, "yaml": random_plans.yaml_text}
     parts = [(name, part) for name, part in zip(names, (tasks[:place], tasks[place:]), strict=True) if part]
     sources = [PlanSource(name, data.draw(writers[name.rpartition(".")[2]](part))) for name, part in parts]
     assert read_back(read(sources)) == {task.number: meant(task) for task in tasks}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plans.telling import found, plan_of
+from plans.plan_text import found, plan_of
 from sow.domain.plans.plan import Plan
 
 SETTINGS: dict[str, tuple[str, Any]] = {

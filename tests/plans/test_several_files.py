@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plans.telling import found
+from plans.plan_text import found
 from sow.domain.plans.plan import Plan, PlanFinding, PlanSource
 from sow.plans.reader import read
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from crew_design import FILE, HEAD, PROSE, TEXT, plan
 from hypothesis import given
 from hypothesis import strategies as st
+from support.crew_design import FILE, HEAD, PROSE, TEXT, plan
 
 from sow.domain.workflows import design_checks
 from sow.domain.workflows.crew_plan import TIMEOUT

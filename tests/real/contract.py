@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import scenario
 from conftest import SOW, Repo
+from support import scenario
 
 from real import install
 from real.stub import DONE, TOKENS_IN, TOKENS_OUT, Stub

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from knowledge.labelled import shelve, write
+from knowledge.labelled_set import shelve, write
 
 from real.contract import NEEDS_REVIEW, Contract
 from real.workshop import Workshop

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import scenario
 from conftest import Repo
+from support import scenario
 
 from real.install import PINNED
 from real.stub import Stub

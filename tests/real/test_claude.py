@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 from conftest import SOW, Repo
+from support.paths import ROOT
 
 from real import install, layer
 from real.contract import NEEDS_REVIEW, ObedientContract
@@ -139,7 +140,7 @@ class TestLayer:
     @pytest.mark.parametrize("market", ["", "plugin"])
     def test_the_plugin_is_valid_and_brings_the_same(self, market: str, task_repo: Repo, stub: Stub) -> None:
         """From the repository or its own folder the plugin is installed: commands, agents and hooks by its name."""
-        place = str(Path(__file__).resolve().parents[2] / market)
+        place = str(ROOT / market)
         claude = install.binary("claude")
         layer.claude(task_repo, stub, "[[text:ok]]")
         for words in (["validate", place], ["marketplace", "add", place], ["install", "sow@sow"]):

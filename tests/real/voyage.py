@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 from conftest import SOW, Repo
-from workers import environment_of, processes
+from support.simulated_workers import environment_of, processes
 
 from real import install
 from real.stub import TOKENS_IN, TOKENS_OUT, Stub

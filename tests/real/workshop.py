@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 from conftest import SOW, Repo, Result
-from workers import environment_of, processes
+from support.simulated_workers import environment_of, processes
 
 from real import install
 from real.stub import Stub

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from shop import home_at
+from support.worktree_repo import home_at
 
 from sow.store import git_watch
 from sow.store.files.checkout_home import Home

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 from conftest import SOW
-from holding import held
-from kept import put
+from support.claim_holder import held
+from support.old_projects import put
 
 from sow.errors import InvalidFile, SowError, SystemFailure, Waiting
 from sow.store import migration

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from workers import wait_for
+from support.simulated_workers import wait_for
 
 from sow.errors import SystemFailure
 from sow.system import git

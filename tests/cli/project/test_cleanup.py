@@ -1,0 +1,193 @@
+"""sow cleanup and sow check: a project leaves its branch before the merge."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.claim_holder import held
+from support.paths import ROOT
+
+
+def finish(repo: Repo) -> None:
+    repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    repo.ok("approve", "010")
+
+
+def test_cleanup_removes_the_project_and_keeps_the_knowledge(task_repo: Repo):
+    """A finished project goes, a copy stays on this machine, and knowledge stays in the repository."""
+    (task_repo.root / ".sow/knowledge/adrs/001.md").write_text("# RS256\n")
+    finish(task_repo)
+    result = task_repo.ok("cleanup")
+    assert not task_repo.project.exists()
+    copy = result.out.splitlines()[0].rpartition(" ")[2]
+    assert (task_repo.root / copy / "phases/implementation/tasks/010/state.yaml").is_file()
+    assert (task_repo.root / ".sow/knowledge/adrs/001.md").is_file()
+    assert "git commit" not in result.out  # nothing of it was committed
+
+
+def log(repo: Repo) -> list[str]:
+    return repo.git("log", "--format=%s").splitlines()
+
+
+def test_cleanup_takes_state_commits_off_the_branch(task_repo: Repo):
+    """Commits at the end that hold nothing but state go, earlier ones stay, and the checkout is clean."""
+    task_repo.ok("project", "save", "--message", "all of .sow")
+    (task_repo.root / "code.txt").write_text("code\n")
+    task_repo.git("rm", "-r", "-q", "--cached", ".sow/project")
+    task_repo.git("add", "code.txt")
+    task_repo.git("commit", "-q", "-m", "before")
+    before = log(task_repo)
+    task_repo.ok("project", "save", "--message", "state")
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "more state")
+    assert len(log(task_repo)) == len(before) + 2
+    result = task_repo.ok("cleanup")
+    assert log(task_repo) == before
+    assert "took 2 commits" in result.out
+    assert "git commit" not in result.out
+    assert task_repo.git("status", "--porcelain", "--", ".sow/project") == ""
+
+
+def commit_removal(repo: Repo, said: str) -> None:
+    """Run the command that a clean-up printed, in a folder below the root."""
+    command = next(line for line in said.splitlines() if "git commit" in line).partition(": ")[2]
+    below = repo.root / "below"
+    below.mkdir()
+    subprocess.run(["sh", "-c", command], cwd=below, env=repo.environment, check=True)
+
+
+def test_the_printed_commit_takes_the_removal_only(task_repo: Repo):
+    """The command works if the index has lost the project already, and leaves other staged files alone."""
+    task_repo.ok("project", "save")
+    task_repo.git("update-ref", "refs/tags/v1", "HEAD")
+    finish(task_repo)
+    result = task_repo.ok("cleanup")
+    task_repo.git("rm", "-r", "-q", "--cached", ".sow/project")
+    (task_repo.root / "mine.txt").touch()
+    task_repo.git("add", "mine.txt")
+    commit_removal(task_repo, result.out)
+    assert task_repo.git("ls-tree", "-r", "--name-only", "HEAD", ".sow/project") == ""
+    assert task_repo.git("diff", "--cached", "--name-only") == "mine.txt\n"
+
+
+@pytest.mark.parametrize("page", ["README.md", "src/sow/agents/layer_text/commands/cleanup.md"])
+def test_the_documented_commands_work_after_a_dropped_commit(task_repo: Repo, page: str):
+    """The commands of the documents work where the clean-up takes the state commit off the branch."""
+    (block,) = re.findall(r"```(?:sh|bash)\n([^`]*sow cleanup[^`]*)```", (ROOT / page).read_text())
+    task_repo.git("add", "--", ".", ":(exclude).sow/project")
+    task_repo.git("commit", "-q", "-m", "before")
+    finish(task_repo)
+    task_repo.ok("project", "save")
+    words = ["sh", "-euc", block]
+    done = subprocess.run(words, cwd=task_repo.root, env=task_repo.environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "nothing but project state off this branch" in done.stdout
+
+
+@pytest.mark.parametrize("ref", ["refs/remotes/origin/feat", "refs/tags/v1", "refs/heads/other"])
+def test_cleanup_keeps_state_commits_that_others_have(task_repo: Repo, ref: str):
+    """A commit that was pushed, tagged or branched from stays, and the removal is to be committed."""
+    task_repo.ok("project", "save", "--message", "all of .sow")
+    finish(task_repo)
+    task_repo.ok("project", "save", "--message", "state")
+    task_repo.git("update-ref", ref, "HEAD")
+    before = log(task_repo)
+    result = task_repo.ok("cleanup")
+    assert log(task_repo) == before
+    commit_removal(task_repo, result.out)
+    assert task_repo.git("ls-files", ".sow/project") == ""
+    task_repo.ok("check")
+
+
+def test_cleanup_refuses_while_a_run_is_alive(task_repo: Repo):
+    """A run that is alive needs the project: the clean-up names who has it, and removes nothing."""
+    finish(task_repo)
+    with held(task_repo, "run") as pid:
+        result = task_repo.sow("cleanup", "--yes")
+    assert result.code == 4
+    assert str(pid) in result.err
+    assert task_repo.project.exists()
+    task_repo.ok("cleanup")
+
+
+def test_cleanup_refuses_an_open_task(task_repo: Repo):
+    """An open task stops the clean-up, and --yes overrules it."""
+    before = task_repo.snapshot()
+    result = task_repo.sow("cleanup")
+    assert result.code == 2
+    assert "open tasks: 010" in result.err
+    assert task_repo.snapshot() == before
+    task_repo.ok("cleanup", "--yes")
+    assert not task_repo.project.exists()
+
+
+def test_cleanup_refuses_a_task_that_cannot_be_read(task_repo: Repo):
+    """A broken task might be open: only --yes removes it."""
+    finish(task_repo)
+    (task_repo.desk("010") / "state.yaml").write_text("?\n")
+    result = task_repo.sow("cleanup")
+    assert result.code == 2
+    assert "task 010 cannot be read" in result.err
+
+
+@pytest.mark.parametrize("words", [(), ("--yes",)])
+def test_cleanup_leaves_the_project_of_another_branch_alone(repo: Repo, words: tuple[str, ...]):
+    """On another branch the project stays, whatever --yes says about open tasks."""
+    repo.git("switch", "-q", "-c", "feat/other")
+    before = repo.snapshot()
+    result = repo.sow("cleanup", *words)
+    assert result.code == 2
+    assert "belongs to branch feat/auth" in result.err
+    assert repo.snapshot() == before
+
+
+def test_check_fails_while_a_project_is_there(repo: Repo):
+    """CI sees the project state with exit 1, and a clean branch with exit 0."""
+    result = repo.sow("check")
+    assert result.code == 1
+    assert "error: .sow/project must not be merged" in result.err
+    assert "hint: sow cleanup, then the git command that it prints, if any" in result.err
+    document = repo.sow("check", "--json")
+    assert (document.code, document.json) == (1, {"clean": False, "found": [".sow/project"]})
+    repo.ok("cleanup")
+    assert repo.ok("check").out == "clean: no project state in this checkout\n"
+    assert repo.ok("check", "--json").json == {"clean": True, "found": []}
+
+
+@pytest.mark.parametrize("left", ["an empty folder", "a file", "a dangling link"])
+def test_check_sees_whatever_is_left(repo: Repo, left: str):
+    """Anything at .sow/project is too much for a merge."""
+    repo.ok("cleanup")
+    make = {
+        "an empty folder": repo.project.mkdir,
+        "a file": repo.project.touch,
+        "a dangling link": lambda: repo.project.symlink_to("nowhere"),
+    }
+    make[left]()
+    assert repo.sow("check").code == 1
+
+
+def test_check_runs_where_sow_was_never_used(bare_repo: Repo, tmp_path: Path):
+    """A repository without a .sow folder is clean, named by its folder or by --root."""
+    bare_repo.ok("check")
+    bare_repo.ok("check", "--root", str(bare_repo.root), cwd=tmp_path)
+    result = bare_repo.sow("check", "--root", "nowhere", cwd=tmp_path)
+    assert result.code == 2
+    assert "nowhere, which is not the root of a git repository" in result.err
+
+
+def test_the_way_to_a_merge(task_repo: Repo):
+    """Saved, cleaned up and committed, a branch merges into main without a trace of the project."""
+    finish(task_repo)
+    task_repo.ok("project", "save")
+    task_repo.ok("cleanup")
+    task_repo.git("add", "-A", ".sow")
+    task_repo.git("commit", "-q", "-m", "Clean up the project")
+    task_repo.git("switch", "-q", "main")
+    task_repo.git("merge", "-q", "--no-ff", "-m", "merge", "feat/auth")
+    assert not [path for path in task_repo.git("ls-files").split() if path.startswith(".sow/project")]
+    task_repo.ok("check")

@@ -1,0 +1,271 @@
+"""sow integrate: what a run merged comes to the user's branch later, and nothing of the user's is lost on the way."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import SOW, Repo
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
+
+
+@pytest.fixture
+def waiting(harbour: Harbour) -> Harbour:
+    """A run of two tasks that could not come to the user's branch: a file of theirs lies in the way."""
+    harbour.plan({"test_commands": ["test -f part_010.txt"]}, "Second")
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    result = harbour.run()
+    assert result.code == 4, result
+    assert "part_010.txt" in result.err
+    return harbour
+
+
+def head(repo: Repo) -> str:
+    return repo.git("rev-parse", "HEAD").strip()
+
+
+def commit(repo: Repo, name: str, text: str = "theirs\n") -> str:
+    """A commit of the user's."""
+    (repo.root / name).write_text(text)
+    repo.git("add", name)
+    repo.git("commit", "-q", "-m", f"My {name}")
+    return head(repo)
+
+
+def refused(repo: Repo, code: int, said: str, hint: str) -> None:
+    """The command refuses with this code and these words, and the branch stays where it is."""
+    before = head(repo)
+    result = repo.sow("integrate")
+    assert result.code == code, result
+    first, second = result.err.splitlines()[-2:]
+    assert first.startswith("error: ")
+    assert said in first
+    assert second.startswith("hint: ")
+    assert hint in second
+    assert head(repo) == before
+
+
+def test_what_was_in_the_way_is_gone(waiting: Harbour):
+    """Once the user's file is put away, the branch moves to what the run merged, and the run is over."""
+    refused(waiting.repo, 4, "part_010.txt", "then 'sow integrate'")
+    assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
+    (waiting.repo.root / "part_010.txt").unlink()
+    result = waiting.repo.ok("integrate")
+    assert "feat/harbour moved to" in result.out
+    assert "part_010.txt" in result.out
+    assert (waiting.repo.root / "part_010.txt").read_text() == "by 010\n"
+    assert (waiting.runs()[-1]["status"], waiting.runs()[-1]["exit"]) == ("ended", 0)
+    assert waiting.worktrees() == set()
+    assert "has everything" in waiting.repo.ok("integrate").out
+
+
+def test_what_is_next_is_to_integrate(waiting: Harbour):
+    """The report, the status and the inbox name `sow integrate`, until the work is delivered."""
+    repo = waiting.repo
+    assert [each["do"] for each in repo.ok("inbox", "--json").json["items"]] == ["sow integrate"]
+    assert f"- delivery: run {waiting.runs()[-1]['id']} is done and not yet on your branch" in repo.ok("inbox").out
+    assert repo.ok("status", "--json").json["next"]["command"] == "sow integrate"
+    assert repo.ok("runs", "report", "--format", "json").json["next"][0]["command"] == "sow integrate"
+    (repo.root / "part_010.txt").unlink()
+    repo.ok("integrate")
+    assert repo.ok("inbox", "--json").json["items"] == []
+    assert repo.ok("status", "--json").json["next"]["command"] != "sow integrate"
+
+
+def test_a_failed_task_does_not_hide_that_the_rest_waits(harbour: Harbour):
+    """If one task failed and the result of the others is not delivered, `sow integrate` is named too."""
+    harbour.act("implementer-020", "exit 3\n")
+    harbour.plan("First", "Second")
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    assert harbour.run().code == 1
+    assert "sow integrate" in [each["do"] for each in harbour.repo.ok("inbox", "--json").json["items"]]
+    steps = harbour.repo.ok("runs", "report", "--format", "json").json["next"]
+    assert "sow integrate" in [each["command"] for each in steps]
+
+
+def advised(said: str) -> list[str]:
+    """The commands that a hint names, in their order."""
+    stash, _, back = said.partition("put them away (")[2].partition("), then 'sow integrate'")
+    pop = ["git stash pop"] if "'git stash pop'" in back else []
+    restore = re.findall(r"git restore --source='stash@\{0\}\^3' -- [^\n)]+", back)
+    return [stash, f"{SOW} integrate", *pop, *restore]
+
+
+def follow(repo: Repo, said: str, cwd: Path) -> list[str]:
+    """Type what a hint says into a shell, and insist that each command works; returns them."""
+    commands = advised(said)
+    for command in commands:
+        words = ["sh", "-c", command]
+        done = subprocess.run(words, cwd=cwd, env=repo.environment, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return commands
+
+
+LINES = "".join(f"line {number}\n" for number in range(20))
+
+
+@pytest.mark.parametrize("where", [".", "deep"])
+@pytest.mark.parametrize("count", [1, 12])
+def test_changed_files_are_put_away_and_come_back(harbour: Harbour, count: int, where: str):
+    """The printed commands work in a project's first run, in every folder: the work of both is in the files at last."""
+    root = harbour.repo.root
+    names = [f"deep/it's [no] {number}.txt" for number in range(count)]
+    (root / "deep").mkdir()
+    for name in names:
+        commit(harbour.repo, name, LINES)
+    harbour.act("implementer", "for name in deep/*; do sed -i 's/line 18/line of the run/' \"$name\"; done\n")
+    harbour.plan("All of them")
+    for name in names:
+        (root / name).write_text(LINES.replace("line 1\n", "line of mine\n"))
+    (root / "notes.txt").write_text("not the run's\n")
+    assert harbour.run().code == 4
+    assert "?? .sow/" in harbour.repo.git("status", "--porcelain")
+    refusal = harbour.repo.sow("integrate")
+    commands = follow(harbour.repo, refusal.err, root / where)
+    assert commands[-1] == "git stash pop"
+    assert (":/!.sow" in commands[0]) is (count > 8)
+    for name in names:
+        text = (root / name).read_text()
+        assert "line of the run" in text
+        assert "line of mine" in text
+    assert (root / "notes.txt").read_text() == "not the run's\n"
+    assert harbour.repo.git("stash", "list") == ""
+    assert harbour.runs()[-1]["status"] == "ended"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_new_files_are_put_away_and_come_back(waiting: Harbour, ignored: bool):
+    """A file of the user's that git does not know, or ignores, is put away and back by the printed commands too."""
+    if ignored:
+        commit(waiting.repo, ".gitignore", "part_010.txt\n")
+    refusal = waiting.repo.sow("integrate")
+    commands = follow(waiting.repo, refusal.err, waiting.repo.root)
+    assert ("--all" in commands[0]) is ignored
+    assert (waiting.repo.root / "part_010.txt").read_text() == "mine\n"
+    assert waiting.repo.git("show", "HEAD:part_010.txt") == "by 010\n"
+    assert waiting.runs()[-1]["status"] == "ended"
+
+
+def test_a_dry_run_moves_nothing(waiting: Harbour):
+    """It says what would happen, or what is in the way, and changes neither branch nor files."""
+    refs = waiting.repo.git("for-each-ref")
+    blocked = waiting.repo.sow("integrate", "--dry-run", "--json")
+    assert blocked.code == 4
+    assert blocked.json["possible"] is False
+    assert "part_010.txt" in blocked.json["reason"]
+    (waiting.repo.root / "part_010.txt").unlink()
+    result = waiting.repo.ok("integrate", "last", "--dry-run", "--json").json
+    assert result["possible"]
+    assert result["paths"] == ["part_010.txt", "part_020.txt"]
+    assert result["branch"] == "feat/harbour"
+    assert "would move" in waiting.repo.ok("integrate", "--dry-run").out
+    assert waiting.repo.git("for-each-ref") == refs
+    assert not (waiting.repo.root / "part_010.txt").exists()
+
+
+def test_new_commits_of_the_user_are_merged_in_and_checked(waiting: Harbour):
+    """The user went on meanwhile: both sides are in what the branch moves to, and its tests passed there."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    theirs = commit(waiting.repo, "notes.txt")
+    assert waiting.repo.ok("integrate", "--dry-run", "--json").json["your_commits"] == 1
+    assert "1 new commit of yours would be merged in and checked first" in waiting.repo.ok("integrate", "--dry-run").out
+    assert "1 new commit of yours was merged in and checked\n" in waiting.repo.ok("integrate").out
+    assert waiting.repo.git("merge-base", "--is-ancestor", theirs, "HEAD") == ""
+    assert (waiting.repo.root / "notes.txt").read_text() == "theirs\n"
+    assert (waiting.repo.root / "part_020.txt").read_text() == "by 020\n"
+
+
+def test_new_commits_that_conflict(waiting: Harbour):
+    """A conflict is told with its path and the way out of it; after that way, the command ends well."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    commit(waiting.repo, "part_020.txt")
+    refused(waiting.repo, 4, "conflict with the run in part_020.txt", "sow project save && git merge sow/int/")
+    branch = f"sow/int/{waiting.runs()[-1]['id']}"
+    waiting.repo.ok("project", "save")
+    waiting.repo.git("merge", "-q", "-X", "ours", "-m", "Mine wins", branch)
+    assert waiting.repo.ok("integrate").code == 0
+    assert (waiting.repo.root / "part_020.txt").read_text() == "theirs\n"
+
+
+def test_new_commits_that_break_a_test(harbour: Harbour):
+    """A test of a completed task that is red with the user's commits stops it with exit 1 and the command's name."""
+    commit(harbour.repo, "mode.txt", "good\n")
+    harbour.plan({"test_commands": ["grep -qx good mode.txt"]})
+    (harbour.repo.root / "part_010.txt").write_text("mine\n")
+    assert harbour.run().code == 4
+    (harbour.repo.root / "part_010.txt").unlink()
+    commit(harbour.repo, "mode.txt", "bad\n")
+    refused(harbour.repo, 1, "`grep -qx good mode.txt` fails", "fix it")
+    commit(harbour.repo, "mode.txt", "good\nand new\n")
+    harbour.repo.ok("integrate")
+
+
+def test_on_another_branch(waiting: Harbour):
+    """Away from the run's branch, the command names the branch to go to, and nothing moves."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    waiting.repo.git("switch", "-q", "-c", "elsewhere")
+    refused(waiting.repo, 4, "on elsewhere, and the run belongs to feat/harbour", "git switch feat/harbour")
+
+
+def test_in_the_middle_of_a_merge(waiting: Harbour):
+    """While the user is in the middle of a git operation, the command waits for its end."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    (waiting.repo.root / ".git" / "MERGE_HEAD").write_text(f"{head(waiting.repo)}\n")
+    refused(waiting.repo, 4, "a merge is under way", "git merge --continue")
+
+
+def test_a_branch_that_is_gone(waiting: Harbour):
+    """The run's branch was deleted: the command says where the work is."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    waiting.repo.git("switch", "-q", "--detach")
+    waiting.repo.git("branch", "-q", "-D", "feat/harbour")
+    refused(waiting.repo, 4, "the branch feat/harbour is gone", "git switch -c feat/harbour sow/int/")
+
+
+def test_while_a_run_goes_on(harbour: Harbour):
+    """Two who move the same branches are one too many: the second is told who is at work."""
+    harbour.act("implementer", "while [ ! -e stop ]; do sleep 0.05; done\n")
+    harbour.plan("First")
+    process = harbour.start()
+    try:
+        wait_for(lambda: harbour.has_happened("turn_started", task="010"))
+        result = harbour.repo.sow("integrate")
+        assert result.code == 4, result
+        assert str(process.pid) in result.err
+    finally:
+        process.terminate()
+        process.communicate(timeout=300)
+
+
+def test_a_run_without_worktrees(harbour: Harbour):
+    """A run that worked in the user's own folder has nothing to bring in."""
+    harbour.plan("First")
+    assert harbour.run("--isolation", "none").code == 0
+    result = harbour.repo.sow("integrate")
+    assert result.code == 2
+    assert "--isolation none" in result.err
+
+
+def test_a_worker_does_not_integrate(waiting: Harbour):
+    """A supervised worker moves no branch of the user's."""
+    result = waiting.repo.sow("integrate", SOW_TASK="010", SOW_AGENT="implementer")
+    assert result.code == 2, result
+
+
+def test_there_is_no_run(repo: Repo):
+    """Where nothing was run the command says how to begin."""
+    result = repo.sow("integrate")
+    assert result.code == 2
+    assert "there is no run here" in result.err
+
+
+def test_from_a_folder_below(waiting: Harbour, tmp_path: Path):
+    """The command works from anywhere in the checkout."""
+    (waiting.repo.root / "part_010.txt").unlink()
+    below = waiting.repo.root / "docs"
+    below.mkdir()
+    done = subprocess.run([SOW, "integrate"], cwd=below, env=waiting.repo.environment, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr

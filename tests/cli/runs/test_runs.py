@@ -1,0 +1,323 @@
+"""sow runs: the list, one run in every form, its report in a file, and the polite stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.claim_holder import held
+from support.journals import Tale, home_of, stamp
+
+RUN = "20260921-143320-ab12"
+
+
+@pytest.fixture
+def tale(repo: Repo) -> Tale:
+    """A run of three tasks: one completed after a RED, one failed, one that waits for the failed one."""
+    for words in (["Store users"], ["Login form"], ["Logout", "--depends-on", "020"]):
+        repo.ok("task", "create", "--name", *words)
+    repo.ok("task", "set", "--id", "020", "status", "in_progress")
+    repo.ok("task", "set", "--id", "020", "status", "failed")
+    made = Tale(repo, ["010", "020", "030"])
+    made.begin(needs={"030": ["020"]}, settings={"max_concurrency": 2})
+    with made.at_once():
+        made.work(1, 61, "010")
+        made.tell(60, "reviewed", task="010", iteration=1, verdict="GREEN", by="reviewer", findings=0, feedback="")
+        made.work(1, 31, "020", "failed", executor="codex", cost_usd=None)
+        made.tell(32, "limit", executor="codex", until=None, reason="usage limit")
+    return made
+
+
+def test_no_runs_yet(repo):
+    """Without a run the list is empty and says how to start one."""
+    assert repo.ok("runs", "list").out == "no runs yet; start one: sow run PLAN\n"
+    assert repo.ok("runs", "list", "--json").json == {"runs": []}
+
+
+def test_the_list(repo, tale):
+    """Each run has its id, status, start, how far it is, and its name; one that was killed is stopped."""
+    tale.end(70, code=1)
+    second = Tale(repo, ["030"], id="20260921-150000-cd34", started_at=stamp(1000))
+    second.begin()
+    lines = repo.ok("runs", "list").out.splitlines()
+    assert lines[0].split() == ["RUN", "STATUS", "STARTED", "DONE", "NAME"]
+    assert lines[1].split() == [RUN, "ended", stamp(0), "1/3", "Add", "a", "login"]
+    assert lines[2].split()[:4] == ["20260921-150000-cd34", "stopped", stamp(1000), "0/1"]
+    first, last = repo.ok("runs", "list", "--json").json["runs"]
+    assert (first["completed"], first["failed"], first["exit"]) == (1, 1, 1)
+    assert (last["status"], last["live"]) == ("stopped", False)
+
+
+def test_a_broken_run_hides_no_other(repo, tale):
+    """A folder that a crash left half made is left out."""
+    (repo.root / ".sow/local/runs/20990101-000000-0000").mkdir()
+    assert [each["id"] for each in repo.ok("runs", "list", "--json").json["runs"]] == [RUN]
+
+
+@pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
+def test_a_run_is_named_in_four_ways(repo, tale, name):
+    """The last one, by word or by nothing, its whole id, or the beginning of it."""
+    assert repo.ok("runs", "show", *name, "--json").json["run"]["id"] == RUN
+
+
+def test_a_run_that_is_not_there(repo, tale):
+    """An unknown name, and one that fits two runs, are refused with the ids that there are."""
+    Tale(repo, ["010"], id="20260921-150000-cd34")
+    for name in ("1999", "20260921"):
+        result = repo.sow("runs", "show", name)
+        assert result.code == 2
+        assert RUN in result.err
+
+
+def test_a_person_sees_the_whole_run(repo, tale):
+    """Outcomes, time, work, cost, tasks with what holds them up, who did what, and what to do next."""
+    tale.end(70, code=1)
+    shown = repo.ok("runs", "show").out
+    for text in (
+        f"Run {RUN}: Add a login (ended)",
+        "1 completed, 1 failed, 1 blocked",
+        "1m 30s of agents: 1.3 times as fast as one after the other",
+        "$0.25 and 1 turn of unknown cost",
+        "1 (010)  Store users  completed  GREEN",
+        "waits for 2 (020), failed",
+        "codex        1 turn  30s  unknown",
+        "sow task show 020",
+        "sow run plan.md",
+    ):
+        assert text in shown, (text, shown)
+
+
+def test_every_form_of_a_run(repo, tale):
+    """`show` and `report` have the same document and the same page."""
+    document = repo.ok("runs", "show", "--json").json
+    assert repo.ok("runs", "show", "--format", "json").json == document
+    assert repo.ok("runs", "report", "--format", "json").json == document
+    page = repo.ok("runs", "show", "--format", "md").out
+    assert page.startswith(f"# Run {RUN}: Add a login\n")
+    assert "| 1 (010) | Store users | pending | GREEN |" in page
+    assert repo.ok("runs", "report").out == page
+    assert repo.ok("runs", "show", "--format", "text").out == repo.ok("runs", "show").out
+
+
+def test_looking_changes_nothing(repo, tale):
+    """No form of a run changes a file."""
+    before = repo.snapshot()
+    for words in ("runs list", "runs show", "runs report", "runs show --json"):
+        repo.ok(*words.split())
+    assert repo.snapshot() == before
+
+
+def test_a_report_in_a_file(repo, tale, tmp_path):
+    """`--out` makes the file, or replaces one that is there, in a folder that is there."""
+    page = repo.ok("runs", "report").out
+    for _ in range(2):
+        assert repo.ok("runs", "report", "--out", "report.md").out == "the report is in report.md\n"
+        assert (repo.root / "report.md").read_text() == page
+    repo.ok("runs", "report", "--format", "json", "--out", str(tmp_path / "report.json"))
+    assert json.loads((tmp_path / "report.json").read_text())["run"]["id"] == RUN
+
+
+@pytest.mark.parametrize("place", ["src", "missing/report.md"])
+def test_a_report_that_has_no_place(repo, tale, place):
+    """A folder, or a file in a folder that is not there, is refused."""
+    (repo.root / "src").mkdir()
+    result = repo.sow("runs", "report", "--out", place)
+    assert result.code == 2
+    assert result.err.startswith("error: --out: ")
+
+
+def test_the_runs_are_completed_by_the_shell(repo, tale):
+    """The shell offers the ids of the runs, and `last`."""
+    assert repo.ok("completion", "words", "--", "runs", "show", "").out.split() == [RUN, "last"]
+
+
+def test_a_run_of_another_project_or_of_none(repo, tale):
+    """After the project is gone its runs can still be looked at."""
+    repo.ok("project", "delete", "--yes")
+    assert "told by the journal alone" in repo.ok("runs", "show").out
+
+
+HOLD = """
+import os, signal, subprocess, sys
+from sow.store.files.checkout_home import find
+home = find(option=sys.argv[1], environment={}, cwd="/")
+if "deaf" in sys.argv:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with home.claim("run", purpose="running a plan") as claim:
+    claim.record_run("20260921-143320-ab12")
+    if "lie" in sys.argv:
+        os.ftruncate(claim.descriptor, 0)
+        os.pwrite(claim.descriptor, sys.argv[3].encode(), 0)
+    child = subprocess.Popen(["sleep", "60"])
+    print(child.pid, flush=True)
+    try:
+        sys.stdin.read()
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@contextmanager
+def holder(repo: Repo, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that has the run's claim, and a child of it in the same group."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(repo.root), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout
+    child = int(process.stdout.readline())
+    try:
+        yield process, child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_nothing_to_stop(repo, tale):
+    """Where no process runs, that is said, and all is well."""
+    assert repo.ok("runs", "stop").out == f"nothing runs here; the last run, {RUN}, is stopped\n"
+    assert repo.ok("runs", "stop", RUN).out == f"run {RUN} does not run: it is stopped\n"
+
+
+def test_a_run_is_stopped(repo, tale):
+    """The holder gets Ctrl-C's signal, nobody else does, and the call returns when it has ended."""
+    with holder(repo) as (process, child):
+        result = repo.ok("runs", "stop", RUN)
+        assert process.wait(300) == 0
+        assert is_alive(child)
+    assert result.out.splitlines() == [
+        f"process {process.pid} has ended; run {RUN} is stopped",
+        "go on with: sow run plan.md",
+    ]
+
+
+def test_another_run_than_the_named_one_is_not_stopped(repo, tale):
+    """Who names a run that has ended stops nothing, although another goes on."""
+    tale.end(70)
+    Tale(repo, ["010"], id="20260921-150000-cd34")
+    with held(repo, "run") as pid:
+        assert repo.ok("runs", "stop", RUN).out == f"run {RUN} does not run: it is ended\n"
+        assert is_alive(pid)
+
+
+def lives(repo: Repo) -> dict[str, tuple[bool, str]]:
+    return {each["id"]: (each["live"], each["status"]) for each in repo.ok("runs", "list", "--json").json["runs"]}
+
+
+@pytest.mark.parametrize("live", [RUN, "20260921-150000-cd34"])
+def test_only_the_run_that_has_its_process_is_live(repo, tale, live):
+    """Of two runs that never ended, the one that the process has is live, be it the older one; the other is stopped."""
+    Tale(repo, ["010"], id="20260921-150000-cd34")
+    with held(repo, "run", live):
+        found = lives(repo)
+        assert found.pop(live) == (True, "running")
+        ((dead, told),) = found.items()
+        assert told == (False, "stopped")
+        assert repo.ok("runs", "show", dead, "--json").json["run"]["live"] is False
+        assert repo.ok("runs", "stop", dead).out == f"run {dead} does not run: it is stopped\n"
+
+
+def test_other_work_makes_no_run_live(repo, tale):
+    """Who tidies up has the claim of runs and no run: one that was killed does not come to life by that."""
+    with held(repo, "run"):
+        assert lives(repo) == {RUN: (False, "stopped")}
+        assert "does not run any more" in repo.ok("watch").out
+
+
+def test_the_run_that_goes_on_is_stopped_though_it_is_not_the_last(repo, tale):
+    """Without a name the live run is told to stop, and it is the one that is told of."""
+    Tale(repo, ["010"], id="20260921-150000-cd34").end(5)
+    with holder(repo) as (process, _):
+        assert f"process {process.pid} has ended; run {RUN} is stopped" in repo.ok("runs", "stop").out
+
+
+def test_a_run_that_takes_its_time(repo, tale):
+    """One that does not end in time is exit 4, with where to look."""
+    with holder(repo, "deaf") as (process, _):
+        result = repo.sow("runs", "stop", "--wait", "1s")
+        assert process.poll() is None
+    assert result.code == 4
+    assert result.err.splitlines() == [
+        f"error: process {process.pid} was asked to stop and still ends its turns",
+        "hint: look again in a while: sow runs show",
+    ]
+
+
+@pytest.fixture
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with any run."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_claim_that_names_somebody_else_hurts_nobody(repo, tale, bystander):
+    """A claim whose text names a process that does not hold it signals neither."""
+    line = f"pid {bystander.pid} on {os.uname().nodename} since {stamp(0)} (running a plan)"
+    with holder(repo, "lie", line) as (process, _):
+        result = repo.sow("runs", "stop")
+        assert (process.poll(), bystander.poll()) == (None, None)
+    assert result.code == 1
+    assert "cannot be told for sure" in result.err
+
+
+def test_the_number_of_a_dead_holder_hurts_nobody(repo, tale, bystander):
+    """What a killed run left behind names a process that may be another's now: it is not signalled."""
+    with holder(repo) as (process, _):
+        process.kill()
+        process.wait()
+    claims = Path(home_of(repo).checkout.git) / "sow" / "claims" / "claim-run.lock"
+    text = claims.read_text()
+    assert f"pid {process.pid} " in text
+    claims.write_text(text.replace(str(process.pid), str(bystander.pid)))
+    assert repo.ok("runs", "stop").out.startswith("nothing runs here")
+    assert bystander.poll() is None
+
+
+def test_a_run_on_another_machine(repo, tale):
+    """A holder on another host is named, and nothing is signalled here."""
+    with holder(repo, "lie", f"pid 4711 on elsewhere since {stamp(0)} (running a plan)") as (process, _):
+        result = repo.sow("runs", "stop")
+        assert process.poll() is None
+    assert result.code == 1
+    assert "the run is on another machine: pid 4711 on elsewhere" in result.err
+
+
+SEQUENCES = (
+    "\x1b[31m", "\x1b]0;owned\x07", "\x1b]52;c;AA==\x07", "\x9b31m", "a\rb", "a\x08b", "\u202etxt.exe", "\ufeff",
+    "a\u2028b", "\ud800", "\x00\x7f",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SEQUENCES, ids=[ascii(each) for each in SEQUENCES])
+def test_no_control_byte_gets_out(repo, tale, text):
+    """Whatever a journal holds in names and texts, no form of the run moves a cursor or turns text around."""
+    for event in ("question", "sent_back", "limit", "budget", "conflict", "check", "reviewed", "turn_started"):
+        fields = ("text", "reason", "executor", "role", "feedback", "verdict", "by", "command", "origin", "kind")
+        tale.tell(80, event, task="010", number=4, paths=[text], passed=False, **dict.fromkeys(fields, text))
+    tale.tell(81, "task_ended", task=text, status=text, result=text)
+    tale.tell(81, "run_started", tasks=[{"id": text, "number": text, "name": text, "needs": [text]}])
+    for words in ("runs list", "runs show", "runs show --format md", "runs show --json", "runs report --format json"):
+        shown = repo.ok(*words.split()).out
+        bad = [each for each in shown if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") and each != "\n"]
+        assert bad == []
+        assert not set(shown) & set("\u202e\ufeff")
+    repo.ok("runs", "report", "--format", "json", "--out", "r.json")
+    assert json.loads((repo.root / "r.json").read_text())["run"]["id"] == RUN

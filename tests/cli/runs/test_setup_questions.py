@@ -1,0 +1,303 @@
+"""sow run asks how checkouts are set up, remembers the answer, and stops if checks would import code from outside."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE, SOW
+from support.ecosystems import Library, commit
+from support.plan_repo import Harbour
+
+COPY = "Copy them into each checkout"
+SETUP = "Run this setup in each checkout?"
+CHECK = "python tests/check.py"
+UNDO = "sow consent forget --refused"
+NO_SETUP = "you refused the setup of checkouts, so what it installs is missing"
+
+
+def on_terminal(harbour: Harbour, answers: dict[str, str], *words: str) -> tuple[int, str]:
+    """Run the plan on a terminal; each question has its answer. Returns the exit code and what was shown."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [SOW, "run", "plan.yaml", "--review", "off", *words],
+        cwd=harbour.repo.root,
+        env={**harbour.repo.environment, "TERM": "dumb"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    left, shown, end = dict(answers), "", time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < end:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    data = os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    break
+                shown += data.decode("utf-8", "replace")
+                for question in [each for each in left if each in shown]:
+                    os.write(ours, f"{left.pop(question)}\n".encode())
+            elif run.poll() is not None:
+                break
+        return run.wait(PATIENCE), shown
+    finally:
+        run.kill()
+        run.wait()
+        os.close(ours)
+
+
+@pytest.fixture(autouse=True)
+def _checks_are_allowed(harbour: Harbour) -> None:
+    """Only the commands of plans are agreed to, not those of a setup."""
+    harbour.configure(checks={"allow": ["grep *", "cat *", "python tests/*"]})
+
+
+@pytest.fixture
+def project(harbour: Harbour) -> Harbour:
+    """A repository that asks for npm, which here only leaves a trace; its plan checks for that trace."""
+    tools = harbour.folder / "bin"
+    tools.mkdir()
+    (tools / "npm").write_text('#!/bin/sh\nmkdir -p node_modules && echo "$@" > node_modules/trace\n')
+    (tools / "npm").chmod(0o755)
+    harbour.repo.environment["PATH"] = f"{tools}:{harbour.repo.environment['PATH']}"
+    lock = '{"lockfileVersion": 3, "packages": {"": {}, "node_modules/ms": {"version": "2.1.3"}}}'
+    commit(harbour, {".gitignore": "node_modules/\n.env\n", "package.json": "{}", "package-lock.json": lock})
+    harbour.plan({"test_commands": ["grep -q ^ci node_modules/trace"]})
+    harbour.configure(checks={"allow": ["grep *", "cat *"]})  # but not the setup
+    return harbour
+
+
+@pytest.fixture
+def greenfield(project: Harbour) -> Harbour:
+    """The same repository before it had a manifest: the task writes that, and its check waits for consent."""
+    for name in ("package.json", "package-lock.json"):
+        lines = (project.repo.root / name).read_text()
+        (project.folder / name).write_text(lines)
+        project.repo.git("rm", "-q", name)
+    project.repo.git("commit", "-q", "-m", "no manifest")
+    project.act("implementer", f"cp {project.folder}/package*.json .\n")
+    result = project.run("--review", "off", "--yes")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in project.task("010")["question"]["text"]
+    project.repo.ok("answer", "1", "I agree")
+    return project
+
+
+def test_a_setup_that_a_task_brings_is_asked_about(greenfield: Harbour) -> None:
+    """The next call asks about the setup of work that is not merged yet, and --yes is a consent to it."""
+    result = greenfield.run("--review", "off")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in result.err
+    assert "sow run plan.yaml --review off --yes" in result.err
+    done = greenfield.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    assert greenfield.task("010")["status"] == "completed"
+
+
+def test_a_setup_that_a_task_brings_can_be_agreed_to_on_a_terminal(greenfield: Harbour) -> None:
+    """On a terminal the same question comes before the run goes on."""
+    code, shown = on_terminal(greenfield, {SETUP: "y"})
+    assert (code, shown.count(SETUP)) == (0, 1), shown
+
+
+def test_without_a_terminal_a_setup_needs_yes(project: Harbour) -> None:
+    """Nobody can be asked: exit 4, nothing is started, and the hint is the command that goes on."""
+    result = project.run("--review", "off")
+    assert result.code == 4, result
+    assert "npm ci --no-audit --no-fund" in result.err
+    assert "sow run plan.yaml --review off --yes" in result.err
+    assert project.turns("010") == 0
+    done = project.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    again = project.run("--review", "off")
+    assert again.code == 0, again
+
+
+def test_a_yes_is_asked_for_once(project: Harbour) -> None:
+    """A yes is remembered for this repository."""
+    code, shown = on_terminal(project, {SETUP: "y"})
+    assert (code, shown.count(f"{SETUP} [y/N]")) == (0, 1), shown
+    project.plan({"name": "Part 1"}, {"test_commands": ["grep -q ^ci node_modules/trace"]})
+    code, shown = on_terminal(project, {}, "--yes")
+    assert (code, SETUP in shown) == (0, False), shown
+
+
+def test_an_empty_line_is_no_consent(project: Harbour) -> None:
+    """An empty line starts nothing, as for other commands, and is not remembered as a no."""
+    code, shown = on_terminal(project, {SETUP: ""})
+    assert (code, project.turns("010")) == (4, 0), shown
+    assert "the setup of checkouts needs your consent; nothing was started" in shown
+    assert project.run("--dry-run", "--json").json["setup"]["consent"] == "needed"
+
+
+@pytest.fixture
+def refused(project: Harbour) -> Harbour:
+    """The same repository after a no to the setup: the check failed, and the task asks."""
+    project.act("implementer", "date +%N >> part.txt\n")
+    code, shown = on_terminal(project, {SETUP: "n"}, "--retries", "0")
+    assert (code, shown.count(SETUP)) == (4, 1), shown
+    assert UNDO in shown
+    return project
+
+
+def test_a_no_is_remembered(refused: Harbour) -> None:
+    """After a no the run goes on without a setup, and does not ask again, not even with --yes."""
+    assert refused.task("010")["evidence"][-1]["passed"] is False
+    again = refused.run("--review", "off", "--retries", "0", "--dry-run", "--json")
+    assert again.json["setup"]["consent"] == "refused"
+    refused.repo.ok("answer", "1", "Try again")
+    result = refused.run("--review", "off", "--retries", "0", "--yes")
+    assert result.code == 4, result
+    assert f"note: {NO_SETUP}" in result.err
+
+
+def test_a_no_is_named_where_it_matters(refused: Harbour) -> None:
+    """The question about a failed check, the report, doctor and a dry run name the refused setup and the undo."""
+    for words in (("inbox",), ("runs", "report"), ("doctor",), ("run", "plan.yaml", "--dry-run")):
+        out = refused.repo.ok(*words).out
+        assert "refused" in out, words
+        assert UNDO in out, words
+    assert NO_SETUP in refused.task("010")["question"]["text"]
+
+
+def test_a_missing_program_names_a_refused_setup(project: Harbour) -> None:
+    """If a program is missing that the setup may install, the question says that the setup was refused."""
+    project.configure(checks={"allow": ["installed-by-npm"]})
+    project.plan({"test_commands": ["installed-by-npm"]})
+    code, shown = on_terminal(project, {SETUP: "n"})
+    assert code == 4, shown
+    assert NO_SETUP in project.task("010")["question"]["text"]
+
+
+def test_a_no_can_be_undone(refused: Harbour) -> None:
+    """A refused setup is listed; once it is forgotten, the next run asks again, and a yes counts."""
+    [known] = refused.repo.ok("consent", "list", "--json").json["consents"]
+    assert (known["number"], known["command"], known["refused"]) == (1, "npm ci --no-audit --no-fund", True)
+    assert "1. npm ci --no-audit --no-fund (refused " in refused.repo.ok("consent", "list").out
+    forgotten = refused.repo.ok(*shlex.split(UNDO)[1:])
+    assert "forgotten: npm ci --no-audit --no-fund" in forgotten.out
+    assert refused.repo.ok("consent", "list", "--json").json["consents"] == []
+    refused.repo.ok("answer", "1", "Try again")
+    assert refused.run("--review", "off").code == 4
+    done = refused.run("--review", "off", "--yes")
+    assert done.code == 0, done
+    assert "refused" not in refused.repo.ok("runs", "report").out
+
+
+@pytest.mark.parametrize("which", ["1", "--all"])
+def test_a_yes_can_be_taken_back(project: Harbour, which: str) -> None:
+    """A consent that is forgotten is asked for again, and a worker cannot forget any."""
+    assert project.run("--review", "off", "--yes").code == 0
+    assert "1. npm ci --no-audit --no-fund (agreed " in project.repo.ok("consent", "list").out
+    worker = project.repo.sow("consent", "forget", which, SOW_TASK="010", SOW_AGENT="implementer")
+    assert worker.code == 2, worker
+    project.repo.ok("consent", "forget", which)
+    assert project.repo.ok("consent", "list", "--json").json["consents"] == []
+    project.plan({"name": "Part 1"}, {"test_commands": ["grep -q ^ci node_modules/trace"]})
+    assert project.run("--review", "off").code == 4
+
+
+def test_verifying_asks_about_the_setup_too(project: Harbour) -> None:
+    """`sow runs verify` shows a setup that nobody agreed to together with the checks, and --yes covers it."""
+    assert project.run("--review", "off", "--yes").code == 0
+    shutil.rmtree(Path(project.repo.environment["HOME"], ".local/state/sow/consents"))
+    refused = project.repo.sow("runs", "verify")
+    assert refused.code == 4, refused
+    assert "1 command needs your consent" in refused.err
+    assert "npm ci --no-audit --no-fund" in refused.err
+    hint = refused.err.partition("hint: ")[2].strip()
+    assert hint.endswith(" --yes")
+    done = project.repo.sow(*shlex.split(hint)[1:])
+    assert done.code == 0, done
+    assert ": holds: " in done.out
+    assert project.repo.sow("runs", "verify").code == 0
+
+
+def test_local_files_are_asked_about(project: Harbour) -> None:
+    """A file such as .env is copied into each checkout after a yes, and --yes is none."""
+    (project.repo.root / ".env").write_text("KEY=1\n")
+    project.act("implementer", "date +%N >> part.txt\n")
+    project.plan({"test_commands": ["cat .env"]})
+    result = project.run("--review", "off", "--retries", "0", "--yes")
+    assert result.code == 4, result
+    assert "not copied (no interactive terminal): .env" in result.err
+    project.repo.ok("answer", "1", "Try again")
+    code, shown = on_terminal(project, {COPY: "y"})
+    assert code == 0, shown
+    assert project.task("010")["status"] == "completed"
+
+
+def test_a_dry_run_shows_the_setup(project: Harbour) -> None:
+    """The commands, the files to copy and what the user said are shown; nothing is asked."""
+    (project.repo.root / ".env").write_text("KEY=1\n")
+    result = project.run("--dry-run")
+    assert result.code == 0, result
+    assert "each checkout would be set up with (needs your consent):\n  npm ci --no-audit --no-fund" in result.out
+    assert "the run would ask to copy into each checkout: .env" in result.out
+    assert result.out.count("npm ci --no-audit --no-fund") == 1
+    assert project.run("--dry-run", "--isolation", "none", "--json").json["setup"] is None
+
+
+def test_a_tool_that_is_missing(harbour: Harbour) -> None:
+    """A check that calls a tool which is not there is a question that names the tool."""
+    commit(harbour, {"package.json": "{}", "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
+    harbour.plan({"test_commands": ["pnpm test"]})
+    result = harbour.run("--review", "off", "--yes", PATH=without(harbour, "pnpm"))
+    assert result.code == 4, result
+    assert "pnpm-lock.yaml needs pnpm, which is not on PATH" in result.err
+    assert harbour.turns("010") == 0
+
+
+def without(harbour: Harbour, name: str) -> str:
+    """PATH without the folders that have a program."""
+    folders = harbour.repo.environment["PATH"].split(":")
+    return ":".join(each for each in folders if not os.path.exists(f"{each}/{name}"))
+
+
+@pytest.mark.parametrize(("answer", "code", "result"), [("a", 0, "YELLOW"), ("q", 4, None)])
+def test_imports_from_outside_on_a_terminal(harbour: Harbour, answer: str, code: int, result: str | None) -> None:
+    """The user accepts results that are YELLOW at best, or stops."""
+    library = Library(harbour)
+    library.install_by_path()
+    harbour.configure(checks={"allow": [CHECK]})
+    harbour.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": answer})
+    assert done == code, shown
+    assert f"{library.root}/src" in shown.replace("\r\n", "")
+    if result:
+        assert harbour.task("010")["result"] == result
+    else:
+        assert harbour.turns("010") == 0
+
+
+def test_a_refused_setup_can_be_taken_after_all(harbour: Harbour) -> None:
+    """The question about imports offers the setup again, which then holds."""
+    Library(harbour).install_by_path()
+    harbour.configure(checks={"allow": [CHECK]})
+    harbour.plan({"test_commands": [CHECK]})
+    done, shown = on_terminal(harbour, {SETUP: "n", "or stop?": "s"})
+    assert done == 0, shown
+    assert harbour.task("010")["result"] == "GREEN"
+
+
+def test_doctor_says_whose_code_checks_import(harbour: Harbour) -> None:
+    """Doctor names the setup, and without one the record that leads to the user's checkout."""
+    library = Library(harbour)
+    library.install_by_path()
+    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    assert any("-m venv .venv" in each["what"] and each["state"] == "ok" for each in found)
+    harbour.configure(worktree={"setup": []})
+    found = harbour.repo.sow("doctor", "--json").json["findings"]
+    [warning] = [each for each in found if "would import" in each["what"]]
+    assert (warning["state"], "worktree.setup" in warning["hint"]) == ("warning", True)
+    assert f"{library.root}/src" in warning["what"]

@@ -1,0 +1,394 @@
+"""sow watch: a run that goes on elsewhere, seen from another terminal, a pipe or a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+from support.claim_holder import held
+from support.journals import Tale
+
+from cli.virtual_screen import Screen
+from sow.cli.runs.live import Live
+from sow.cli.runs.watch import RunWatch
+from sow.store.runs import run_folder
+
+RUN = "20260921-143320-ab12"
+LONG = 60  # seconds: a busy machine is no failure
+
+
+def until(true: Callable[[], object], what: str) -> None:
+    """Wait until something has happened."""
+    end = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.02)
+
+
+class Watcher:
+    """`sow watch` in a terminal of its own."""
+
+    def __init__(self, repo: Repo, *words: str, columns: int = 100) -> None:
+        self.master, slave = pty.openpty()
+        self.screen = Screen(columns, 24)
+        termios.tcsetwinsize(slave, (24, columns))
+        self.process = subprocess.Popen(
+            [SOW, "watch", *words],
+            cwd=repo.root,
+            env={**repo.environment, "TERM": "xterm", "NO_COLOR": "1"},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        os.set_blocking(self.master, False)
+        self.bytes = b""
+
+    def resize(self, columns: int) -> None:
+        termios.tcsetwinsize(self.master, (24, columns))
+        self.screen.columns = columns
+
+    def look(self) -> list[str]:
+        """What is on the screen by now."""
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # nothing new, or the other end is closed
+            data = b""
+        self.bytes += data
+        text, rest = _whole(self.bytes)
+        self.bytes = rest
+        return self.screen.feed(text.replace("\x07", "")).shown
+
+    def sees(self, text: str) -> None:
+        until(lambda: any(text in line for line in self.look()), text)
+
+    def ends(self) -> int:
+        """Its exit code; what it said last is on the screen."""
+        until(lambda: (self.look(), self.process.poll() is not None)[1], "its end")
+        self.look()
+        return int(self.process.returncode)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+
+def _whole(data: bytes) -> tuple[str, bytes]:
+    """The part of some output that ends with a whole character and a whole control sequence."""
+    start = data.rfind(b"\x1b")
+    whole = len(data) if start < 0 or any(64 <= byte < 127 and byte != 91 for byte in data[start:]) else start
+    while whole and whole == len(data) and data[whole - 1] & 0xC0 in (0x80, 0xC0):
+        try:
+            data[:whole].decode()
+            break
+        except UnicodeDecodeError:
+            whole -= 1
+    return data[:whole].decode(), data[whole:]
+
+
+@pytest.fixture
+def tale(repo: Repo) -> Tale:
+    """A run of three tasks that goes on: one is completed, one is worked on, one asks."""
+    made = Tale(repo, ["010", "020", "030"])
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 65))
+    made.begin(settings={"max_concurrency": 2}, at=now)
+    made.work(1, 20, "010", at=now)
+    made.tell(20, "task_started", task="020", iteration=1)
+    made.tell(20, "turn_started", task="020", iteration=2, role="implementer", executor="codex", kind="resume")
+    made.tell(30, "question", task="030", number=3, text="Which store?")
+    made.tell(30, "task_ended", task="030", status="paused", seconds=2)
+    return made
+
+
+@pytest.fixture
+def watchers(repo: Repo) -> Iterator[Callable[..., Watcher]]:
+    """Watchers that are gone after the test."""
+    made: list[Watcher] = []
+
+    def make(*words: str, **more: Any) -> Watcher:
+        made.append(Watcher(repo, *words, **more))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def piped(repo: Repo, *words: str) -> subprocess.Popen[str]:
+    """`sow watch` without a terminal."""
+    return subprocess.Popen(
+        [SOW, "watch", *words],
+        cwd=repo.root,
+        env=repo.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(watch: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code, and what is left of its two streams."""
+    assert watch.stdout
+    assert watch.stderr
+    with watch.stdout, watch.stderr:
+        said, wrong = watch.stdout.read(), watch.stderr.read()
+    return watch.wait(LONG), said, wrong
+
+
+def test_a_late_opener_sees_the_present_picture(repo, tale, watchers):
+    """Who comes late has the whole block at once, with the time of the run and what it did before."""
+    with held(repo, "run", RUN):
+        window = watchers()
+        window.sees("1/3")
+        shown = "\n".join(window.look())
+        assert "run 20260921-143320-ab12: Add a login, 3 tasks, 2 at once" in shown
+        assert "task 1 (010) Task 1: completed GREEN" in shown
+        assert "2 (020) Task 2" in shown
+        assert "iteration 2, implementer on codex" in shown
+        assert 'asks: Which store? → sow answer 3 "…"' in shown
+        minutes, seconds = shown.split("1/3   ")[1].split()[0].split(":")
+        assert 60 <= int(minutes) * 60 + int(seconds) < 600
+
+
+def test_the_picture_goes_on_and_ends_with_the_report(repo, tale, watchers):
+    """New entries change the picture; the last word ends the watch with exit 0, a tidy terminal and the report."""
+    with held(repo, "run", RUN):
+        window = watchers()
+        window.sees("implementer on codex")
+        tale.tell(40, "step", task="020", text="running make test")
+        window.sees("running make test")
+        tale.tell(50, "task_ended", task="020", status="failed", result="FAILED", seconds=30)
+        window.sees("task 2 (020) Task 2: failed after 30s")
+        tale.end(60, "waiting", 4)
+        assert window.ends() == 0
+    shown = window.look()
+    assert any("the run is waiting after 1m" in line for line in shown)
+    assert any(line.startswith(f"Run {RUN}: Add a login") for line in shown)
+    assert not any("█" in line or "░" in line for line in shown)
+    assert window.screen.cursor
+
+
+def test_a_real_run_is_watched_to_its_end(harbour):
+    """The watch of a real run on a pipe says what the run itself says, line by line, and ends with it."""
+    harbour.act("implementer", 'sleep 1\necho "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
+    harbour.plan("First", "Second < 1")
+    run = harbour.start()
+    until(lambda: harbour.has_happened("task_started"), "the first task")
+    watch = piped(harbour.repo)
+    code, said, wrong = finish(watch)
+    told, _ = run.communicate(timeout=LONG)
+    assert (code, wrong) == (0, "")
+    assert said == told.decode()
+    assert "the run has ended" in said
+
+
+def test_a_stream_for_programs(repo, tale):
+    """With --json every entry comes once, from the first to the last, and nothing else."""
+    with held(repo, "run", RUN):
+        watch = piped(repo, "--json")
+        assert watch.stdout
+        first = watch.stdout.readline()
+        assert json.loads(first)["event"] == "run_started"
+        tale.tell(40, "step", task="020", text="running make test")
+        tale.end(60)
+        code, rest, wrong = finish(watch)
+    assert (code, wrong) == (0, "")
+    assert [json.loads(line) for line in (first + rest).splitlines()] == list(tale.folder.journal())
+
+
+def test_a_run_that_has_ended_is_shown_once(repo, tale):
+    """A finished run is shown as `sow runs show` does, or as its whole journal, and the command ends."""
+    tale.end(60)
+    assert repo.ok("watch").out == repo.ok("runs", "show").out
+    entries = [json.loads(line) for line in repo.ok("watch", "--json").out.splitlines()]
+    assert entries == list(tale.folder.journal())
+
+
+@pytest.mark.parametrize("name", [(), ("last",), (RUN,), ("2026",)])
+def test_which_run(repo, tale, name):
+    """A run is named by its id, the beginning of it, `last`, or not at all."""
+    tale.end(60)
+    assert f"Run {RUN}: " in repo.ok("watch", *name).out
+
+
+def test_the_one_that_goes_on_comes_before_the_last_one(repo, tale, watchers):
+    """Without a name the live run is watched, and a named one that has ended is shown although another goes on."""
+    ended = Tale(repo, ["010"], id="20260921-150000-cd34")
+    ended.begin()
+    ended.work(1, 4, "010")
+    ended.end(5)
+    with held(repo, "run", RUN):
+        watchers().sees("run 20260921-143320-ab12")
+        assert "20260921-150000-cd34" in repo.ok("watch", "last").out
+
+
+def test_a_run_that_was_killed(repo, tale, watchers):
+    """When the process of a run is killed, the watch ends with a clear line and exit 0, and so does a later one."""
+    with held(repo, "run", RUN) as pid:
+        window = watchers(columns=140)
+        window.sees("implementer on codex")
+        os.kill(pid, signal.SIGKILL)
+        assert window.ends() == 0
+    clear = f"run {RUN} does not run any more, and its process left no word; go on with: sow run plan.md"
+    assert window.look()[-1] == clear
+    assert window.screen.cursor
+    assert repo.ok("watch").out.splitlines()[-1] == clear
+    result = repo.ok("watch", "--json")
+    assert result.err == f"{clear}\n"
+    assert [json.loads(line)["event"] for line in result.out.splitlines()][-1] == "task_ended"
+
+
+def test_a_dead_run_beside_a_live_one(repo, tale):
+    """A run that was killed and never went on is not taken for live because another one is."""
+    Tale(repo, ["010"], id="20260921-150000-cd34")
+    with held(repo, "run", "20260921-150000-cd34"):
+        assert "does not run any more" in repo.ok("watch", RUN).out
+
+
+def test_a_run_that_goes_on_after_a_stop(repo, tale, watchers):
+    """The last word of an earlier call does not end the watch of the call that goes on."""
+    tale.tell(60, "run_ended", status="stopped", exit=130, seconds=60)
+    with held(repo, "run", RUN):
+        window = watchers()
+        window.sees("1/3")
+        tale.begin(0, recovered=True)
+        window.sees("going on from where it was")
+        tale.end(3)
+        assert window.ends() == 0
+
+
+def test_a_run_that_ends_before_its_past_is_read(repo, tale):
+    """The last word ends the watch although it came between the choice of the run and the first look at its journal."""
+    with held(repo, "run", RUN) as pid, Live(json=True, clock=time.time) as live:
+        chosen = run_folder.live_run(tale.home)
+        tale.end(60)
+        rescue = threading.Timer(LONG, os.kill, (pid, signal.SIGKILL))
+        rescue.start()
+        RunWatch(chosen, live, bell=False).follow()
+        assert rescue.is_alive()
+        rescue.cancel()
+
+
+def test_ctrl_c_ends_the_watch_and_not_the_run(repo, tale, watchers):
+    """Ctrl-C is exit 130 with the cursor back, and whoever runs it is still there."""
+    with held(repo, "run", RUN) as pid:
+        window = watchers()
+        window.sees("implementer on codex")
+        os.killpg(window.process.pid, signal.SIGINT)
+        assert window.ends() == 130
+        os.kill(pid, 0)
+    assert window.look()[-2:] == ["error: the watch is over, and the run goes on", "hint: look again: sow watch"]
+    assert window.screen.cursor
+
+
+def test_a_run_that_is_removed_while_it_is_watched(repo, tale, watchers):
+    """A folder that is gone while its run lives may come back with the next entry; without a run it is an error."""
+    with held(repo, "run", RUN) as pid:
+        window = watchers()
+        window.sees("implementer on codex")
+        shutil.rmtree(tale.folder.folder)
+        tale.tell(70, "step", task="020", text="written after that")
+        window.sees("written after that")
+        shutil.rmtree(tale.folder.folder)
+        os.kill(pid, signal.SIGKILL)
+        assert window.ends() == 1
+    assert window.look()[-2:] == [
+        f"error: run {RUN} is gone: somebody removed its folder",
+        "hint: see which are left: sow runs list",
+    ]
+
+
+def test_a_torn_last_line(repo, tale):
+    """Half a line is no entry: it is told once it is whole, and once only."""
+    line = json.dumps({"at": "2026-09-21T14:33:20Z", "t": 41, "event": "step", "task": "020", "text": "é"}).encode()
+    with held(repo, "run", RUN):
+        watch = piped(repo, "--json")
+        assert watch.stdout
+        seen = [watch.stdout.readline() for _ in range(len(list(tale.folder.journal())))]
+        with open(tale.folder.journal_path, "ab", buffering=0) as journal:
+            for part in (line[:9], line[9:60], line[60:] + b"\n", b"{torn\n"):
+                journal.write(part)
+                time.sleep(0.15)
+        tale.end(60)
+        _, rest, _ = finish(watch)
+    events = [json.loads(each) for each in (*seen, *rest.splitlines())]
+    assert [each["text"] for each in events if each["event"] == "step"] == ["é"]
+    assert events[-1]["event"] == "run_ended"
+
+
+def test_a_journal_that_grows_fast(repo, tale, watchers):
+    """Thousands of entries between two looks are all told, in their order; a terminal still has one small picture."""
+    count = 20_000
+    lines = [json.dumps({"event": "step", "task": "020", "t": n / 100, "text": f"step {n}"}) for n in range(count)]
+    with held(repo, "run", RUN):
+        window, watch = watchers(), piped(repo, "--json")
+        window.sees("implementer on codex")
+        with open(tale.folder.journal_path, "a", encoding="utf-8") as journal:
+            journal.write("\n".join(lines) + "\n")
+        window.sees(f"step {count - 1}")
+        tale.end(60)
+        _, told, _ = finish(watch)
+        assert window.ends() == 0
+    steps = [json.loads(line) for line in told.splitlines() if '"step"' in line]
+    assert [each["text"] for each in steps] == [f"step {n}" for n in range(count)]
+    assert len(window.look()) < 100
+
+
+@pytest.mark.parametrize("columns", [40, 140])
+def test_a_terminal_that_is_resized(repo, tale, watchers, columns):
+    """In a window that grew or shrank the block is drawn for its new width, and nothing of the old one stays."""
+    with held(repo, "run", RUN):
+        window = watchers(columns=100)
+        window.sees("1/3")
+        window.resize(columns)
+        tale.tell(40, "step", task="020", text="after the change")
+        window.sees("after" if columns == 40 else "after the change")
+        shown = window.look()
+    assert sum("1/3" in line for line in shown) == 1
+
+
+def test_the_reader_of_a_pipe_goes_away(repo, tale):
+    """Where nobody reads any more the watch ends by itself, without a complaint."""
+    with held(repo, "run", RUN) as pid:
+        watch = piped(repo, "--json")
+        assert watch.stdout
+        assert watch.stderr
+        watch.stdout.readline()
+        watch.stdout.close()
+        tale.tell(40, "step", task="020", text="x")
+        tale.tell(41, "step", task="020", text="y")
+        wrong = watch.stderr.read()
+        assert (watch.wait(LONG), wrong) == (0, "")
+        watch.stderr.close()
+        os.kill(pid, 0)
+
+
+def test_nothing_to_watch(repo):
+    """Without any run there is an error that says how to start one; an unknown one is refused with those there are."""
+    result = repo.sow("watch")
+    assert (result.code, result.err) == (2, "error: there is no run here\nhint: start one: sow run PLAN\n")
+    Tale(repo, ["010"])
+    assert RUN in repo.sow("watch", "1999").err
+
+
+def test_watching_changes_nothing(repo, tale):
+    """No watch writes a file."""
+    before = repo.snapshot()
+    for words in (["watch"], ["watch", "--json"]):
+        repo.ok(*words)
+    assert repo.snapshot() == before

@@ -1,0 +1,566 @@
+"""sow config: the file is made, found, checked, shown, edited and reset, and never rewritten."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.paths import ROOT
+
+from sow import config
+from sow.agents.built_in import STANDARD_AGENTS
+from sow.cli.command import find
+from sow.cli.parser import parse
+from sow.cli.setup.config_template import template
+from sow.executors.registry import ADAPTERS, DEFAULT_EXECUTORS
+from sow.store.formats.schema import document
+
+SOW = str(Path(sys.executable).parent / "sow")
+# A process of its own makes the terminal: a fork in a test runner with threads would be unsafe.
+TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+MIXED = """\
+# Claude for orchestration, Cursor for implementation
+agents:
+  executors:
+    claude-code:
+      type: "claude"
+      settings:
+        model: "sonnet"   # the quick one
+    cursor:
+      type: "cursor"
+      settings:
+        yolo_mode: true
+      custom_args: ["--cascade"]
+  bindings:
+    orchestrator: "claude-code"
+    reviewer: "cursor"
+"""
+
+
+class Desk:
+    """A user with settings of their own, and the command in a repository."""
+
+    def __init__(self, repo: Any) -> None:
+        self.repo = repo
+        self.home = Path(repo.environment["HOME"])
+        self.file = self.home / ".config/sow/config.yaml"
+        self.backup = self.home / ".config/sow/config.yaml.backup"
+
+    def write(self, text: str) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(text)
+
+    def sow(self, *words: str, **more: Any) -> Any:
+        return self.repo.sow("config", *words, **more)
+
+    def ok(self, *words: str, **more: Any) -> Any:
+        return self.repo.ok("config", *words, **more)
+
+    def on_terminal(self, *words: str, typed: str, **environment: str) -> tuple[int, str]:
+        """The same on a terminal at which somebody has typed."""
+        done = subprocess.run(
+            [sys.executable, "-c", TERMINAL, SOW, "config", *words],
+            cwd=self.repo.root,
+            env={**self.repo.environment, "TERM": "xterm", **environment},
+            input=typed.encode(),
+            capture_output=True,
+            timeout=300,
+        )
+        return done.returncode, done.stdout.decode()
+
+    def program(self, name: str, text: str = "exit 0") -> Path:
+        """A program on PATH."""
+        path = self.home / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        self.repo.environment["PATH"] = f"{path.parent}:{self.repo.environment['PATH']}"
+        return path
+
+
+@pytest.fixture
+def desk(bare_repo: Any) -> Desk:
+    """A user without any settings."""
+    return Desk(bare_repo)
+
+
+def test_init_writes_a_private_template(desk: Desk):
+    """The first `init` makes the file and its folder for the user alone."""
+    result = desk.ok("init")
+    assert result.out == f"wrote {desk.file}\n"
+    assert desk.file.read_text() == template("~/.config/sow/config.yaml")
+    assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(desk.file.parent.stat().st_mode) == 0o700
+    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+
+
+def test_the_template_names_everything(desk: Desk):
+    """The template shows every type of executor, every role and every limit, and where it lies."""
+    desk.ok("init", XDG_CONFIG_HOME=str(desk.home / "xdg"))
+    text = (desk.home / "xdg/sow/config.yaml").read_text()
+    assert "# Location: " in text
+    assert "xdg/sow/config.yaml" in text.splitlines()[1]
+    words = set(re.findall(r"[a-z_-]+", text))
+    assert words >= set(ADAPTERS)
+    assert words >= {agent.name for agent in STANDARD_AGENTS}
+    assert words >= set(config.DEFAULT_LIMITS)
+    assert "    # Add more executors as needed (windsurf, etc.)\n" in text
+
+
+def test_the_template_changes_nothing(desk: Desk):
+    """With the template as generated everything is played as without a file, and it passes the check."""
+    before = desk.ok("show", "--json").json
+    desk.ok("init")
+    after = desk.ok("show", "--json").json
+    values = [{role: each["value"] for role, each in one["agents"]["bindings"].items()} for one in (before, after)]
+    assert values[0] == values[1]
+    assert before["agents"]["executors"] == after["agents"]["executors"]
+    assert desk.ok("validate", "--json").json["valid"] is True
+
+
+def test_every_example_in_the_template_is_right():
+    """Each line that the template offers to uncomment leads to settings that can be used."""
+    example = re.compile(r"^( *)# ( *(?:[a-z_-]+:( .*)?|- \".*\"))$")
+    lines = [example.sub(r"\1\2", line) for line in template("here").splitlines()]
+    found = config.Config("here", config.parse("\n".join(lines) + "\n", "here"), {})
+    for name in ("claude-code", "cursor", "claude-opus", "my-script", "rehearsal"):
+        assert found.executors[name].origin == config.FROM_FILE, name
+        assert not config.executor_error(found.executors[name])
+    assert set(found.bindings) == {agent.name for agent in STANDARD_AGENTS}
+    assert found.fallbacks == {"implementer": ["codex", "gemini"]}
+    assert {name: value for name, (value, _) in found.limits.items()} == config.DEFAULT_LIMITS
+    assert len(found.trust) == 1
+
+
+def test_init_refuses_to_overwrite_where_nobody_can_be_asked(desk: Desk):
+    """Without a terminal a file that exists stays as it is, and the hint has the command that overwrites it."""
+    desk.write(MIXED)
+    result = desk.sow("init")
+    assert result.code == 4
+    assert result.err.splitlines() == [
+        f"error: {desk.file} exists already, and nobody can be asked here",
+        "hint: if you are sure, run: sow config init --yes",
+    ]
+    assert desk.file.read_text() == MIXED
+
+
+def test_init_yes_keeps_the_old_file(desk: Desk):
+    """An overwritten file is kept as config.yaml.backup, byte for byte, for the user alone."""
+    desk.write(MIXED)
+    result = desk.ok("init", "--yes")
+    assert str(desk.backup) in result.out
+    assert desk.backup.read_text() == MIXED
+    assert stat.S_IMODE(desk.backup.stat().st_mode) == 0o600
+    assert desk.file.read_text() == template("~/.config/sow/config.yaml")
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 4), ("", 4)])
+def test_init_asks_on_a_terminal(desk: Desk, answer: str, code: int):
+    """On a terminal the question is put, and only a yes overwrites."""
+    desk.write(MIXED)
+    ended, shown = desk.on_terminal("init", typed=f"{answer}\n")
+    assert ended == code, shown
+    assert "exists already. Overwrite it? [y/N]" in shown
+    assert (desk.file.read_text() == MIXED) is bool(code)
+
+
+def test_a_linked_file_stays_a_link(desk: Desk):
+    """Where the file is a link into a repository of dotfiles, the target is written and the link stays."""
+    target = desk.home / "dotfiles.yaml"
+    target.write_text(MIXED)
+    desk.file.parent.mkdir(parents=True)
+    desk.file.symlink_to(target)
+    desk.ok("init", "--yes")
+    assert desk.file.is_symlink()
+    assert target.read_text() == template("~/.config/sow/config.yaml")
+    desk.ok("reset", "--yes")
+    assert not desk.file.exists()
+    assert target.exists()
+
+
+def test_path(desk: Desk):
+    """`path` prints the full path, `--exists` prints true or false, and --json has both."""
+    assert desk.ok("path").out == f"{desk.file}\n"
+    assert desk.ok("path", "--exists").out == "false\n"
+    assert desk.ok("path", "--json").json == {"path": str(desk.file), "exists": False}
+    desk.write("")
+    assert desk.ok("path", "--exists").out == "true\n"
+    assert desk.ok("path", "--json").json == {"path": str(desk.file), "exists": True}
+
+
+def test_it_works_outside_of_a_repository(desk: Desk):
+    """Settings are the user's: no repository is needed to see or to change them."""
+    for words in (["path"], ["init"], ["validate"], ["show"], ["reset", "--yes"]):
+        desk.ok(*words, cwd=desk.home)
+
+
+def test_validate_prints_the_check_list(desk: Desk):
+    """A file that is right but for a missing program passes with one warning, in the known words."""
+    desk.program("claude")
+    desk.write(MIXED)
+    result = desk.ok("validate", PATH=f"{desk.home}/bin")
+    lines = result.out.splitlines()
+    assert lines[:7] == [
+        f"Validating configuration at {desk.file}...",
+        "",
+        "✓ YAML syntax valid",
+        "✓ CUE schema valid",
+        "✓ Executor types valid (claude, cursor)",
+        "✓ All bindings reference defined executors",
+        "⚠ Warning: cursor-agent binary not found on PATH",
+    ]
+    assert lines[7] == "  The 'cursor' executor requires cursor-agent CLI to be installed."
+    assert lines[8].startswith("  Install: ")
+    assert lines[9:] == ["", "Configuration is valid with 1 warning."]
+    assert result.err == ""
+
+
+def test_validate_without_a_file(desk: Desk):
+    """No file is fine: the defaults are checked, and valid."""
+    desk.program("claude")
+    result = desk.ok("validate")
+    assert "✓ No file there: the built-in defaults are in effect" in result.out
+    assert "✓ Executor types valid (claude)" in result.out
+    assert result.out.endswith("\nConfiguration is valid.\n")
+    assert desk.ok("validate", "--json").json["exists"] is False
+    assert not desk.file.exists()
+
+
+def test_a_program_that_several_executors_need_is_one_warning(desk: Desk):
+    """Executors of one type that lack one program are named in one warning."""
+    desk.write("agents:\n  executors:\n    a:\n      type: claude\n    b:\n      type: claude\n")
+    result = desk.ok("validate", PATH="/nonexistent")
+    assert "  The 'a', 'b', 'claude-code' executors require claude CLI to be installed." in result.out
+    assert result.out.endswith("valid with 1 warning.\n")
+
+
+def test_a_program_at_a_path(desk: Desk):
+    """A program that is configured by its path is looked for there."""
+    program = desk.program("my-claude")
+    desk.write(
+        f"agents:\n  executors:\n    claude-code:\n      type: claude\n      settings:\n        binary: {program}\n"
+    )
+    assert desk.ok("validate").out.endswith("\nConfiguration is valid.\n")
+    program.unlink()
+    assert f"⚠ Warning: {program} binary not found\n" in desk.ok("validate").out
+
+
+def test_several_problems_are_all_listed(desk: Desk):
+    """Each problem has its line in the list; the error tells the first one and how many more there are."""
+    desk.write(
+        "agents:\n  executors:\n    mine:\n      type: command\n"
+        "  bindings:\n    implementer: cusor\n  fallbacks:\n    planner: [codex, gemmini]\n"
+    )
+    result = desk.sow("validate")
+    assert result.code == 2
+    assert "✗ agents.executors.mine.settings.command: is missing" in result.out
+    assert "✗ agents.bindings.implementer: unknown executor: cusor" in result.out
+    assert "✗ agents.fallbacks.planner: unknown executor: gemmini" in result.out
+    first, second = result.err.splitlines()
+    assert first.startswith(f"error: {desk.file}: agents.executors.mine.settings.command: is missing")
+    assert first.endswith(" (and 2 more)")
+    assert second.startswith("hint: ")
+    assert "Configuration is valid" not in result.out
+
+
+def test_validate_as_json(desk: Desk):
+    """The document has every finding with its hint, and the exit code says whether the settings can be used."""
+    desk.write("agents:\n  bindings:\n    implementer: cusor\n")
+    result = desk.sow("validate", "--json")
+    assert (result.code, result.err) == (2, "")
+    assert result.json["valid"] is False
+    assert {
+        "state": "problem",
+        "what": "agents.bindings.implementer: unknown executor: cusor",
+        "hint": "did you mean cursor?",
+    } in result.json["findings"]
+
+
+def test_what_is_odd_is_a_warning(desk: Desk):
+    """A role that nobody knows, and a file that anybody can change, are warnings with the next step."""
+    desk.program("claude")
+    desk.write("agents:\n  bindings:\n    implementor: claude-code\n")
+    desk.file.chmod(0o666)
+    result = desk.ok("validate", SOW_AGENTS_REVUEWER="claude-code")
+    assert (
+        "⚠ Warning: agents.bindings.implementor: no role implementor is known here\n  did you mean implementer?"
+        in result.out
+    )
+    assert "⚠ Warning: SOW_AGENTS_REVUEWER: no role revuewer is known here\n  did you mean reviewer?" in result.out
+    assert f"⚠ Warning: every user of this machine can change the file\n  run: chmod o-w {desk.file}" in result.out
+    assert result.out.endswith("valid with 3 warnings.\n")
+
+
+def test_a_role_of_the_repository_is_known(desk: Desk):
+    """A role that the repository brings can be bound without a warning."""
+    folder = desk.repo.root / ".claude/agents"
+    folder.mkdir(parents=True)
+    (folder / "painter.md").write_text("---\nname: painter\ndescription: paints\n---\nPaint.\n")
+    desk.program("claude")
+    desk.write("agents:\n  bindings:\n    painter: claude-code\n")
+    assert desk.ok("validate").out.endswith("\nConfiguration is valid.\n")
+
+
+def test_show_without_a_file(desk: Desk):
+    """The defaults are shown as such."""
+    lines = desk.ok("show").out.splitlines()
+    assert lines[:4] == [
+        "# Effective configuration (merged from defaults + file + environment)",
+        f"# Config file: {desk.file} (not found, using defaults)",
+        "# Environment overrides: none",
+        "",
+    ]
+    assert '    implementer: "claude-code"              # (default)' in lines
+    assert "        yolo_mode: false  # (default)" in lines
+
+
+def test_show_merges_default_file_and_environment(desk: Desk):
+    """Every value is followed by where it comes from."""
+    desk.write(MIXED)
+    text = desk.ok("show", SOW_AGENTS_IMPLEMENTER="cursor").out
+    assert f"# Config file: {desk.file} (exists)" in text
+    assert "# Environment overrides: SOW_AGENTS_IMPLEMENTER=cursor" in text
+    for line in (
+        'model: "sonnet" # (from config file)',
+        "yolo_mode: false # (default)",
+        "yolo_mode: true # (from config file)",
+        'custom_args: ["--cascade"] # (from config file)',
+        'orchestrator: "claude-code" # (from config file)',
+        'implementer: "cursor" # (from environment: SOW_AGENTS_IMPLEMENTER)',
+        'architect: "claude-code" # (default)',
+        'turn_timeout: "60m" # (default)',
+    ):
+        assert line in [" ".join(each.split()) for each in text.splitlines()], line
+
+
+def test_every_value_has_an_origin(desk: Desk):
+    """No line with a value is without its comment."""
+    desk.write(MIXED + "  fallbacks:\n    planner: [codex]\ntrust: [/somewhere]\nlimits: {turn_timeout: 5m}\n")
+    lines = [line for line in desk.ok("show").out.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    for line in lines:
+        assert line.endswith(":") or re.search(r"  # \((default|from config file)\)$", line), line
+
+
+def test_what_show_prints_is_a_file_with_the_same_effect(desk: Desk):
+    """The printed settings could be the user's file: they lead to the same executors, bindings and limits."""
+    odd = "      settings:\n        model: 'a \"b\" \\ # c: d'\n"
+    desk.write(MIXED.replace('      settings:\n        model: "sonnet"   # the quick one\n', odd))
+    before = desk.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
+    desk.write(desk.ok("show", SOW_AGENTS_PLANNER="codex").out)
+    after = desk.ok("show", "--json").json
+    assert before["agents"]["executors"]["claude-code"]["settings"]["model"]["value"] == 'a "b" \\ # c: d'
+    assert _values(before) == {**_values(after), "environment": {"SOW_AGENTS_PLANNER": "codex"}}
+
+
+def _values(document: Any) -> Any:
+    """A document without its origins."""
+    if isinstance(document, dict):
+        return (
+            document["value"] if set(document) == {"value", "origin"} else {k: _values(v) for k, v in document.items()}
+        )
+    return document
+
+
+def test_show_as_json(desk: Desk):
+    """The document has every executor that exists and the origin of each value."""
+    desk.write(MIXED)
+    found = desk.ok("show", "--json", SOW_AGENTS_PLANNER="codex").json
+    assert found["environment"] == {"SOW_AGENTS_PLANNER": "codex"}
+    assert set(found["agents"]["executors"]) == set(DEFAULT_EXECUTORS)
+    assert found["agents"]["executors"]["cursor"]["settings"]["yolo_mode"] == {
+        "value": True,
+        "origin": "from config file",
+    }
+    assert found["agents"]["bindings"]["planner"] == {
+        "value": "codex",
+        "origin": "from environment: SOW_AGENTS_PLANNER",
+    }
+    assert found["limits"]["turn_timeout"] == {"value": "60m", "origin": "default"}
+
+
+def test_edit_makes_the_file_from_the_template(desk: Desk):
+    """Without a file the editor gets the template, and what it leaves is checked."""
+    desk.program("claude")
+    editor = desk.program("editor", f'cp "$1" {desk.home}/seen; sed -i "s/planner: .*/planner: cursor  # mine/" "$1"')
+    result = desk.ok("edit", EDITOR=str(editor))
+    assert (desk.home / "seen").read_text() == template("~/.config/sow/config.yaml")
+    assert "    planner: cursor  # mine\n" in desk.file.read_text()
+    assert "✓ CUE schema valid" in result.out
+
+
+def test_the_editor_may_have_options(desk: Desk):
+    """VISUAL goes before EDITOR, and its words are taken apart without a shell."""
+    desk.program("claude")
+    editor = desk.program("my editor", f'printf "%s|" "$@" > {desk.home}/seen')
+    desk.ok("edit", VISUAL=f"'{editor}' --wait '$(touch {desk.home}/pwned)'", EDITOR="false")
+    assert (desk.home / "seen").read_text() == f"--wait|$(touch {desk.home}/pwned)|{desk.file}|"
+    assert not (desk.home / "pwned").exists()
+
+
+def test_edit_says_what_is_wrong_and_keeps_what_was_written(desk: Desk):
+    """A mistake is an error with its place; the user's own text, comments and all, stays as it was left."""
+    wrong = "# my notes\nagents:\n  bindings:\n    implementer: cusor   # soon\n"
+    editor = desk.program("editor", f'cat > "$1" <<END\n{wrong}END')
+    result = desk.sow("edit", EDITOR=str(editor))
+    assert result.code == 2
+    assert result.err.splitlines() == [
+        f"error: {desk.file}: agents.bindings.implementer: unknown executor: cusor",
+        "hint: did you mean cursor?",
+    ]
+    assert desk.file.read_text() == wrong
+
+
+def test_edit_again_on_a_terminal(desk: Desk):
+    """On a terminal a mistake can be mended at once."""
+    desk.program("claude")
+    count = desk.home / "count"
+    editor = desk.program(
+        "editor",
+        f'echo x >> {count}\n[ $(wc -l < {count}) = 1 ] && echo "agnts: 1" > "$1" || echo "agents: {{}}" > "$1"',
+    )
+    code, shown = desk.on_terminal("edit", typed="y\n", EDITOR=str(editor))
+    assert code == 0, shown
+    assert "has a mistake. Edit it again? [y/N]" in shown
+    assert count.read_text() == "x\nx\n"
+
+
+def test_an_editor_that_fails_leaves_nothing_behind(desk: Desk):
+    """The template that was made for an editor that failed is taken back; a file of the user's stays."""
+    result = desk.sow("edit", EDITOR="false")
+    assert result.code == 1
+    assert "false ended with exit code 1" in result.err
+    assert not desk.file.exists()
+    desk.write(MIXED)
+    assert desk.sow("edit", EDITOR="false").code == 1
+    assert desk.file.read_text() == MIXED
+
+
+def test_reset_moves_the_file_away(desk: Desk):
+    """After a reset the defaults are in effect, and the file is kept as a backup."""
+    desk.write(MIXED)
+    result = desk.ok("reset", "--yes")
+    assert not desk.file.exists()
+    assert desk.backup.read_text() == MIXED
+    assert str(desk.backup) in result.out
+    assert desk.ok("show", "--json").json["agents"]["bindings"]["reviewer"]["value"] == "claude-code"
+
+
+def test_reset_without_a_file(desk: Desk):
+    """Nothing to reset is no failure, and an older backup stays."""
+    desk.write(MIXED)
+    desk.ok("reset", "--yes")
+    assert "does not exist" in desk.ok("reset", "--yes").out
+    assert "does not exist" in desk.ok("reset").out
+    assert desk.backup.read_text() == MIXED
+
+
+def test_reset_works_on_what_cannot_be_read(desk: Desk):
+    """A file that is broken beyond reading is just what a reset is for."""
+    desk.write("")
+    desk.file.write_bytes(b"\xff\0" * 3_000_000)
+    desk.ok("reset", "--yes")
+    assert not desk.file.exists()
+    assert desk.backup.read_bytes() == b"\xff\0" * 3_000_000
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 4)])
+def test_reset_asks_on_a_terminal(desk: Desk, answer: str, code: int):
+    """On a terminal the question is put, and only a yes removes."""
+    desk.write(MIXED)
+    ended, shown = desk.on_terminal("reset", typed=f"{answer}\n")
+    assert ended == code, shown
+    assert "has your settings. Remove it? [y/N]" in shown
+    assert desk.file.exists() is bool(code)
+
+
+def test_no_command_rewrites_the_users_file(desk: Desk):
+    """Comments, order and layout survive every command that is not told to replace the file."""
+    desk.program("claude")
+    desk.write(MIXED)
+    for words in (["path"], ["validate"], ["show"], ["show", "--json"], ["edit"], ["init"], ["reset"]):
+        desk.sow(*words, EDITOR="true")
+    assert desk.file.read_text() == MIXED
+    assert [path.name for path in desk.file.parent.iterdir()] == ["config.yaml"]
+
+
+@pytest.mark.parametrize("words", [["init", "--yes"], ["edit"], ["reset", "--yes"]])
+def test_a_worker_may_not_change_the_settings(desk: Desk, words: list[str]):
+    """A supervised agent cannot give itself another executor or wider permissions through sow."""
+    desk.write(MIXED)
+    result = desk.sow(*words, SOW_TASK="010", SOW_AGENT="implementer", EDITOR="true")
+    assert result.code == 2
+    assert "a worker may not change the user's settings" in result.err
+    assert desk.file.read_text() == MIXED
+
+
+def test_a_repository_cannot_configure_anything(desk: Desk):
+    """Whatever lies in the repository, the settings in effect are the same."""
+    before = desk.ok("show").out
+    (desk.repo.root / ".sow").mkdir()
+    for name in (".sow/config.yaml", "config.yaml", ".config/sow/config.yaml", "sow/config.yaml"):
+        path = desk.repo.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(MIXED)
+    assert desk.ok("show").out == before
+
+
+def test_the_printed_settings_are_yaml_for_others_too(desk: Desk):
+    """Another YAML reader takes the printed settings for what they are."""
+    desk.write(MIXED)
+    found = yaml.safe_load(desk.ok("show").out)
+    assert found["agents"]["executors"]["cursor"]["custom_args"] == ["--cascade"]
+    assert found["limits"]["transcript_mb"] == 256
+
+
+PAGE = (ROOT / "docs/config.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
+
+
+def _commands() -> list[str]:
+    """Every call of sow on the page, in a block or between backquotes."""
+    inline = re.findall(r"`((?:[A-Z_]+=\S+ )*sow [^`]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))
+    lines = [line for kind, text in BLOCKS if kind == "text" for line in text.splitlines() if line.startswith("sow ")]
+    return [*inline, *lines]
+
+
+@pytest.mark.parametrize("line", _commands())
+def test_every_command_on_the_page_parses(line: str):
+    """The page shows only calls that the command line takes."""
+    words = shlex.split(line, comments=True)
+    words = words[words.index("sow") + 1 :]
+    command, rest = find(words)
+    parse(command, rest)
+
+
+@pytest.mark.parametrize("text", [text for kind, text in BLOCKS if kind == "yaml"])
+def test_every_example_on_the_page_is_right(text: str):
+    """Each example is a whole file that can be used."""
+    found = config.Config("page", config.parse(text, "page"), {})
+    for name in found.executors_in_use([agent.name for agent in STANDARD_AGENTS]):
+        assert not config.executor_error(found.executors[name])
+
+
+def test_the_page_names_every_key_and_default():
+    """Each key of the schema is on the page, and each limit with its default."""
+    keys = set(_keys(document("user-config")))
+    assert keys >= {"yolo_mode", "fallbacks", "trust"}
+    assert [key for key in keys if f"{key}:" not in PAGE and f".{key}`" not in PAGE] == []
+    for name, value in config.DEFAULT_LIMITS.items():
+        assert f"| `limits.{name}` | `{value}` |" in PAGE
+    for kind in ADAPTERS:
+        assert f"`{kind}`" in PAGE
+
+
+def _keys(schema: dict[str, Any]) -> Iterator[str]:
+    yield from schema.get("properties", {})
+    for rule in (*schema.get("properties", {}).values(), schema.get("additionalProperties")):
+        if isinstance(rule, dict):
+            yield from _keys(rule)

@@ -1,0 +1,200 @@
+"""Standing answers: what a person said once and for all is used in runs, with its origin, and for questions only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.plan_repo import WORK, Harbour
+
+from sow.domain.text.similar_text import without_details
+
+QUESTION = "Which database shall the shop use?"
+ASK = f'sow task set status paused --reason "{QUESTION}"\n'
+WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+
+
+@pytest.fixture
+def asking(harbour: Harbour) -> Harbour:
+    """Two tasks, one after the other, whose workers ask the same, and work when they have an answer."""
+    for task in ("010", "020"):
+        harbour.act(f"implementer-{task}-1", ASK)
+        harbour.act(f"implementer-{task}", WORK)
+    harbour.plan("First", "Second < 1")
+    assert harbour.run().code == 4
+    return harbour
+
+
+@pytest.fixture
+def paused(task_repo: Repo) -> Repo:
+    """A task that asks something."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", QUESTION)
+    return task_repo
+
+
+def file_of(repo: Repo) -> Path:
+    return Path(repo.environment["HOME"], ".config", "sow", "answers.yaml")
+
+
+def test_the_next_one_who_asks_gets_it_at_once(asking: Harbour):
+    """The answer to the first task settles the same question of the second, in the same run, and says so."""
+    out = asking.repo.ok("answer", "1", "Postgres", "--always").out
+    assert "the answer stands" in out
+    result = asking.run()
+    assert result.code == 0, result
+    (asked,) = asking.task("020")["questions"]
+    assert asked["text"] == QUESTION
+    assert asked["answer"].startswith("Postgres\n")
+    assert asked["answered_by"] == "standing-answer"
+    assert [each["origin"] for each in asking.journal("answered") if each["task"] == "020"] == ["standing"]
+    assert "(standing)" in result.out
+    assert "Postgres" in asking.prompt("020", 2)
+    assert "The user's standing answer of" in asking.prompt("020", 2)
+
+
+def test_a_later_run_of_another_plan_gets_it_too(asking: Harbour):
+    """The answer is used in the next run of the repository, whose report says that it was a standing one."""
+    asking.repo.ok("answer", "1", "Postgres", "--always")
+    assert asking.run().code == 0
+    asking.act("implementer-030-1", ASK)
+    asking.act("implementer-030", WORK)
+    plan = asking.repo.root / "more.md"
+    plan.write_text("# More\n\n## Task 3: Third\n\nMake it.\n")
+    result = asking.run(plan="more.md")
+    assert result.code == 0, result
+    assert len(asking.runs()) == 2
+    (told,) = asking.repo.ok("runs", "show", "--json").json["questions"]
+    assert (told["task"], told["text"], told["origin"]) == ("030", QUESTION, "standing")
+    assert "answered by standing" in asking.repo.ok("runs", "show", "--format", "md").out
+
+
+def test_without_always_the_next_one_waits(asking: Harbour):
+    """An ordinary answer is for its own question."""
+    asking.repo.ok("answer", "1", "Postgres")
+    assert asking.run().code == 4
+    assert asking.statuses() == {"010": "completed", "020": "paused"}
+    assert not file_of(asking.repo).exists()
+
+
+def test_another_question_waits(asking: Harbour):
+    """A question in other words is not the same: it waits for its person."""
+    asking.act("implementer-020-1", 'sow task set status paused --reason "Which colour has the button?"\n')
+    asking.repo.ok("answer", "1", "Postgres", "--always")
+    assert asking.run().code == 4
+    assert asking.statuses()["020"] == "paused"
+
+
+def test_the_same_question_for_ever_is_a_loop(asking: Harbour):
+    """A worker that asks the same again and again gets the standing answer twice, and then a person."""
+    asking.act("implementer-020", ASK)
+    asking.repo.ok("answer", "1", "Postgres", "--always")
+    assert asking.run().code == 4
+    assert asking.statuses()["020"] == "paused"
+    assert len(asking.task("020")["questions"]) == 2
+
+
+def test_what_the_run_itself_asks_is_never_settled(harbour: Harbour):
+    """A review that stays RED is a question of the run's: no standing answer approves work."""
+    harbour.act("implementer", "echo more >> part_010.txt\n")
+    harbour.judge("010", "RED", "RED", "RED", "RED")
+    harbour.plan("First")
+    assert harbour.run("--retries", "0").code == 4
+    question = without_details(harbour.task("010")["question"]["text"])
+    harbour.repo.ok("answer", "1", "Take it", "--always")
+    assert harbour.run("--retries", "0").code == 4
+    assert without_details(harbour.task("010")["question"]["text"]) == question
+    (known,) = harbour.repo.ok("answers", "--json").json["answers"]
+    assert known["question"] == question
+    assert [each["origin"] for each in harbour.journal("answered")] == ["ada"]
+
+
+def test_they_are_listed_and_forgotten(paused: Repo):
+    """The list has what stands in this repository; a forgotten one does not stand any more."""
+    assert "no answer stands here" in paused.ok("answers").out
+    paused.ok("answer", "1", "Postgres", "--always")
+    (known,) = paused.ok("answers", "--json").json["answers"]
+    assert (known["number"], known["question"], known["answer"]) == (1, QUESTION, "Postgres")
+    assert QUESTION in paused.ok("answers").out
+    assert paused.ok("answers", "forget", "1").out == f"forgotten: {QUESTION}\n"
+    assert paused.ok("answers", "--json").json == {"answers": []}
+
+
+def test_a_new_answer_replaces_the_old_one(paused: Repo):
+    """One question has one answer: the last one that was given."""
+    paused.ok("answer", "1", "Postgres", "--always")
+    paused.ok("task", "set", "--id", "010", "status", "paused", "--reason", QUESTION.upper())
+    paused.ok("answer", "2", "SQLite", "--always")
+    assert [each["answer"] for each in paused.ok("answers", "--json").json["answers"]] == ["SQLite"]
+
+
+def test_they_belong_to_one_repository(paused: Repo, tmp_path: Path):
+    """Another repository of the same user has none of them; the same repository's other worktrees have all."""
+    paused.ok("answer", "1", "Postgres", "--always")
+    paused.git("worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    (tmp_path / "other").mkdir()
+    paused.git("init", "-q", str(tmp_path / "other"))
+    assert len(paused.ok("answers", "--json", cwd=tmp_path / "second").json["answers"]) == 1
+    assert paused.ok("answers", "--json", cwd=tmp_path / "other").json == {"answers": []}
+    assert paused.sow("answers", "forget", "1", cwd=tmp_path / "other").code == 2
+    assert len(paused.ok("answers", "--json").json["answers"]) == 1
+
+
+def test_nothing_of_it_is_in_the_repository(paused: Repo):
+    """It is the user's own file, readable by nobody else: a repository cannot bring answers along."""
+    paused.ok("answer", "1", "Only-here", "--always")
+    assert os.stat(file_of(paused)).st_mode & 0o077 == 0
+    assert "Only-here" in file_of(paused).read_text()
+    forged = paused.root / ".sow" / "answers.yaml"
+    forged.write_text(file_of(paused).read_text())
+    paused.ok("answers", "forget", "1")
+    assert paused.ok("answers", "--json").json == {"answers": []}
+
+
+def test_only_a_person_lets_an_answer_stand(paused: Repo):
+    """Neither a worker nor the orchestrator decides for all times, and nothing is answered on the way."""
+    for caller in (WORKER, {"SOW_AGENT": "orchestrator"}):
+        result = paused.sow("answer", "1", "Postgres", "--always", **caller)
+        assert result.code == 2, result
+    assert paused.task("010")["status"] == "paused"
+    assert not file_of(paused).exists()
+
+
+def test_a_phase_is_decided_each_time(repo: Repo):
+    """An answer about a phase never stands, and the phase stays proposed."""
+    repo.ok("phase", "add", "audit", "--reason", "perhaps")
+    result = repo.sow("answer", "1", "yes", "--always")
+    assert result.code == 2
+    assert "no answer about a phase stands" in result.err
+    assert "proposed" in repo.ok("phase", "list").out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("answers: nonsense\n", "no list of answers"),
+        ("- a\n", "no list of answers"),
+        ("answers:\n  - question: Which?\n", "answer 1 is not as it should be"),
+        ("answers:\n  - 3\n", "answer 1 is not as it should be"),
+        ("answers: [\n", "answers.yaml"),
+    ],
+)
+def test_a_file_that_was_broken_by_hand(paused: Repo, text: str, said: str):
+    """A broken file is an error with its path and form, and is not overwritten."""
+    file_of(paused).parent.mkdir(parents=True)
+    file_of(paused).write_text(text)
+    for words in (("answers",), ("answers", "forget", "1")):
+        result = paused.sow(*words)
+        assert result.code == 2, result
+        assert said in result.err
+        assert str(file_of(paused)) in result.err
+    assert file_of(paused).read_text() == text
+
+
+@pytest.mark.parametrize("number", ["0", "2", "-1", "x", "9" * 30])
+def test_numbers_that_are_none(paused: Repo, number: str):
+    """A number that no answer has forgets nothing."""
+    paused.ok("answer", "1", "Postgres", "--always")
+    assert paused.sow("answers", "forget", "--", number).code == 2
+    assert len(paused.ok("answers", "--json").json["answers"]) == 1

@@ -1,0 +1,218 @@
+"""sow inbox, answer and approve: what waits for a person, and the person's word."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+from support.claim_holder import held
+from support.plan_repo import Harbour
+
+from sow.domain.documents.state import RunSettings
+from sow.engine.runs.start import open_run_folder
+from sow.store.files.checkout_home import find
+from sow.store.projects import project as projects
+
+SETTINGS: RunSettings = {
+    "max_concurrency": 1,
+    "schedule": "ready",
+    "isolation": "none",
+    "review": "on",
+    "retries": 0,
+}
+
+
+def test_an_empty_inbox(repo: Repo):
+    """Where nothing waits, the inbox says so."""
+    assert repo.ok("inbox").out == "nothing waits for you\n"
+    assert repo.ok("inbox", "--json").json == {"items": []}
+
+
+def test_everything_that_waits_is_there(task_repo: Repo):
+    """Questions, reviews, failures, proposals and broken tasks wait, each with the command that settles it."""
+    for name in ("Second", "Third", "Fourth"):
+        task_repo.ok("task", "create", "--name", name)
+    for task, status in (("010", "paused"), ("020", "needs_review"), ("030", "failed")):
+        if task != "010":
+            task_repo.ok("task", "set", "--id", task, "status", "in_progress")
+        task_repo.ok("task", "set", "--id", task, "status", status)
+    task_repo.ok("phase", "add", "review", "--reason", "eyes")
+    (task_repo.desk("040") / "state.yaml").write_text("")
+    found = {item["kind"]: item for item in task_repo.ok("inbox", "--json").json["items"]}
+    assert {kind: item["do"] for kind, item in found.items()} == {
+        "question": 'sow answer 1 "…"',
+        "review": "sow approve 020",
+        "failed": "sow task set --id 030 status in_progress",
+        "phase": "sow phase approve review",
+        "broken": "sow doctor",
+    }
+    shown = task_repo.ok("inbox").out
+    assert all(item["do"] in shown for item in found.values())
+
+
+def test_the_most_blocking_comes_first(repo: Repo):
+    """What holds up the most tasks is asked first."""
+    for number in range(4):
+        words = ("--depends-on", "020") if number > 1 else ()
+        repo.ok("task", "create", "--name", f"task {number}", *words)
+    for task in ("010", "020"):
+        repo.ok("task", "set", "--id", task, "status", "in_progress")
+        repo.ok("task", "set", "--id", task, "status", "paused", "--reason", f"about {task}?")
+    items = repo.ok("inbox", "--json").json["items"]
+    assert [(item["task"], item["blocks"]) for item in items] == [("020", 2), ("010", 0)]
+    assert "holds up 2" in repo.ok("inbox").out
+
+
+@pytest.mark.parametrize("spelling", ["1", "#1", "010"])
+def test_an_answer_sets_the_task_going(task_repo: Repo, spelling: str):
+    """The answer is kept with its question, becomes feedback, and the task goes on in its next iteration."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "RS256 or HS256?")
+    result = task_repo.ok("answer", spelling, "Use RS256")
+    assert result.out == "task 010: status is in_progress\n"
+    task = task_repo.task("010")
+    assert (task["status"], task["iteration"], "question" in task) == ("in_progress", 2, False)
+    (answered,) = task["questions"]
+    assert (answered["text"], answered["answer"], answered["answered_by"]) == ("RS256 or HS256?", "Use RS256", "ada")
+    assert task["feedback"][0]["text"] == "Use RS256"
+    assert task_repo.ok("inbox", "--json").json["items"] == []
+    assert task_repo.ok("log", "--list", "--json").json["entries"][-1]["action"] == "answer"
+
+
+def test_an_answer_resolves_the_escalated_notes(task_repo: Repo):
+    """Every escalated note of the task is resolved with the answer, and the gate opens."""
+    for text in ("which key?", "which header?"):
+        task_repo.ok("note", "add", "--task", "010", "--description", text, "--context", "c")
+    for number in ("1", "2"):
+        task_repo.ok("note", "escalate", number, "--task", "010", "--reason", "not mine")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert task_repo.task("010")["question"]["text"] == "which key?\nwhich header?"
+    task_repo.ok("answer", "1", "the public one", SOW_AGENT="orchestrator")
+    notes = task_repo.task("010")["notes"]
+    assert {(each["status"], each["resolution"], each["resolved_by"]) for each in notes} == {
+        ("resolved", "the public one", "workflow_executor")
+    }
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+
+
+def test_numbers_are_never_given_twice(task_repo: Repo):
+    """The next question has another number, so that an old answer cannot hit it."""
+    for number in ("1", "2", "3"):
+        task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "again?")
+        task_repo.ok("answer", number, "yes")
+    assert task_repo.sow("answer", "3", "yes").code == 2
+    assert [each["number"] for each in task_repo.task("010")["questions"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("source", ["words", "file", "stdin"])
+def test_an_answer_comes_from_anywhere(task_repo: Repo, source: str):
+    """An answer is given in words, as a file, or on stdin."""
+    (task_repo.root / "answer.txt").write_text("Use RS256")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    given = {"words": "Use RS256", "file": "@answer.txt", "stdin": "-"}[source]
+    task_repo.ok("answer", "1", given, stdin=b"Use RS256")
+    assert task_repo.task("010")["questions"][0]["answer"] == "Use RS256"
+
+
+def test_a_worker_that_says_nothing_is_quoted_from_its_log(task_repo: Repo):
+    """A pause without words takes the last entry of the task's log as its question."""
+    task_repo.ok("log", "--task", "010", "Blocked: which algorithm?")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert task_repo.ok("inbox", "--json").json["items"][0]["text"] == "Blocked: which algorithm?"
+
+
+def test_approve_only_what_was_handed_in(task_repo: Repo):
+    """A task that is still in progress cannot be approved."""
+    before = task_repo.snapshot()
+    result = task_repo.sow("approve", "010")
+    assert result.code == 2
+    assert "task 010 cannot go from in_progress to completed" in result.err
+    assert task_repo.snapshot() == before
+
+
+def test_approve_twice(task_repo: Repo):
+    """What is approved is approved: the second call changes nothing."""
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert task_repo.ok("approve", "10").out == "task 010: status is completed\n"
+    before = task_repo.snapshot()
+    assert task_repo.sow("approve", "010").code == 2
+    assert task_repo.snapshot() == before
+
+
+def test_a_reason_for_pausing_joins_the_question(task_repo: Repo) -> None:
+    """What is given as the reason stands in the question beside the notes that were escalated before."""
+    task_repo.ok("note", "add", "--task", "010", "--description", "which key?", "--context", "c")
+    task_repo.ok("note", "escalate", "1", "--task", "010", "--reason", "not mine")
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "and which header?")
+    assert task_repo.task("010")["question"]["text"] == "which key?\nand which header?"
+
+
+def test_only_a_person_decides_on_phases(repo: Repo) -> None:
+    """The orchestrator proposes a phase; taking it in is a person's word."""
+    marks = {"SOW_AGENT": "orchestrator"}
+    assert repo.sow("phase", "add", "discovery", "--reason", "a race", "--yes", **marks).code == 2
+    repo.ok("phase", "add", "discovery", "--reason", "a race", **marks)
+    assert repo.sow("phase", "approve", "discovery", **marks).code == 2
+    assert repo.sow("answer", "1", "yes", **marks).code == 2
+    repo.ok("answer", "1", "yes")
+
+
+def test_an_answer_that_comes_before_the_pause(task_repo: Repo):
+    """A worker that escalates, is answered and only then pauses asks nothing again, and goes on with the answer."""
+    worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+    task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
+    task_repo.ok("answer", "1", "Blue")
+    assert "in_progress" in task_repo.ok("task", "set", "status", "paused", **worker).out
+    assert task_repo.ok("inbox").out == "nothing waits for you\n"
+    task = task_repo.ok("task", "show", "010", "--json").json
+    assert (task["status"], task["iteration"]) == ("in_progress", 2)
+    task_repo.ok("task", "set", "status", "paused", "--reason", "Which size?", **worker)
+    assert "Which size?" in task_repo.ok("inbox").out
+
+
+def test_a_new_question_after_an_answer_is_asked(task_repo: Repo):
+    """What a worker says after it was answered is another question, and waits in the inbox."""
+    worker = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+    task_repo.ok("note", "add", "--description", "Which colour?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "1", "--reason", "taste", **worker)
+    task_repo.ok("answer", "1", "Blue")
+    task_repo.ok("note", "add", "--description", "Which size?", "--context", "the button", **worker)
+    task_repo.ok("note", "escalate", "2", "--reason", "taste", **worker)
+    task_repo.ok("task", "set", "status", "paused", **worker)
+    assert "Which size?" in task_repo.ok("inbox").out
+
+
+def test_work_that_a_live_run_will_review_does_not_wait_for_a_person(task_repo: Repo):
+    """While a run has the claim, its tasks are its own to approve; others, and all after its end, are the person's."""
+    task_repo.ok("task", "create", "--name", "Beside it")
+    for task in ("010", "020"):
+        task_repo.sow("task", "set", "--id", task, "status", "in_progress")
+        task_repo.ok("task", "set", "--id", task, "status", "needs_review")
+    home = find(option=str(task_repo.root), environment={}, cwd="/")
+    facts = {"name": "plan", "branch": "feature", "base": "0" * 40, "plans": [], "settings": SETTINGS}
+    with home.claim("run", purpose="a run") as claim:
+        found, _ = open_run_folder(home, projects.load(home)["project_id"], claim=claim, tasks=["010"], **facts)
+    with held(task_repo, "run", found.id):
+        assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["020"]
+        assert [item["task"] for item in task_repo.ok("status", "--json").json["inbox"]] == ["020"]
+    assert [item["task"] for item in task_repo.ok("inbox", "--json").json["items"]] == ["010", "020"]
+
+
+def test_the_end_of_long_check_output_is_shown(harbour: Harbour):
+    """A question about a failed check shows the last lines of its output, and how many were left out."""
+    harbour.plan({"test_commands": ["seq -f 'line %g.' 30; exit 1"]})
+    assert harbour.run("--retries", "0").code == 4
+    lines = [line.strip() for line in harbour.repo.ok("inbox").out.splitlines()]
+    place = lines.index("`seq -f 'line %g.' 30; exit 1` failed (exit 1):")
+    assert lines[place + 1 : place + 3] == ["… 22 lines left out", "line 23."]
+    assert "line 30." in lines
+
+
+def test_the_end_of_a_long_question_is_shown(task_repo: Repo):
+    """Of a question with many lines the inbox shows the first, how many are left out, and the last."""
+    text = "\n".join(["It failed:", *(f"line {number}." for number in range(1, 41))])
+    task_repo.ok("log", "--task", "010", text)
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    lines = [line.strip() for line in task_repo.ok("inbox").out.splitlines()]
+    assert lines[0].endswith("It failed:")
+    assert lines[1:3] == ["… 20 lines left out: sow inbox --json", "line 21."]
+    assert "line 40." in lines

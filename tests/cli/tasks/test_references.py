@@ -1,0 +1,193 @@
+"""sow context: what is chosen for a task, what is said about it, and what of it is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import SOW, Repo
+from knowledge.compiler_case import FILLER
+from knowledge.labelled_set import shelve, write
+
+TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
+DOCUMENT = ".sow/knowledge/designs/tokens.md"
+WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+
+
+@pytest.fixture
+def library(repo: Repo) -> Repo:
+    """A repository with a few documents, one of which is about the pending task 010."""
+    shelve(repo.root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}})
+    words = ("--name", "Rotate refresh tokens", "--description", "A replayed token must be refused.")
+    repo.ok("task", "create", *words, "--reference", "docs/api.md")
+    return repo
+
+
+def state(repo: Repo, task: str = "010") -> Any:
+    return yaml.safe_load(repo.state(task))["task"]
+
+
+def test_the_choice_is_shown_and_written(library: Repo) -> None:
+    """A person sees kind, size, path and reason; the task refers to what was chosen besides what it had."""
+    result = library.ok("context", "010")
+    first, head, given, row, last = result.out.splitlines()
+    assert first == "1 of 5 documents, about 24 of 8000 tokens"
+    assert head.split() == ["KIND", "SIZE", "DOCUMENT", "REASON"]
+    assert given.split(maxsplit=2) == ["given", "docs/api.md", "given with the task"]
+    assert row.split(maxsplit=4)[:4] == ["knowledge", "95", "B", DOCUMENT]
+    assert last == "task 010 refers to them now; see 'sow task show 010'"
+    task = state(library)
+    assert task["references"] == ["docs/api.md", DOCUMENT]
+    assert [each["path"] for each in task["context"]] == [DOCUMENT]
+    assert DOCUMENT in library.ok("task", "show", "010").out
+    library.ok("validate", str(library.desk("010") / "state.yaml"))
+
+
+def test_the_document_for_programs(library: Repo) -> None:
+    """--json has the budget, the choice with its sizes, what was given, and whether it was written."""
+    found = library.ok("context", "010", "--budget", "4k", "--json").json
+    reason = found["references"][0].pop("reason")
+    assert reason.startswith("about ")
+    assert found == {
+        "task": "010",
+        "budget": 4000,
+        "tokens": 24,
+        "considered": 5,
+        "given": ["docs/api.md"],
+        "references": [{"path": DOCUMENT, "kind": "knowledge", "size": 95, "tokens": 24}],
+        "left_out": [],
+        "warnings": [],
+        "written": True,
+    }
+
+
+def test_a_second_choice_takes_the_place_of_the_first(library: Repo) -> None:
+    """What was chosen goes, what was given by hand stays, and the same choice changes no reference."""
+    library.ok("context", "010")
+    library.ok("context", "010")
+    assert state(library)["references"] == ["docs/api.md", DOCUMENT]
+    (library.root / DOCUMENT).unlink()
+    said = library.ok("context", "010").out
+    assert "0 of 4 documents" in said
+    assert "none fits: say more in the task's description" in said
+    assert (state(library)["references"], state(library)["context"]) == (["docs/api.md"], [])
+
+
+def test_what_was_given_by_hand_is_not_chosen_again(repo: Repo) -> None:
+    """A document that the task has already is named once, and stays when others are chosen."""
+    shelve(repo.root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}})
+    repo.ok("task", "create", "--name", "Rotate refresh tokens that are replayed", "--reference", DOCUMENT)
+    for _ in range(2):
+        assert repo.ok("context", "010", "--json").json["references"] == []
+        assert state(repo)["references"] == [DOCUMENT]
+
+
+@pytest.mark.parametrize(("words", "marks"), [(("--dry-run",), {}), ((), WORKER)], ids=["dry run", "worker"])
+def test_a_look_changes_no_state(library: Repo, words: tuple[str, ...], marks: dict[str, str]) -> None:
+    """With --dry-run, and for a worker, the choice is shown and no file of .sow is changed."""
+    before = library.snapshot()
+    found = library.ok("context", "010", *words, "--json", **marks).json
+    assert ([each["path"] for each in found["references"]], found["written"]) == ([DOCUMENT], False)
+    assert library.snapshot() == before
+
+
+def test_a_worker_asks_about_its_own_task(library: Repo) -> None:
+    """Without an id, SOW_TASK is meant."""
+    assert library.ok("context", "--json", **WORKER).json["task"] == "010"
+
+
+def test_outputs_of_the_tasks_before_it_come_first(library: Repo) -> None:
+    """What a task builds on is chosen with that reason; while its task is open, that is said."""
+    library.ok("task", "create", "--name", "Paint the fence", "--depends-on", "010")
+    write(library.desk("010") / "task_output", {"report.md": "# Report\n", "data/numbers.csv": "1,2\n"})
+    result = library.ok("context", "020", "--json")
+    folder = ".sow/project/phases/implementation/tasks/010/task_output"
+    assert [(each["path"], each["kind"]) for each in result.json["references"]] == [
+        (f"{folder}/data/numbers.csv", "upstream"),
+        (f"{folder}/report.md", "upstream"),
+    ]
+    assert result.json["references"][0]["reason"] == "output of task 010, which this task builds on"
+    assert result.json["warnings"] == [
+        "task 010 is not completed, so its outputs may change: run this again after that"
+    ]
+
+
+def test_files_that_the_tasks_before_it_wrote(repo: Repo) -> None:
+    """Files that an imported plan gives a task are chosen for those that depend on it, if they are there."""
+    tasks = [
+        {"task_number": 1, "name": "Types", "files": ["src/types.py", "src/gone.py", "src/both.py"]},
+        {"task_number": 2, "name": "Screens", "files": ["src/both.py"], "depends_on": [1]},
+    ]
+    plan = {"plan": {"name": "P", "tasks": [{**each, "description": "Make it."} for each in tasks]}}
+    write(repo.root, {"plan.yaml": yaml.safe_dump(plan), "src/types.py": "x = 1\n", "src/both.py": "y = 1\n"})
+    repo.ok("plan", "import", "plan.yaml", "--yes")
+    found = repo.ok("context", "020", "--json").json["references"]
+    assert [(each["path"], each["reason"]) for each in found] == [
+        ("src/types.py", "task 010 wrote it, and this task builds on that")
+    ]
+
+
+def test_a_broken_index_is_a_warning(library: Repo) -> None:
+    """An index of sinks that cannot be read is said on stderr, and the rest is chosen."""
+    write(library.root / ".sow/sinks", {"index.json": "{"})
+    result = library.ok("context", "010")
+    assert result.err.startswith("warning: .sow/sinks/index.json")
+    assert DOCUMENT in result.out
+
+
+def test_the_budget_of_the_user_s_settings(library: Repo) -> None:
+    """context.budget of the config is the budget where the call names none, and 'config show' has it."""
+    path = Path(library.environment["HOME"], ".config", "sow", "config.yaml")
+    write(path.parent, {path.name: 'context: {budget: "10"}\n'})
+    found = library.ok("context", "010", "--json").json
+    assert found["budget"] == 10
+    assert found["references"] == []
+    assert [each["path"] for each in found["left_out"]] == [DOCUMENT]
+    assert 'budget: "10"' in library.ok("config", "show").out
+    assert "left out, for want of room" in library.ok("context", "010").out
+
+
+@pytest.mark.parametrize("value", ["0", "much", "8K", "-1"])
+def test_a_budget_that_is_none_is_refused_in_the_settings(library: Repo, value: str) -> None:
+    """A budget in the config follows the rule of --budget."""
+    path = Path(library.environment["HOME"], ".config", "sow", "config.yaml")
+    write(path.parent, {path.name: f'context: {{budget: "{value}"}}\n'})
+    result = library.sow("context", "010")
+    assert result.code == 2
+    assert "context.budget" in result.err
+
+
+def test_no_control_byte_of_a_document_is_shown(repo: Repo) -> None:
+    """Names and tags of a hostile sink reach neither the terminal nor the state with control characters."""
+    files = {"to\x1bkens.md": TOKENS, "tokens.md": TOKENS, "b.md": "# B\n", "c.md": "# C\n", "d.md": "# D\n"}
+    sink = {"name": "s", "summary": "\x1b[2J", "when_to_use": "\u202e", "tags": ["tokens"], "files": files}
+    shelve(repo.root, {"sinks": [sink]})
+    repo.ok("task", "create", "--name", "Rotate refresh tokens", "--description", "A replayed token, see to\x1bkens.md")
+    result = repo.ok("context", "010")
+    assert ".sow/sinks/s/tokens.md" in result.out
+    assert not {"\x1b", "\u202e"} & set(result.out + result.err + repo.state("010"))
+
+
+def test_many_calls_at_once(library: Repo) -> None:
+    """Calls that meet at the index all give the same answer."""
+    words = [SOW, "context", "010", "--dry-run", "--json"]
+    calls = [
+        subprocess.Popen(words, cwd=library.root, env=library.environment, stdout=subprocess.PIPE) for _ in range(6)
+    ]
+    answers = {call.communicate(timeout=300)[0] for call in calls}
+    assert [call.returncode for call in calls] == [0] * 6
+    assert len(answers) == 1
+
+
+def test_a_disk_without_room_for_the_index(library: Repo) -> None:
+    """Where the index cannot be written, the choice is made without it, and the task's state is whole."""
+    script = f"ulimit -f 16; exec {SOW} context 010 --json"
+    done = subprocess.run(["bash", "-c", script], cwd=library.root, env=library.environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [each["path"] for each in json.loads(done.stdout)["references"]] == [DOCUMENT]
+    assert state(library)["references"] == ["docs/api.md", DOCUMENT]
+    assert library.ok("context", "010", "--json").json["written"]

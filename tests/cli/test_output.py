@@ -1,0 +1,196 @@
+"""Where the words go: pipes that close, streams that are not there, terminals with and without colour."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
+
+ESCAPE = "\x1b["
+
+
+def shell(repo: Repo, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A shell in the repository, with sow on its path."""
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=repo.root,
+        env={**repo.environment, "SOW": SOW, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def many_tasks(repo: Repo) -> None:
+    """Tasks with names so long that they do not fit into the buffer of a pipe."""
+    text = "x" * 20_000
+    for number in range(6):
+        repo.ok("log", f"{number} {text}")
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "log --list", "status --json", "schema show task", "--help", "--version"]
+)
+def test_a_reader_that_goes_away(repo: Repo, command: str):
+    """`sow … | head -1` ends well and says nothing on stderr, however much there was to say."""
+    many_tasks(repo)
+    result = shell(repo, f'"$SOW" {command} | head -1; echo "${{PIPESTATUS[0]}}"')
+    *_, code = result.stdout.splitlines()
+    assert (code, result.stderr) == ("0", "")
+
+
+@pytest.mark.parametrize("blocked", [0, 80])
+def test_a_failed_run_whose_reader_goes_away(harbour: Harbour, blocked: int):
+    """A run has its own exit code although nobody reads its report, whether that fits into a buffer or not."""
+    told, gone = harbour.folder / "told", harbour.folder / "gone"
+    bell = harbour.folder / "bell"
+    bell.write_text(f"#!/bin/sh\ntouch {told}\nuntil [ -e {gone} ]; do sleep 0.05; done\n")
+    bell.chmod(0o755)
+    harbour.configure(notify={"command": str(bell)})
+    harbour.act("implementer", "exit 3\n")
+    harbour.plan("Fails", *["Waits " + "with a long name " * 6 + "< 1"] * blocked)
+    run = harbour.start("--review", "off")
+    wait_for(told.exists)  # after the last word of the live view, and before the report
+    assert run.stdout
+    run.stdout.close()
+    gone.touch()
+    assert run.wait(300) == 1
+    assert run.stderr
+    assert "error" not in run.stderr.read().decode()
+    assert harbour.runs()[-1]["exit"] == 1
+
+
+def test_the_error_reaches_stderr_though_the_reader_went_away(repo: Repo):
+    """When the reader of stdout is gone, the error and its exit code still come, without a traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [SOW, "validate", ".sow/project/state.yaml", "missing.yaml"],
+        cwd=repo.root,
+        env=repo.environment,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writer)
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        "error: there is no file missing.yaml",
+        "hint: give the path of an existing file",
+    ]
+
+
+@pytest.mark.parametrize("command", ["status", "status --json", "task list", "log hello", "inbox", "--version"])
+def test_closed_stdout(repo: Repo, command: str):
+    """With stdout closed the command does its work and ends well."""
+    result = shell(repo, f'"$SOW" {command} >&-')
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_was_logged_with_all_streams_closed_is_there(repo: Repo):
+    """A command without a single stream does its work, and no file of ours takes the place of one."""
+    result = shell(repo, '"$SOW" log "in the dark" <&- >&- 2>&-')
+    assert result.returncode == 0
+    entries = repo.ok("log", "--list", "--json").json["entries"]
+    assert entries[-1]["text"] == "in the dark"
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+def test_the_exit_code_stands_without_stderr(repo: Repo, stderr: str):
+    """Where nobody can read the error, its exit code still tells."""
+    assert shell(repo, f'"$SOW" task show 099 {stderr}').returncode == 2
+
+
+def test_a_full_disk_behind_stdout(repo: Repo):
+    """When the output cannot be written, the command fails and says why, without a traceback."""
+    result = shell(repo, '"$SOW" status >/dev/full')
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: No space left on device\nhint: ")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["log -", "project remember -", "task create --name x --description -"])
+def test_closed_stdin(repo: Repo, command: str):
+    """A text that should come from a closed stdin is bad input, and nothing is written."""
+    before = repo.snapshot()
+    result = shell(repo, f'"$SOW" {command} <&-')
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: standard input is closed")
+    assert repo.snapshot() == before
+
+
+def test_a_text_from_stdin(repo: Repo):
+    """A dash stands for what comes in on stdin, in any script and on many lines."""
+    repo.ok("log", "-", stdin="erste Zeile\nzweite: 好\n".encode())
+    assert repo.ok("log", "--list", "--json").json["entries"][-1]["text"] == "erste Zeile\nzweite: 好"
+
+
+def test_a_text_from_stdin_that_is_not_utf8(repo: Repo):
+    """Bytes that are no text are refused."""
+    result = repo.sow("log", "-", stdin=b"\xff\xfe")
+    assert result.code == 2
+    assert "is not UTF-8" in result.err
+
+
+@pytest.mark.parametrize("words", [("status",), ("inbox",), ("task", "show", "010"), ("doctor",)])
+def test_colour_on_a_terminal(task_repo: Repo, on_terminal: Callable[..., Any], words: tuple[str, ...]):
+    """On a terminal there is colour."""
+    task_repo.ok("task", "set", "--id", "010", "status", "paused")
+    assert ESCAPE in on_terminal(task_repo, *words).end()[1]
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("words", [("status",), ("task", "show", "099"), ("doctor",)])
+def test_no_colour_where_it_is_not_wanted(
+    task_repo: Repo, on_terminal: Callable[..., Any], variables: dict[str, str], words: tuple[str, ...]
+):
+    """NO_COLOR and a dumb terminal get plain text."""
+    assert ESCAPE not in on_terminal(task_repo, *words, **variables).end()[1]
+
+
+@pytest.mark.parametrize("words", [("status",), ("inbox",), ("doctor",), ("task", "show", "099")])
+def test_no_colour_in_a_pipe(task_repo: Repo, words: tuple[str, ...]):
+    """What goes to a program is plain text."""
+    result = task_repo.sow(*words)
+    assert ESCAPE not in result.out + result.err
+
+
+def test_errors_are_coloured_on_a_terminal_only(task_repo: Repo, on_terminal: Callable[..., Any]):
+    """The marks of an error are red and cyan on a terminal."""
+    code, shown = on_terminal(task_repo, "task", "show", "099").end()
+    assert code == 2
+    assert "\x1b[31merror:\x1b[0m there is no task 099" in shown
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LANG": "C"},
+        {"LC_ALL": "C"},
+        {"LC_ALL": "POSIX"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=str,
+)
+def test_a_terminal_that_cannot_show_a_letter(task_repo: Repo, variables: dict[str, str]):
+    """A poor locale costs letters on the screen, never the command, and JSON stays JSON."""
+    name = "naïve → 好 🙂"
+    task_repo.ok("task", "set", "--id", "010", "name", name)
+    for words in (("status",), ("task", "show", "010"), ("doctor",), ("task", "list")):
+        result = task_repo.ok(*words, **variables)
+        assert "010" in result.out or words == ("doctor",)
+    assert task_repo.ok("task", "show", "010", "--json", **variables).json["name"] == name
+    assert task_repo.sow("task", "show", "好", **variables).code == 2
+
+
+def test_words_in_a_poor_locale_are_stored_as_they_were_typed(task_repo: Repo):
+    """A name that is typed under LANG=C reaches the file as UTF-8."""
+    task_repo.ok("task", "set", "--id", "010", "name", "naïve 好", LANG="C")
+    assert task_repo.task("010")["name"] == "naïve 好"

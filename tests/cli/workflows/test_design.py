@@ -1,0 +1,325 @@
+"""sow workflow design: the architect by itself, with sub-roles, with a person; and the agent types that are missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo
+from support.workflow_repo import EXAMPLE, PLAN, Flow
+
+from sow.agents.discovery import read_agent
+from sow.domain.workflows import contract_block
+
+COPY = f"cp -R {EXAMPLE}/design/. orchestration/"
+FIVE = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["c", "d"]}
+
+
+@pytest.fixture
+def flow(repo: Repo, tmp_path: Path) -> Flow:
+    """A workflow that waits for its design."""
+    return Flow(repo, tmp_path).begin()
+
+
+def design(flow: Flow, *words: str, **more: Any) -> Any:
+    return flow.repo.sow("workflow", "design", "--headless", "--executor", "script", *words, **more)
+
+
+def test_the_architect_works_by_itself(flow: Flow) -> None:
+    """What it wrote is checked, has the contract in it, and is the crew of shared_status.json."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
+    result = design(flow)
+    assert result.code == 0, result
+    assert result.out.endswith(
+        "designed user_management: 4 agents, 3 verifiers\n  database_agent\n  api_agent\n"
+        "  frontend_agent + docs_agent\nNext: sow workflow verify\n"
+    )
+    assert list(flow.status["agents"]) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
+    text = (flow.orchestration / "agents/database_agent/agent_instructions.md").read_text()
+    assert contract_block.START in text
+
+
+def test_an_empty_form_is_said_before_the_architect_works(bare_repo: Repo, tmp_path: Path) -> None:
+    """A summary that nobody filled in tells an architect that works by itself nothing: the person hears of that."""
+    bare_repo.ok("workflow", "new", "user_management")
+    flow = Flow(bare_repo, tmp_path)
+    flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
+    assert "is the empty form still" in design(flow).err
+    path = bare_repo.root / "orchestration/conversation_summary_user_management.md"
+    path.write_text(path.read_text().replace("[The goal in plain language]", "Users can sign up."))
+    assert "the empty form" not in design(flow, "--yes").err
+
+
+def test_findings_go_back_to_the_architect(flow: Flow) -> None:
+    """A design with an error is sent back in the same session, with its place; a mended one is taken."""
+    flow.scripted(
+        {
+            "workflow_architect": [
+                [{"run": COPY}, {"run": "sed -i s/create_user_table_1727539200/nothing/ " + PLAN}],
+                [
+                    {
+                        "if": {
+                            "told": "orchestration/workflow_coordination_plan.md:",
+                            "then": [{"run": COPY}, {"say": "mended"}],
+                            "else": [{"say": "I was not told where"}],
+                        }
+                    }
+                ],
+            ]
+        }
+    )
+    result = design(flow)
+    assert result.code == 0, result
+    assert "# 1 findings go back to workflow-architect (round 1 of 3)" in result.err
+
+
+def test_after_three_rounds_it_is_a_failure_with_the_first_finding(flow: Flow) -> None:
+    """An architect that never mends its plan ends with exit 1, and what it wrote stays for a person."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": "sed -i s/1727539200/x/ " + PLAN}]]})
+    result = design(flow)
+    assert result.code == 1 and "after 3 rounds the design still has errors: orchestration/" in result.err
+    assert "round 3 of 3" in result.err and (flow.repo.root / PLAN).exists()
+
+
+def test_a_refused_architect_is_named_before_it_is_asked_again(flow: Flow) -> None:
+    """What the CLI refused is told after each turn and in the final error, with the setting that allows it (C11)."""
+    flow.scripted({"workflow_architect": [[{"refuse": "tee plan.md"}]]})
+    result = design(flow)
+    told = "1 command refused: tee plan.md; "
+    assert result.code == 1 and "agents.executors.script.settings.yolo_mode: true" in result.err
+    assert result.err.index(told) < result.err.index("(round 1 of 3)")
+    assert told in result.err[result.err.index("after 3 rounds") :]
+
+
+def test_an_architect_that_writes_nothing_is_told_so(flow: Flow) -> None:
+    """No plan at all is a finding like any other."""
+    flow.scripted({"workflow_architect": [[{"say": "I think about it"}], [{"run": COPY}, {"say": "here"}]]})
+    assert design(flow).code == 0
+
+
+def delegating(flow: Flow) -> Flow:
+    """A crew of five, whose architect and sub-roles write their parts."""
+    other = Flow(flow.repo, flow.folder).crew(FIVE)
+    text = (flow.repo.root / PLAN).read_text()
+    (flow.folder / "plan.md").write_text(text)
+    other.orchestration.joinpath("workflow_coordination_plan.md").unlink()
+    roles = ("file-structure-designer", "checkpoint-designer", "instruction-writer")
+    parts = {
+        role.replace("-", "_"): [
+            [
+                {"write": {"path": f"orchestration/design/{role}.md", "text": f"# {role}\n"}},
+                {"append": {"path": "order.txt", "text": f"{role}\n"}},
+                {"say": f"{role} is done"},
+            ]
+        ]
+        for role in roles
+    }
+    first = [{"run": f"cp {flow.folder}/plan.md {PLAN}"}, {"say": "the roster"}]
+    second = [
+        {
+            "if": {
+                "told": "| instruction-writer is done",
+                "then": [{"append": {"path": "order.txt", "text": "integrated\n"}}, {"say": "one design"}],
+            }
+        }
+    ]
+    return flow.scripted({"workflow_architect": [first, second], **parts})
+
+
+def test_five_agents_are_worked_out_by_sub_roles(flow: Flow) -> None:
+    """From five agents on, three sub-roles write their parts in turn, and the architect integrates them."""
+    result = design(delegating(flow))
+    assert result.code == 0, result
+    order = (flow.repo.root / "order.txt").read_text().split()
+    assert order == ["file-structure-designer", "checkpoint-designer", "instruction-writer", "integrated"]
+    for role in order[:3]:
+        assert (flow.orchestration / f"design/{role}.md").read_text() == f"# {role}\n"
+
+
+def test_delegation_can_be_asked_for(flow: Flow) -> None:
+    """With --delegate a small crew is worked out the same way, and the architect is told so first."""
+    part = [[{"append": {"path": "order.txt", "text": "{agent}\n"}}]]
+    roles = ("file_structure_designer", "checkpoint_designer", "instruction_writer")
+    told = {"if": {"told": "The details are delegated", "then": [{"run": COPY}]}}
+    flow.scripted({"workflow_architect": [[told], [{"say": "integrated"}]], **dict.fromkeys(roles, part)})
+    assert design(flow, "--delegate").code == 0
+    assert (flow.repo.root / "order.txt").read_text().split() == [role.replace("_", "-") for role in roles]
+
+
+def test_few_agents_are_not_delegated(flow: Flow) -> None:
+    """Up to four agents the architect writes everything itself."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}]], "instruction_writer": [[{"exit": 9}]]})
+    assert design(flow).code == 0
+
+
+def test_a_limit_is_exit_4_and_a_crash_exit_1(flow: Flow) -> None:
+    """An architect that cannot be had leaves nothing behind but what it wrote, and says why."""
+    flow.scripted({"workflow_architect": [[{"limit": 3600}]]})
+    assert design(flow).code == 4
+    flow.scripted({"workflow_architect": [[{"exit": 3}]]})
+    result = design(flow)
+    assert result.code == 1 and "workflow-architect" in result.err
+
+
+def test_a_fallback_takes_over_from_a_limited_architect(flow: Flow) -> None:
+    """Where the bound executor has reached its limit, the role's fallback designs."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}, {"say": "done"}]]})
+    limited = flow.folder / "limited.yaml"
+    limited.write_text("tasks: {default: [[{limit: 3600}]]}\n")
+    config = Path(flow.repo.environment["HOME"]) / ".config/sow/config.yaml"
+    config.write_text(
+        f"""agents:
+  executors:
+    busy: {{type: simulated, settings: {{scenario: {limited}}}}}
+    script: {{type: simulated, settings: {{scenario: {flow.folder}/scenario.yaml}}}}
+  bindings: {{workflow-architect: busy}}
+  fallbacks: {{workflow-architect: [script]}}
+"""
+    )
+    flow.repo.ok("workflow", "design", "--headless")
+
+
+def test_an_architect_cannot_approve_its_own_design_by_hand(flow: Flow) -> None:
+    """What it edits in state.yaml is put back after its turn."""
+    forge = ["sh", "-c", "printf '  approval: {}\\n' >> orchestration/state.yaml"]
+    flow.scripted({"workflow_architect": [[{"run": COPY}, {"run": forge}, {"sow": "workflow approve"}]]})
+    assert design(flow).code == 0
+    assert "approval" not in flow.state
+
+
+def test_an_approved_design_is_not_made_anew_by_accident(flow: Flow) -> None:
+    """After an approval --yes is needed; the crew's state stays."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}]]})
+    flow.design()
+    flow.repo.ok("workflow", "verify", "--no-agent", "--yes")
+    refused = design(flow)
+    assert refused.code == 2 and "--yes" in refused.err
+    assert design(flow, "--yes").code == 0
+
+
+def test_without_a_terminal_the_ways_are_named(flow: Flow) -> None:
+    """A person who is not there is not waited for: the hint names --headless and --print."""
+    result = flow.repo.sow("workflow", "design")
+    assert result.code == 2 and "--headless" in result.err and "--print" in result.err
+
+
+def test_the_prompt_can_be_taken_elsewhere(flow: Flow) -> None:
+    """--print shows all that an architect needs, with full paths, and starts nothing."""
+    out = flow.repo.ok("workflow", "design", "--print").out
+    assert out.startswith("# Workflow architect\n")
+    assert str(flow.orchestration / "conversation_summary_user_management.md") in out
+    assert "`sow " not in out and "The details are delegated" not in out
+    assert "The details are delegated" in flow.repo.ok("workflow", "design", "--print", "--delegate").out
+
+
+# An agent CLI that a person has opened: it shows its words, runs what it is told to, and leaves a design.
+OPENED = """#!{python}
+import shlex, subprocess, sys
+print("hello, you said:", sys.argv[-1])
+told = subprocess.run(shlex.split(sys.argv[-1].split(": ", 1)[1]), capture_output=True, text=True, check=True).stdout
+assert told.startswith("# Workflow architect"), told
+assert input("which database? ") == "sqlite"
+subprocess.run({copy!r}, shell=True, check=True)
+checked = subprocess.run(["sow", "workflow", "verify", "--no-agent"], capture_output=True, text=True)
+assert checked.returncode == 0 and "PASSED" in checked.stdout, checked
+assert subprocess.run(["sow", "workflow", "approve"], capture_output=True).returncode == 2
+"""
+
+
+def test_a_person_talks_with_the_architect_in_the_terminal(flow: Flow, tmp_path: Path, on_terminal: Any) -> None:
+    """The CLI is opened in front of the person with a first word that leads to its prompt; its design is checked."""
+    (tmp_path / "bin").mkdir()
+    claude = tmp_path / "bin/claude"
+    claude.write_text(OPENED.format(python=sys.executable, copy=COPY))
+    claude.chmod(0o755)
+    path = f"{tmp_path}/bin:{flow.repo.environment['PATH']}"
+    screen = on_terminal(flow.repo, "workflow", "design", PATH=path)
+    code, shown = screen.until("which database?").type(b"sqlite\n").end()
+    assert code == 0, shown
+    assert "Run this command, and do what it prints" in shown
+    assert "designed user_management: 4 agents" in shown
+    assert "database_agent" in flow.status["agents"]
+
+
+def test_an_executor_that_cannot_be_opened_says_so(flow: Flow, on_terminal: Any) -> None:
+    """A CLI without an interactive form is refused with the other ways."""
+    flow.scripted({"workflow_architect": [[{"run": COPY}]]})
+    code, shown = on_terminal(flow.repo, "workflow", "design", "--executor", "script").end()
+    assert code == 2 and "cannot be opened" in shown and "--print" in shown
+
+
+def required(flow: Flow) -> None:
+    flow.design()
+    head = flow.head()
+    head["agents"][0]["agent"] = "database-specialist"
+    head["required_agents"] = [
+        {
+            "name": "database-specialist",
+            "description": "Designs tables: small, normal, audited",
+            "capabilities": "Must be able to run sqlite3",
+            "prompt": "You design tables.\nYou test them on an empty database.\n",
+        }
+    ]
+    text = (flow.repo.root / PLAN).read_text()
+    flow.plan(head, text.split("---\n", 2)[2])
+
+
+def test_missing_agent_types_are_listed_and_can_be_written(flow: Flow) -> None:
+    """verify lists what does not exist with its specification; `sow agent new --from-workflow` writes it, once."""
+    repo = flow.repo
+    required(flow)
+    result = repo.sow("workflow", "verify", "--no-agent")
+    assert "missing agent type database-specialist: Designs tables: small, normal, audited" in result.err
+    assert "capabilities: Must be able to run sqlite3" in result.err
+    assert "sow agent new --from-workflow" in result.err
+    assert repo.sow("workflow", "verify", "--no-agent", "--json").json["missing_agents"][0]["name"] == (
+        "database-specialist"
+    )
+    assert repo.ok("agent", "new", "--from-workflow").out == "made .claude/agents/database-specialist.md\n"
+    path = repo.root / ".claude/agents/database-specialist.md"
+    agent = read_agent(str(path), "project")
+    assert agent is not None and agent.description == "Designs tables: small, normal, audited"
+    assert "You test them on an empty database." in path.read_text() and "run sqlite3" in path.read_text()
+    repo.ok("workflow", "verify", "--no-agent")
+    assert flow.state["members"]["database_agent"]["agent"] == "database-specialist"
+    assert "every agent type of the plan is there" in repo.ok("agent", "new", "--from-workflow").out
+    assert repo.sow("agent", "new", "ghost", "--from-workflow").code == 2
+
+
+def test_a_role_is_written_from_words(repo: Repo) -> None:
+    """`sow agent new` writes a file that the registry reads; one that is there stays as it is."""
+    repo.ok("agent", "new", "db-tuner", "--description", "Tunes: slowly", "--prompt", "You tune.")
+    shown = repo.ok("agent", "show", "db-tuner", "--json").json
+    assert shown["description"] == "Tunes: slowly" and shown["prompt"] == "You tune."
+    refused = repo.sow("agent", "new", "db-tuner", "--description", "again")
+    assert refused.code == 2 and "is there already" in refused.err
+    repo.ok("agent", "new", "db-form", "--description", "To be filled in")
+    assert "## What you do" in repo.ok("agent", "show", "db-form").out
+
+
+@pytest.mark.parametrize(
+    ("words", "mention"),
+    [
+        ([], "which name?"),
+        (["x"], "--description is required"),
+        (["Bad Name", "--description", "d"], "no name of a role"),
+        (["../x", "--description", "d"], "no name of a role"),
+        (["x", "--description", "a\nb"], "--description has a line break"),
+        (["x", "--from-workflow"], "there is no workflow"),
+    ],
+)
+def test_a_bad_role_is_refused(repo: Repo, words: list[str], mention: str) -> None:
+    """What makes no role is exit 2 with a hint, and writes nothing."""
+    result = repo.sow("agent", "new", *words)
+    assert result.code == 2 and mention in result.err and "hint: " in result.err
+    assert not (repo.root / ".claude").exists()
+
+
+def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
+    """A .claude that leads out of the repository is refused."""
+    (tmp_path / "elsewhere").mkdir()
+    (repo.root / ".claude").symlink_to(tmp_path / "elsewhere")
+    assert repo.sow("agent", "new", "x", "--description", "d").code != 0
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -1,0 +1,352 @@
+"""sow workflow run as a person calls it: what it refuses, what it streams, how it ends, and one at a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+from support.dashboard_data import facts_of, fresh
+from support.simulated_workers import wait_for
+from support.workflow_repo import Flow
+
+PASS = [[{"say": "I read it.\n\nVerification: PASSED"}]]
+
+
+def work(name: str) -> list[dict[str, Any]]:
+    path = f"orchestration/agents/{name}/task_output/{name}.txt"
+    return [
+        {"write": {"path": path, "text": "one line\n"}},
+        {"stand": "completion_drive_review"},
+        {"stand": "ready_for_verification"},
+        {"say": "done"},
+    ]
+
+
+@pytest.fixture
+def flow(repo: Repo, tmp_path: Path) -> Flow:
+    """Two agents, one after the other, approved; each does its work in its first turn."""
+    made = Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    made.scripted(
+        {"first": [work("first")], "second": [work("second")], "first_verifier": PASS, "second_verifier": PASS}
+    )
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    return made
+
+
+def run(flow: Flow, *words: str, **more: Any) -> Any:
+    return flow.repo.sow("workflow", "run", "--executor", "script", *words, **more)
+
+
+def test_a_run_ends_with_the_status_and_exit_0(flow: Flow) -> None:
+    """A person sees the turns as lines, then where everybody stands, then the next step."""
+    result = run(flow)
+    assert result.code == 0, result
+    assert "agent first: started, implementer on script" in result.out
+    assert "agent second: verification passed by second_verifier (round 1)" in result.out
+    assert "Workflow user_management (implement_user_management): completed, gate clear" in result.out
+    assert result.out.endswith("Next: sow workflow archive\n")
+    again = run(flow)
+    assert again.code == 0 and "is complete" in again.out
+
+
+def test_a_planted_hook_is_told(flow: Flow) -> None:
+    """What an agent changes in the git folder is told with the end of its turn, and stays until the user decides."""
+    plant = {"write": {"path": ".git/hooks/post-commit", "text": "#!/bin/sh\n"}}
+    turns = {"first": [[plant, *work("first")]], "second": [work("second")]}
+    flow.scripted({**turns, "first_verifier": PASS, "second_verifier": PASS})
+    result = run(flow)
+    assert result.code == 0, result
+    told = "  .git/hooks/post-commit was added during the run; sow ignores it"
+    assert told in result.out
+    assert "sow doctor --undo-git-changes" in result.err
+    flow.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert not (flow.repo.root / ".git/hooks/post-commit").exists()
+
+
+def test_the_journal_is_a_stream_for_programs(flow: Flow) -> None:
+    """--json prints every entry as one document on a line, and nothing else on stdout."""
+    result = run(flow, "--json")
+    assert result.code == 0, result
+    entries = [json.loads(line) for line in result.out.splitlines()]
+    events = [each["event"] for each in entries]
+    assert events[0] == "run_started" and events[-1] == "run_ended"
+    assert [each["task"] for each in entries if each["event"] == "verification"] == ["first", "second"]
+    assert entries[-1]["exit"] == 0 and entries[-1]["completed"] == 2
+    assert {each["id"] for each in entries[0]["tasks"]} == {"first", "second"}
+
+
+def test_the_run_is_among_the_runs(flow: Flow) -> None:
+    """`sow runs list` and `sow runs show` tell of a workflow's run, too."""
+    assert run(flow).code == 0
+    assert "user_management" in flow.repo.ok("runs", "list").out
+    shown = flow.repo.ok("runs", "show").out
+    assert "user_management" in shown and "first" in shown
+
+
+def test_a_design_that_nobody_verified_or_approved_waits(repo: Repo, tmp_path: Path) -> None:
+    """Exit 4 with the command that is missing, and no agent is started; --yes approves what was verified."""
+    made = Flow(repo, tmp_path).begin().crew({"first": []})
+    made.scripted({"first": [work("first")], "first_verifier": PASS})
+    result = run(made)
+    assert result.code == 4 and "sow workflow verify" in result.err
+    repo.ok("workflow", "verify", "--no-agent")
+    result = run(made)
+    assert result.code == 4 and "sow workflow approve" in result.err
+    assert not (made.orchestration / "agents/first/task_output/first.txt").exists()
+    assert run(made, "--yes").code == 0
+    assert made.state["approval"]["how"] == "--yes"
+
+
+ASKS = [
+    {"sow": ["note", "add", "--description", "Unique?", "--context", "c", "--category", "requirements"]},
+    {"sow": ["note", "escalate", "1", "--reason", "not mine"]},
+    {"stand": "blocked"},
+    {"say": "I wait"},
+]
+
+
+@pytest.fixture
+def asking(repo: Repo, tmp_path: Path) -> Flow:
+    """Three agents of which two ask, and a run that waits for the answers."""
+    made = (
+        Flow(repo, tmp_path)
+        .begin()
+        .crew({"first": [], "second": [], "third": []}, groups=[["first", "second", "third"]])
+    )
+    turns = {name: [ASKS, work(name)] for name in ("first", "second")}
+    verifiers = {f"{name}_verifier": PASS for name in ("first", "second", "third")}
+    made.scripted({**turns, "third": [work("third")], **verifiers, "workflow_architect": [[{"say": "You decide."}]]})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert run(made).code == 4
+    assert sorted(asked(repo).values()) == ["w1", "w2"]
+    return made
+
+
+def asked(repo: Repo) -> dict[str, str]:
+    return {each["agent"]: each["number"] for each in repo.ok("inbox", "--json").json["items"]}
+
+
+def drop(flow: Flow, *left: str) -> None:
+    """Let a design without the others be verified and approved."""
+    flow.crew({name: [] for name in left}, groups=[list(left)])
+    flow.repo.ok("workflow", "verify", "--no-agent")
+    assert "first" in asked(flow.repo), "nobody has said yes to it"
+    flow.repo.ok("workflow", "approve")
+
+
+def test_a_dropped_agent_asks_nothing_any_more(asking: Flow, repo: Repo) -> None:
+    """With the approval its question leaves the inbox, its log says so, and a late answer hears why; others ask on."""
+    gone, other = asked(repo)["first"], asked(repo)["second"]
+    drop(asking, "second", "third")
+    assert asked(repo) == {"second": other}
+    (entry,) = repo.ok("log", "--list", "--json", "--task", "first").json["entries"]
+    assert (entry["agent"], entry["action"]) == ("workflow_executor", "withdraw")
+    assert f"question {gone}: note_001: Unique?" in entry["text"] and "not in the design any more" in entry["text"]
+    late = repo.sow("answer", gone, "Yes")
+    assert late.code == 2 and f"question {gone} of agent first cannot be answered any more. Withdrawn" in late.err, late
+    assert f"the open questions are: {other}" in late.err
+    assert f"{gone} first" not in repo.ok("workflow", "status").out
+    assert f"sow answer {other} " in repo.ok("workflow", "status").out
+    repo.ok("answer", other, "Yes")
+    assert f"question {other} of agent second is answered already, by ada" in repo.sow("answer", other, "No").err
+
+
+def test_the_run_tells_that_a_dropped_agent_is_out(asking: Flow, repo: Repo) -> None:
+    """Its journal has the withdrawal and the agent's end once, and its report waits for nobody."""
+    gone = asked(repo)["first"]
+    drop(asking, "second", "third")
+    shown = {each["id"]: each["outcome"] for each in repo.ok("runs", "show", "--json").json["tasks"]}
+    assert (shown["first"], shown["second"]) == ("abandoned", "waiting")
+    assert f"agent first: question {gone} is withdrawn" in run(asking).out
+    again = run(asking, "--json").out
+    assert "withdrawn" not in again and '"abandoned"' not in again
+    asking.crew({"third": []})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert run(asking).code == 0
+    report = repo.ok("runs", "show", "--json").json
+    assert {each["id"]: each["outcome"] for each in report["tasks"]} == {
+        "first": "abandoned",
+        "second": "abandoned",
+        "third": "completed",
+    }
+    assert report["next"] == []
+    assert "first" not in asking.state["members"]
+    assert "cannot be answered any more" in repo.sow("answer", gone, "Yes").err
+
+
+def test_a_run_of_an_archived_workflow_is_over(asking: Flow, repo: Repo) -> None:
+    """It is listed as ended with nobody waiting, its report asks nothing, and its times are what they were."""
+    facts = facts_of(repo)
+    assert (facts.runs()["runs"][0]["status"], fresh(facts)["run"]["go_on"]) == (
+        "waiting",
+        f"sow --root {repo.root} workflow run --executor script",
+    )
+    before = repo.ok("runs", "show", "--json").json
+    assert (before["run"]["status"], before["counts"]["waiting"]) == ("waiting", 2)
+    repo.ok("workflow", "archive", "--yes")
+    (run_,) = repo.ok("runs", "list", "--json").json["runs"]
+    assert (run_["status"], run_["waiting"], run_["ended_at"]) == ("ended", 0, before["run"]["ended_at"])
+    after = repo.ok("runs", "show", "--json").json
+    assert {each["id"]: each["outcome"] for each in after["tasks"]} == {
+        "first": "abandoned",
+        "second": "abandoned",
+        "third": "completed",
+    }
+    assert (after["next"], [each["question"] for each in after["tasks"]]) == ([], [None] * 3)
+    assert "the workflow of this run is not here" in after["remarks"][0]
+    assert (after["run"]["calls"], after["totals"]["wall_seconds"]) == (1, before["totals"]["wall_seconds"])
+    assert "waits for somebody" not in repo.ok("runs", "report", "--format", "html").out
+    (shown,) = facts.runs()["runs"]
+    assert (shown["status"], shown["waiting"]) == ("ended", 0)
+    assert (fresh(facts)["run"]["status"], fresh(facts)["run"]["go_on"]) == ("ended", "")
+    facts.close()
+    assert repo.ok("inbox", "--json").json["items"] == []
+    repo.ok("workflow", "new", "next")
+    assert repo.ok("runs", "show", "--json").json["next"] == []
+
+
+def test_a_missing_program_is_said_before_anything_starts(flow: Flow) -> None:
+    """Every role that may be needed is looked for first."""
+    result = flow.repo.sow("workflow", "run", "--executor", "codex", PATH="/usr/bin:/bin")
+    assert result.code == 2 and "codex" in result.err
+    assert flow.status["agents"]["first"]["status"] == "pending"
+
+
+def test_two_runs_at_once_are_refused(flow: Flow) -> None:
+    """The second one names the holder and starts nobody; verify, design and archive wait for the same claim."""
+    flow.scripted({"first": [[{"stand": "completion_drive_review"}, {"hang": True}]]})
+    first = subprocess.Popen(
+        [SOW, "workflow", "run", "--executor", "script"],
+        cwd=flow.repo.root,
+        env=flow.repo.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
+        for words in (["run", "--executor", "script"], ["verify", "--no-agent"], ["archive", "--yes"]):
+            result = flow.repo.sow("workflow", *words)
+            assert result.code == 4 and "sow workflow run" in result.err, (words, result)
+        assert "completion_drive_review" in flow.repo.ok("workflow", "status").out
+    finally:
+        first.terminate()
+        first.communicate(timeout=300)
+    assert first.returncode == 130
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_killed_run_goes_on(flow: Flow, stopped: bool) -> None:
+    """After a kill the same command goes on, and no try was counted; `sow runs stop` ends what was left before that."""
+    flow.scripted(
+        {
+            "first": [[{"stand": "completion_drive_review"}, {"hang": True}], work("first")[:1] + work("first")[2:]],
+            "second": [work("second")],
+            "first_verifier": PASS,
+            "second_verifier": PASS,
+        }
+    )
+    first = subprocess.Popen(
+        [SOW, "workflow", "run", "--executor", "script"],
+        cwd=flow.repo.root,
+        env=flow.repo.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_for(lambda: flow.status["agents"]["first"]["status"] == "completion_drive_review")
+    first.kill()
+    first.communicate(timeout=300)
+    if stopped:
+        assert "an earlier turn on agent first was cut off; processes" in flow.repo.ok("runs", "stop").out
+    result = run(flow)
+    assert result.code == 0, result
+    assert ("cut off" in result.err) is not stopped
+    assert flow.state["members"]["first"]["tries"] == 0
+
+
+def test_a_question_is_exit_4_and_its_answer_is_taken_up(flow: Flow) -> None:
+    """An architect that cannot be read leaves the question to the person; inbox, answer and run lead on."""
+    ask = [
+        {"note": {"description": "Which colour?", "category": "requirements"}},
+        {"sow": ["note", "escalate", "1", "--reason", "open"]},
+        {"stand": "blocked"},
+    ]
+    told = '{"nonce": "{nonce}", "decisions": [{"note": "note_001", "route": "answer", "resolution": "Blue."}]}'
+    flow.scripted(
+        {
+            "first": [ask, work("first")],
+            "second": [work("second")],
+            "first_verifier": PASS,
+            "second_verifier": PASS,
+            "workflow_architect": [[{"if": {"told": "The person answers", "then": [{"say": told}]}}]],
+        }
+    )
+    assert run(flow, "--yes", "--max-concurrency", "3").code == 4
+    repo = flow.repo
+    again = repo.ok("runs", "show", "--json").json["next"][-1]["command"]
+    assert again == "sow workflow run --max-concurrency 3 --executor script --yes"
+    assert "w1. question agent first" in repo.ok("inbox").out
+    assert repo.ok("inbox", "--json").json["items"][0]["number"] == "w1"
+    assert "w1" in repo.ok("completion", "words", "--", "answer", "").out.split()
+    repo.ok("answer", "w1", "Blue")
+    assert repo.sow("answer", "w1", "Red").code == 2
+    result = run(flow)
+    assert result.code == 0, result
+    assert "note_001 is resolved by user" in result.out
+
+
+def test_a_worker_in_the_workflow_sees_its_notes_by_its_name(flow: Flow) -> None:
+    """`sow note list --task NAME` shows an agent's notes to a person, and completion knows the agents."""
+    flow.scripted({"first": [[{"note": {"description": "Odd", "category": "detail"}}, {"hang": True}]]})
+    started = subprocess.Popen(
+        [SOW, "workflow", "run", "--executor", "script"],
+        cwd=flow.repo.root,
+        env=flow.repo.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        wait_for(lambda: flow.status["agents"]["first"]["completion_drive_notes_count"] == 1)
+        assert "Odd" in flow.repo.ok("note", "list", "--task", "first").out
+        assert flow.status["overall_completion_drive_gate"] == "blocked"
+    finally:
+        started.terminate()
+        started.communicate(timeout=300)
+    offered = flow.repo.ok("completion", "words", "--", "workflow", "set", "status", "working", "--agent", "").out
+    assert offered.split() == ["first", "second"]
+
+
+def test_a_changed_part_of_the_plan_is_done_again_and_the_rest_is_not(flow: Flow) -> None:
+    """After a new approval the agent whose section changed works and is verified again; the others stay as they are."""
+    again = [*work("first")[1:3], {"say": "again"}]
+    flow.scripted(
+        {
+            "first": [work("first"), again],
+            "second": [[{"stand": "completion_drive_review"}, {"exit": 1}]],
+            "first_verifier": PASS,
+            "second_verifier": PASS,
+        }
+    )
+    assert run(flow).code == 1
+    assert flow.status["agents"]["first"]["status"] == "verified"
+    head = flow.head()
+    head["agents"][0]["criteria"].append("and the line is not empty")
+    flow.plan(head)
+    flow.repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert flow.status["agents"]["first"]["status"] == "working"
+    assert flow.state["members"]["first"]["iteration"] == 2
+    flow.scripted(
+        {
+            "first": [again],
+            "second": [work("second")[:1] + work("second")[2:]],
+            "first_verifier": PASS,
+            "second_verifier": PASS,
+        }
+    )
+    flow.repo.ok("workflow", "set", "status", "working", "--agent", "second")
+    result = run(flow)
+    assert result.code == 0, result
+    assert "agent first: verification passed by first_verifier (round 2)" in result.out

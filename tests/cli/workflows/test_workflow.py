@@ -1,0 +1,352 @@
+"""sow workflow new, verify, approve, status, set, list, archive: as a person and as an agent call them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.workflow_repo import EXAMPLE, PLAN, Flow
+
+from sow.agents import prompts
+from sow.domain.workflows import contract_block
+
+
+@pytest.fixture
+def flow(repo: Repo, tmp_path: Path) -> Flow:
+    """A workflow that has just begun."""
+    return Flow(repo, tmp_path).begin()
+
+
+@pytest.fixture
+def designed(flow: Flow) -> Flow:
+    """The example's design."""
+    return flow.design()
+
+
+AGENT = {"SOW_AGENT": "implementer"}
+
+
+def test_new_makes_the_folder_and_offers_the_form(bare_repo: Repo) -> None:
+    """Without a summary the seed's form is there to be filled in, with the workflow's name; no project is needed."""
+    out = bare_repo.ok("workflow", "new", "user_management").out
+    assert "fill in orchestration/conversation_summary_user_management.md, then: sow workflow design" in out
+    text = (bare_repo.root / "orchestration/conversation_summary_user_management.md").read_text()
+    form = prompts.load("protocol/conversation-summary")
+    assert text == form.replace("[Task Name]", "user_management")
+    for heading in (
+        "## What We're Trying to Accomplish", "## Key Decisions Made", "## Constraints & Assumptions",
+        "## Questions Resolved", "## Open Items", "## Dependencies & Integration Points",
+    ):  # fmt: skip
+        assert heading in text
+    assert (bare_repo.root / "orchestration/agents").is_dir()
+
+
+def test_new_takes_a_summary_from_a_file_or_from_stdin(repo: Repo) -> None:
+    """What is given is written as it is, whatever it is called."""
+    (repo.root / "@odd.md").write_text("# Conversation Summary: odd\n")
+    found = repo.ok("workflow", "new", "odd", "--summary", "@odd.md", "--json").json
+    assert found["workflow"] == "odd"
+    assert (repo.root / found["summary"]).read_text() == "# Conversation Summary: odd\n"
+    repo.ok("workflow", "archive", "--yes")
+    repo.ok("workflow", "new", "typed", "--summary", "-", stdin=b"# typed\n")
+    assert (repo.root / "orchestration/conversation_summary_typed.md").read_text() == "# typed\n"
+
+
+def test_a_second_workflow_is_refused(flow: Flow) -> None:
+    """One checkout has one workflow; the hint names both ways on."""
+    result = flow.repo.sow("workflow", "new", "another")
+    assert result.code == 2 and "user_management" in result.err and "sow workflow archive" in result.err
+
+
+def test_status_starts_with_what_to_do_next(flow: Flow) -> None:
+    """From new to run, status names the next command."""
+    repo = flow.repo
+    assert "Next: sow workflow design" in repo.ok("workflow", "status").out
+    flow.design()
+    assert "Next: sow workflow verify" in repo.ok("workflow", "status").out
+    repo.ok("workflow", "verify", "--no-agent")
+    assert "Next: sow workflow approve" in repo.ok("workflow", "status").out
+    repo.ok("workflow", "approve")
+    found = repo.ok("workflow", "status", "--json").json
+    assert found["next"] == "sow workflow run" and found["questions"] == []
+    assert {key: found[key] for key in flow.status} == flow.status
+
+
+def test_verify_fills_the_view_and_writes_a_report(designed: Flow) -> None:
+    """After a passed check shared_status.json has the crew, all of it pending, and the report says what was seen."""
+    out = designed.repo.ok("workflow", "verify", "--no-agent").out
+    assert "PASSED: user_management, 4 agents, 3 verifiers, 0 errors" in out
+    agents = designed.status["agents"]
+    assert list(agents) == ["database_agent", "api_agent", "frontend_agent", "docs_agent"]
+    assert {each["status"] for each in agents.values()} == {"pending"}
+    assert agents["frontend_agent"]["dependencies"] == ["database_agent", "api_agent"]
+    assert designed.status["verification"]["frontend_verifier"] == {
+        "status": "pending",
+        "assigned_agents": ["frontend_agent", "docs_agent"],
+    }
+    report = (designed.orchestration / "verification_report.md").read_text()
+    assert "- Result: PASSED" in report and designed.state["verified"]["digest"] in report
+    assert designed.state["verified"]["by"] == "code" and designed.state["verified"]["passed"] is True
+
+
+def test_verify_puts_the_contract_into_every_agents_instructions(designed: Flow) -> None:
+    """The contract is at the end of each, once, and is replaced where it is an old one."""
+    repo = designed.repo
+    path = designed.orchestration / "agents/api_agent/agent_instructions.md"
+    before = path.read_text()
+    path.write_text(contract_block.set_contract(before, "an old contract"))
+    repo.ok("workflow", "verify", "--no-agent")
+    for place in (designed.orchestration / "agents").glob("*/agent_instructions.md"):
+        text = place.read_text()
+        assert text.count(contract_block.START) == 1 and "an old contract" not in text
+        assert prompts.load("protocol/agent-contract").strip() in text
+    assert contract_block.remove_blocks(path.read_text()) == before
+    repo.ok("workflow", "verify", "--no-agent")
+    assert path.read_text() == contract_block.set_contract(before, prompts.load("protocol/agent-contract"))
+
+
+BROKEN = {
+    "a cycle": (lambda head: head["agents"][0].update(dependencies=["frontend_agent"]), "frontend_agent"),
+    "no verifier": (lambda head: head["agents"][0].pop("verifier"), "database_agent"),
+    "an unknown verifier": (lambda head: head["agents"][0].update(verifier="nobody"), "nobody"),
+    "an unknown dependency": (lambda head: head["agents"][1].update(dependencies=["ghost"]), "ghost"),
+    "a task id twice": (
+        lambda head: head["agents"][1].update(task_id=head["agents"][0]["task_id"]), "create_user_table_1727539200",
+    ),
+    "a task id without an epoch": (lambda head: head["agents"][1].update(task_id="user_endpoints"), "user_endpoints"),
+    "an input that nobody writes": (lambda head: head["agents"][1].update(inputs=["nowhere/x.sql"]), "nowhere/x.sql"),
+    "no criteria": (lambda head: head["agents"][2].pop("criteria"), "frontend_agent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_plan_is_refused_with_its_place(designed: Flow, what: str) -> None:
+    """Each fault of a plan is one error with file, line and hint, exit 2, and nothing can be approved."""
+    change, mention = BROKEN[what]
+    head = designed.head()
+    change(head)
+    designed.plan(head)
+    result = designed.repo.sow("workflow", "verify", "--no-agent")
+    assert result.code == 2
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert errors and all(line.startswith("error: orchestration/") for line in errors)
+    assert any(mention in line and PLAN in line for line in errors), result.err
+    assert result.err.count("\nhint: ") == len(errors)
+    assert (
+        "FAILED" in result.out and "- Result: FAILED" in (designed.orchestration / "verification_report.md").read_text()
+    )
+    assert designed.repo.sow("workflow", "approve").code == 2
+
+
+@pytest.mark.parametrize("section", ["Success Criteria", "Output Requirements", "Completion Drive"])
+def test_instructions_without_a_section_are_refused(designed: Flow, section: str) -> None:
+    """Instructions that lack criteria, outputs or guidance on notes are an error at their file."""
+    path = designed.orchestration / "agents/docs_agent/agent_instructions.md"
+    path.write_text(path.read_text().replace(f"## {section}", "Also:"))
+    result = designed.repo.sow("workflow", "verify", "--no-agent")
+    assert result.code == 2 and "orchestration/agents/docs_agent/agent_instructions.md" in result.err
+
+
+def test_findings_are_a_document_for_programs(designed: Flow) -> None:
+    """--json has every finding with rule, file, line, text and hint, and nothing else is on stdout."""
+    head = designed.head()
+    head["agents"][1]["dependencies"] = ["ghost"]
+    designed.plan(head)
+    result = designed.repo.sow("workflow", "verify", "--no-agent", "--json")
+    assert result.code == 2 and result.json["valid"] is False and result.json["verifier"] is None
+    assert all({"rule", "severity", "file", "line", "text", "hint"} == each.keys() for each in result.json["findings"])
+
+
+def test_a_name_that_leads_out_of_the_folder_is_never_written_to(designed: Flow) -> None:
+    """An agent called ../../x is an error, and no file of that name is read or made."""
+    outside = designed.repo.root / "x"
+    outside.mkdir()
+    (outside / "agent_instructions.md").write_text("mine\n")
+    head = designed.head()
+    head["agents"][0]["name"] = "../../x"
+    designed.plan(head)
+    assert designed.repo.sow("workflow", "verify", "--no-agent").code == 2
+    assert (outside / "agent_instructions.md").read_text() == "mine\n"
+
+
+def test_an_approval_is_bound_to_the_plan_as_it_was_verified(designed: Flow) -> None:
+    """A plan that changed after its check is not approved, and says so."""
+    repo = designed.repo
+    assert "has not been verified" in repo.sow("workflow", "approve").err
+    repo.ok("workflow", "verify", "--no-agent")
+    head = designed.head()
+    head["agents"][0]["criteria"].append("one more")
+    designed.plan(head)
+    refused = repo.sow("workflow", "approve")
+    assert refused.code == 2 and "sow workflow verify" in refused.err
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert designed.state["approval"]["digest"] == designed.state["verified"]["digest"]
+    assert designed.state["approval"]["how"] == "--yes" and designed.state["approval"]["by"] == "ada"
+
+
+def test_a_person_at_the_terminal_is_asked_to_approve(designed: Flow, on_terminal) -> None:
+    """A passed check asks once; yes approves."""
+    screen = on_terminal(designed.repo, "workflow", "verify", "--no-agent")
+    code, shown = screen.until("Approve this design").type(b"y\n").end()
+    assert code == 0 and "approved: " in shown
+    assert designed.state["approval"]["by"] == "ada"
+
+
+def test_an_agent_may_look_but_not_record_or_approve(designed: Flow) -> None:
+    """An agent's verify prints findings and writes nothing; approve, new, archive, design and run are refused."""
+    repo, mark = designed.repo, {"SOW_TASK": "workflow_architect", **AGENT}
+    before = designed.orchestration / "state.yaml"
+    state = before.read_text()
+    assert "PASSED" in repo.ok("workflow", "verify", "--no-agent", **mark).out
+    assert before.read_text() == state and not (designed.orchestration / "verification_report.md").exists()
+    for words in (["approve"], ["new", "x"], ["archive"], ["design", "--headless"], ["run"]):
+        result = repo.sow("workflow", *words, **mark)
+        assert result.code == 2 and "a worker may not" in result.err, words
+
+
+def test_the_design_verifier_has_its_say(designed: Flow) -> None:
+    """A GREEN word passes, and the report has it; RED is exit 1, with the findings, and nothing can be approved."""
+    good = [[{"say": "Quality Control: GREEN\n\nFeedback: it fits"}]]
+    designed.scripted({"design_verifier": good})
+    out = designed.repo.ok("workflow", "verify", "--executor", "script").out
+    assert "Design Verifier: GREEN" in out
+    assert designed.state["verified"]["by"] == "design-verifier"
+    gap = (
+        '{"nonce": "{nonce}", "verdict": "RED", "feedback": "no", "findings": [{"severity": "error", "rule": "gap",'
+        ' "file": "workflow_coordination_plan.md", "symbol": "api_agent", "text": "nobody tests the API"}]}'
+    )
+    designed.scripted({"design_verifier": [[{"say": gap}]]})
+    result = designed.repo.sow("workflow", "verify", "--executor", "script", "--json")
+    assert result.code == 1 and result.json["verifier"]["verdict"] == "RED"
+    assert result.json["verifier"]["findings"][0]["text"] == "nobody tests the API"
+    report = (designed.orchestration / "verification_report.md").read_text()
+    assert "nobody tests the API" in report and "- Result: FAILED" in report
+    assert "did not pass" in designed.repo.sow("workflow", "approve").err
+
+
+def test_a_design_verifier_without_a_clear_word_is_asked_once_more_and_then_red(designed: Flow) -> None:
+    """No verdict leads to one repair turn in the same session; a clear second answer counts, none is RED."""
+    designed.scripted({"design_verifier": [[{"say": "nice"}], [{"say": "Quality Control: YELLOW\n\nFeedback: fine"}]]})
+    assert "YELLOW" in designed.repo.ok("workflow", "verify", "--executor", "script").out
+    designed.scripted({"design_verifier": [[{"say": "nice"}]]})
+    result = designed.repo.sow("workflow", "verify", "--executor", "script")
+    assert result.code == 1 and "counts as RED" in result.out
+
+
+def test_a_failing_design_verifier_is_no_pass(designed: Flow) -> None:
+    """A turn that crashes is exit 1 with what happened, and records no check."""
+    designed.scripted({"design_verifier": [[{"exit": 3}]]})
+    result = designed.repo.sow("workflow", "verify", "--executor", "script")
+    assert result.code == 1 and "design-verifier" in result.err
+    assert "verified" not in designed.state
+
+
+def test_a_judge_that_edits_state_by_hand_changes_nothing(designed: Flow) -> None:
+    """The state of the workflow is put back after the verifier's turn."""
+    spoiled = [
+        {"run": ["sh", "-c", "echo broken > orchestration/state.yaml"]},
+        {"say": "Quality Control: GREEN\n\nFeedback: ok"},
+    ]
+    designed.scripted({"design_verifier": [spoiled]})
+    designed.repo.ok("workflow", "verify", "--executor", "script")
+    assert designed.state["verified"]["passed"] is True
+
+
+def test_list_shows_what_is_here_and_what_was_put_away(flow: Flow) -> None:
+    """The present workflow comes first, then the archive; a second one of the same name is kept beside the first."""
+    repo = flow.repo
+    assert "user_management" in repo.ok("workflow", "list").out
+    refused = repo.sow("workflow", "archive")
+    assert refused.code == 2 and "--yes" in refused.err
+    assert "orchestration/archive/user_management/" in repo.ok("workflow", "archive", "--yes").out
+    flow.begin()
+    repo.ok("workflow", "archive", "user_management", "--yes")
+    found = repo.ok("workflow", "list", "--json").json["workflows"]
+    assert [each["path"] for each in found] == [
+        "orchestration/archive/user_management",
+        "orchestration/archive/user_management-2",
+    ]
+    summary = (EXAMPLE / "summary.md").read_text()
+    for each in found:
+        assert (repo.root / each["path"] / "conversation_summary_user_management.md").read_text() == summary
+
+
+def test_an_empty_list_says_how_to_begin(repo: Repo) -> None:
+    """Nothing there is no error."""
+    assert "sow workflow new NAME" in repo.ok("workflow", "list").out
+    assert repo.ok("workflow", "list", "--json").json == {"workflows": []}
+
+
+def test_archive_wants_the_right_name(flow: Flow) -> None:
+    """A name that is not the workflow's is refused."""
+    result = flow.repo.sow("workflow", "archive", "other", "--yes")
+    assert result.code == 2 and "user_management" in result.err
+
+
+def test_a_person_sets_no_agents_status_but_sends_a_failed_one_back(designed: Flow) -> None:
+    """Only `working`, only for a failed agent; and a person must say which."""
+    repo = designed.repo
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    assert "which agent?" in repo.sow("workflow", "set", "status", "working").err
+    refused = repo.sow("workflow", "set", "status", "blocked", "--agent", "api_agent")
+    assert refused.code == 2 and "its agent does" in refused.err
+    assert repo.sow("workflow", "set", "status", "working", "--agent", "api_agent").code == 2  # it is pending
+    assert repo.sow("workflow", "set", "status", "working", "--agent", "ghost").code == 2
+
+
+def test_an_agent_sets_only_its_own_status_and_never_verified(designed: Flow) -> None:
+    """Another desk, a task of a project, and statuses that are not an agent's are refused."""
+    repo = designed.repo
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    mark = {"SOW_TASK": "api_agent", **AGENT}
+    other = repo.sow("workflow", "set", "status", "blocked", "--agent", "database_agent", **mark)
+    assert other.code == 2 and "may not set the status of database_agent" in other.err
+    for status in ("verified", "session_complete", "failed", "pending"):
+        result = repo.sow("workflow", "set", "status", status, **mark)
+        assert result.code == 2 and "cannot be" in result.err, status
+    result = repo.sow("workflow", "set", "status", "blocked", SOW_TASK="010", **AGENT)
+    assert result.code == 2 and "sow task set --id 010" in result.err
+
+
+def test_without_a_workflow_every_command_says_how_to_begin(repo: Repo) -> None:
+    """Commands about a workflow that is not there are exit 2 with the way to one."""
+    for words in (
+        ["status"], ["verify", "--no-agent"], ["approve"], ["archive"], ["design", "--print"], ["run"],
+        ["set", "status", "working", "--agent", "a"],
+    ):  # fmt: skip
+        result = repo.sow("workflow", *words)
+        assert result.code == 2 and "sow workflow new NAME" in result.err, (words, result)
+
+
+def test_a_plan_that_is_not_there_yet_is_said(flow: Flow) -> None:
+    """Verify before design names the file and the command."""
+    result = flow.repo.sow("workflow", "verify", "--no-agent")
+    assert result.code == 2 and PLAN in result.err and "sow workflow design" in result.err
+
+
+def test_a_change_after_approval_is_shown_with_the_way_on(designed: Flow) -> None:
+    """Instructions that were edited after approval: status names whose they are, and verify comes next."""
+    repo = designed.repo
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    path = repo.root / "orchestration/agents/api_agent/agent_instructions.md"
+    path.write_text(path.read_text().replace("\n", "\nDo it well.\n", 1))
+    shown = repo.ok("workflow", "status", "--json").json
+    assert (shown["changed"], shown["next"]) == (["api_agent"], "sow workflow verify")
+    assert "the design has changed since its approval for api_agent" in repo.ok("workflow", "status").out
+    assert "has not been verified" in repo.sow("workflow", "approve").err
+
+
+def test_findings_about_instructions_have_their_place(designed: Flow) -> None:
+    """The file of a finding is one that is there, as it is written from the root."""
+    path = designed.repo.root / "orchestration/agents/api_agent/agent_instructions.md"
+    path.write_text("# Instructions\n\nDo it.\n")
+    found = designed.repo.sow("workflow", "verify", "--no-agent", "--json").json["findings"]
+    assert found and {each["file"] for each in found} == {"orchestration/agents/api_agent/agent_instructions.md"}
+
+
+def test_a_summary_that_is_not_there_is_refused(repo: Repo) -> None:
+    """The option takes a file, and the hint says so; nothing is begun."""
+    refused = repo.sow("workflow", "new", "user_management", "--summary", "nope.md")
+    assert refused.code == 2 and "there is no file 'nope.md'" in refused.err and "- for stdin" in refused.err
+    assert not (repo.root / "orchestration").exists()

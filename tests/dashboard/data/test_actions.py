@@ -1,0 +1,147 @@
+"""What a person does on the page: each act is the command, with its rules, its words and its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.dashboard_data import facts_of, fresh
+from support.plan_repo import Harbour
+from support.simulated_workers import wait_for
+from support.workflow_repo import Flow
+
+from sow.dashboard.data.actions import ACTS
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.store.files.checkout_home import find
+
+HOSTILE = ("--help", "-h", "010 020", "../010", "@/etc/passwd", "010\n", "", "\x00", 7.5, None, ["010"], {"a": 1}, True)
+
+
+def test_a_question_is_answered(task_repo: Repo):
+    """The answer goes to the task as it was typed: a text that looks like a file or an option is only a text."""
+    facts = facts_of(task_repo)
+    task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which file?")
+    for text in ("@/etc/passwd", "--always", "-", "ä\n€"):
+        number = fresh(facts)["inbox"][0]["number"]
+        assert facts.act("answer", {"question": number, "text": text}) == (
+            200, {"ok": True, "text": "task 010: status is in_progress"},
+        )  # fmt: skip
+        assert task_repo.task("010")["questions"][-1]["answer"] == text
+        assert facts.state()["inbox"] == []
+        task_repo.ok("task", "set", "--id", "010", "status", "paused", "--reason", "Which file?")
+
+
+def test_work_is_sent_back_and_approved(task_repo: Repo):
+    """Sending back leaves the words as feedback and a new iteration; approval completes."""
+    facts = facts_of(task_repo)
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert facts.act("send-back", {"task": "010", "text": "Not yet"})[0] == 200
+    task = task_repo.task("010")
+    assert (task["status"], task["iteration"], task["feedback"][0]["text"]) == ("in_progress", 2, "Not yet")
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert facts.act("approve", {"task": "010"})[0] == 200
+    assert task_repo.task("010")["approval"]["by"] == "ada"
+    assert facts.act("send-back", {"task": "010", "text": "Too late"})[0] == 409
+    assert len(task_repo.task("010")["feedback"]) == 1
+
+
+def test_a_task_is_tried_again_and_given_up(task_repo: Repo):
+    """A failed task goes on, and a task is abandoned with its reason."""
+    facts = facts_of(task_repo)
+    task_repo.ok("task", "set", "--id", "010", "status", "failed")
+    assert facts.act("retry", {"task": "010"})[0] == 200
+    assert facts.act("abandon", {"task": "010", "reason": "--yes, we do not need it"})[0] == 200
+    assert task_repo.task("010")["abandoned_reason"] == "--yes, we do not need it"
+
+
+def test_a_refusal_has_its_hint(task_repo: Repo):
+    """What the command says against it comes back in its own words, and nothing changed."""
+    facts = facts_of(task_repo)
+    before = task_repo.snapshot()
+    status, said = facts.act("approve", {"task": "010"})
+    assert (status, set(said)) == (422, {"error", "hint"})
+    shown = task_repo.sow("approve", "010")
+    assert f"error: {said['error']}" in shown.err
+    assert f"hint: {said['hint']}" in shown.err
+    assert task_repo.snapshot() == before
+
+
+@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+def test_a_hostile_value_is_refused(task_repo: Repo, name: str, value: object):
+    """Whatever is sent as a task, a run or a question is one value of the command, and never an option of it."""
+    if name == "approve-workflow":
+        value = None
+    before = task_repo.snapshot()
+    facts = facts_of(task_repo)
+    status, said = facts.act(name, {"task": value, "run": value, "question": value, "text": "x", "reason": "x"})
+    assert status in (404, 409, 422), said
+    assert said["error"]
+    assert task_repo.snapshot() == before
+
+
+@pytest.mark.parametrize("text", ["\ud800", "x" * 100_001, "a\0b", " "], ids=["half", "long", "zero", "blank"])
+def test_a_text_that_no_program_can_take_is_refused(task_repo: Repo, text: str):
+    """Half a character, a zero, nothing, or too much: what was sent is wrong, and not the server."""
+    before = task_repo.snapshot()
+    facts = facts_of(task_repo)
+    for name in ("answer", "abandon"):
+        status, said = facts.act(name, {"task": "010", "question": "1", "text": text, "reason": text})
+        assert (status, "must be a text of 1 to" in said["error"]) == (422, True)
+    assert task_repo.snapshot() == before
+
+
+def test_a_reason_fits_into_a_command_line(task_repo: Repo):
+    """The longest reason that is taken reaches the command, however many bytes its characters have."""
+    facts = facts_of(task_repo)
+    assert facts.act("abandon", {"task": "010", "reason": "😀" * 2001})[0] == 422
+    assert facts.act("abandon", {"task": "010", "reason": "😀" * 2000})[0] == 200
+
+
+def test_what_is_done_is_told_as_done(task_repo: Repo):
+    """Where the look at what came of an act fails, the act has been done all the same."""
+    (task_repo.root / ".sow/local/runs").write_text("")
+    assert facts_of(task_repo).act("abandon", {"task": "010", "reason": "x"})[0] == 200
+    assert task_repo.task("010")["status"] == "abandoned"
+
+
+def test_who_may_only_look_does_nothing(task_repo: Repo):
+    """A page that only shows refuses every act; an act that is none is told as such."""
+    home = find(option=str(task_repo.root), environment={}, cwd="/")
+    facts = DashboardData(home, task_repo.environment, read_only=True, person="ada")
+    before = task_repo.snapshot()
+    assert {facts.act(name, {"task": "010", "reason": "x"})[0] for name in ACTS} == {403}
+    assert facts_of(task_repo).act("delete", {})[0] == 404
+    assert task_repo.snapshot() == before
+
+
+def test_a_design_is_approved(repo: Repo, tmp_path: Path):
+    """The person's word on a workflow is the command's, and is refused before the design was verified."""
+    Flow(repo, tmp_path).begin().crew({"first": []})
+    facts = facts_of(repo)
+    assert facts.act("approve-workflow", {})[0] != 200
+    repo.ok("workflow", "verify", "--no-agent")
+    assert facts.act("approve-workflow", {})[0] == 200
+    assert facts.workflow()["approval"]["by"] == "ada"
+    assert facts.workflow()["next"] == "sow workflow run"
+
+
+def test_a_run_goes_on_after_an_answer_and_is_stopped(harbour: Harbour):
+    """While a run waits beside its other work, an answer on the page lets its task go on; then it is stopped there."""
+    harbour.repo.ok("init")
+    harbour.act("implementer-010-1", "sow task set status paused --reason 'Which port?'\n")
+    harbour.act("implementer-020", "sleep 300\n")
+    harbour.plan("First", "Second")
+    run = harbour.start()
+    facts = facts_of(harbour.repo)
+    wait_for(lambda: harbour.has_happened("question", task="010"))
+    (item,) = fresh(facts)["inbox"]
+    assert facts.act("answer", {"question": item["number"], "text": "8080"})[0] == 200
+    wait_for(lambda: harbour.has_happened("task_ended", task="010", status="completed"), 60)
+    assert "8080" in harbour.prompt("010", 2)
+    state = fresh(facts)
+    assert (state["run"]["live"], state["tasks"][1]["running"]) == (True, True)
+    assert facts.act("stop", {"run": state["run"]["id"]})[0] == 200
+    assert run.wait(60) == 130
+    assert fresh(facts)["run"]["live"] is False

@@ -1,0 +1,325 @@
+"""The pages of one task and of one run: documents over real sessions, pins, evidence and journals."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+from support.dashboard_data import facts_of
+from support.journals import Tale
+from support.plan_repo import Harbour
+from support.workflow_repo import Flow
+
+from sow.dashboard.data import paging
+from sow.dashboard.data.problems import Missing
+from sow.errors import SowError
+
+SECRET = "hush-4711-hush-4711"
+
+
+def run_of(harbour: Harbour) -> str:
+    found: str = harbour.runs()[-1]["id"]
+    return found
+
+
+def test_a_tasks_page_has_its_sessions_and_judgements(finished: Harbour):
+    """The document of `sow task show` is there, with every session, turn, review and piece of evidence."""
+    page = facts_of(finished.repo).task("020")
+    shown = finished.repo.task("020")
+    assert {key: page[key] for key in shown if key not in ("evidence", "reviews")} == {
+        key: shown[key] for key in shown if key not in ("evidence", "reviews")
+    }
+    assert [(each["verdict"], each["iteration"]) for each in page["reviews"]] == [("RED", 1), ("GREEN", 2)]
+    roles = [(each["role"], len(each["turns"])) for each in page["sessions"]]
+    assert roles == [("implementer", 2), ("quality-control", 1), ("quality-control", 1)]
+    turn = page["sessions"][0]["turns"][1]
+    assert (turn["kind"], turn["iteration"], turn["outcome"], turn["live"]) == ("resume", 2, "done", False)
+    assert page["row"]["id"] == "020"
+    assert (page["acts"], page["worktree"]) == ([], None)
+    assert page["branch"] == f"sow/task/{run_of(finished)}/020"
+
+
+def test_what_can_be_done_about_a_task_is_told(finished: Harbour, task_repo: Repo):
+    """Each status has its acts, and a question can be answered."""
+    assert facts_of(finished.repo).task("030")["acts"] == ["answer", "abandon"]
+    facts = facts_of(task_repo)
+    assert facts.task("010")["acts"] == ["abandon"]
+    task_repo.ok("task", "set", "--id", "010", "status", "needs_review")
+    assert facts.task("010")["acts"] == ["approve", "send-back", "abandon"]
+    task_repo.ok("approve", "010")
+    assert facts.task("010")["acts"] == []
+
+
+def test_a_tasks_page_has_what_was_refused(harbour: Harbour):
+    """The page of a task lists refused commands, the setting that allows them, and what is in doubt."""
+    done = {"status": "needs_review"}
+    harbour.simulated("barred", "implementer", [{"refuse": "npm install"}, {"refuse": "npm install"}, done])
+    harbour.plan("First")
+    assert harbour.run("--review", "off").code == 0
+    page = facts_of(harbour.repo).task("010")
+    (refused,) = page["refusals"]
+    assert (refused["text"], refused["count"], refused["iteration"]) == ("npm install", 2, 1)
+    assert "agents.executors.barred.settings.yolo_mode: true" in page["refusals_advice"]
+    assert [each["kind"] for each in page["concerns"]] == ["refused", "no_changes"]
+
+
+@pytest.mark.parametrize("ident", ["990", "first", "../010", "", "010/../020", "\x00"])
+def test_what_is_not_there_is_missing(finished: Harbour, ident: str):
+    """A task, a turn or a run that is not there is one kind of error, whatever its name."""
+    facts = facts_of(finished.repo)
+    for ask in (facts.task, facts.run, facts.timeline):
+        with pytest.raises(Missing):
+            ask(ident)
+    with pytest.raises(Missing):
+        facts.transcript(ident, "1", "1", "", "", "")
+    with pytest.raises(Missing):
+        facts.transcript("010", "9", "9", "", "", "")
+    with pytest.raises(Missing):
+        facts.evidence("010", "99", "", "")
+
+
+def test_a_transcript_is_read_page_by_page(finished: Harbour):
+    """The pages of a transcript are the whole, however they are cut; no character is broken."""
+    facts = facts_of(finished.repo)
+    whole = facts.transcript("010", "1", "1", "out", "", "")
+    assert (whole["more"], whole["live"]) == (False, False)
+    assert "line 39 ä€😀" in whole["text"]
+    for limit in ("4", "7", "100"):
+        text, place = "", 0
+        while True:
+            page = facts.transcript("010", "1", "1", "out", str(place), limit)
+            text, place = text + page["text"], page["next"]
+            if not page["more"]:
+                break
+        assert text == whole["text"]
+    assert facts.transcript("010", "1", "1", "out", "-10", "")["text"] == whole["text"][-4:]
+    assert "[raw] line 0" in facts.transcript("010", "1", "1", "readable", "", "")["text"]
+    with pytest.raises(SowError, match="no part"):
+        facts.transcript("010", "1", "1", "../record.yaml", "", "")
+
+
+@given(st.text(max_size=60), st.integers(4, 9))
+def test_pages_add_up(text: str, limit: int):
+    """Any text is the sum of its pages of any size."""
+    found, place = "", 0
+    while True:
+        page = paging.text_page(text, str(place), str(limit), [])
+        assert page["next"] > place or not page["more"]
+        found, place = found + page["text"], page["next"]
+        if not page["more"]:
+            break
+    assert found == text.encode("utf-8", "replace").decode()
+
+
+def test_a_hundred_megabytes_are_not_read_at_once(tmp_path: Path):
+    """A page of a huge file is read from where it is, and one that grew shows its new end."""
+    path = tmp_path / "turn-001.out"
+    with path.open("wb") as file:
+        file.truncate(100 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(b"the end\n")
+    page = paging.file_page(str(path), "-8", "", [])
+    assert (page["text"], page["size"], page["more"]) == ("the end\n", (100 << 20) + 8, False)
+    first = paging.file_page(str(path), "", "999999999", [])
+    assert (len(first["text"]), first["more"]) == (1 << 20, True)
+
+
+@pytest.mark.parametrize("cut", range(24))
+def test_no_secret_is_shown_wherever_a_page_begins(tmp_path: Path, cut: int):
+    """A secret of ours is struck out of a file that still has it, although a page begins or ends within it."""
+    path = tmp_path / "turn-001.md"
+    path.write_text(f"ab{SECRET}cd")
+    needles = paging.redaction.needles([SECRET])
+    for start, limit in ((cut, 100), (0, max(cut, 4))):
+        page = paging.file_page(str(path), str(start), str(limit), needles)
+        assert not any(SECRET[at : at + 2] in page["text"] for at in range(len(SECRET) - 2))
+
+
+def test_a_live_turn_shows_no_secret(harbour: Harbour):
+    """What a worker printed of its own keys is in its file until the turn ends, and on no page."""
+    harbour.repo.ok("init")
+    harbour.settings["agents"]["executors"]["hand"]["settings"]["env"] = ["HAND_TOKEN"]
+    harbour.configure()
+    os.mkfifo(harbour.folder / "fifo")
+    harbour.act("implementer", f"echo $HAND_TOKEN; echo said; cat {harbour.folder}/fifo; echo on > part.txt\n")
+    harbour.plan("First")
+    harbour.repo.environment["HAND_TOKEN"] = SECRET
+    run = harbour.start()
+    facts = facts_of(harbour.repo)
+    page = _until_said(facts, harbour)
+    assert page["live"]
+    assert SECRET not in page["text"]
+    assert facts.task("010")["sessions"][0]["turns"][0]["live"]
+    assert facts.state()["tasks"][0]["running"]
+    (harbour.folder / "fifo").write_text("go on\n")
+    assert run.wait(60) == 0
+
+
+def _until_said(facts: Any, harbour: Harbour) -> dict[str, Any]:
+    from support.simulated_workers import wait_for
+
+    def look() -> Any:
+        try:
+            page = facts.transcript("010", "1", "1", "readable", "", "")
+        except SowError:
+            return None
+        return page if "said" in page["text"] else None
+
+    found: dict[str, Any] = wait_for(look)
+    return found
+
+
+def test_a_diff_for_every_iteration(finished: Harbour):
+    """Each pinned iteration is compared with what it was made on; files are counted, pages are cut."""
+    facts = facts_of(finished.repo)
+    last = facts.diff("020", "", "", "")
+    assert [each["iteration"] for each in last["iterations"]] == [1, 2]
+    assert last["iteration"] == 2
+    assert "+better" in last["text"]
+    first = facts.diff("020", "1", "", "")
+    assert "+by 020" in first["text"]
+    assert first["files"] == [{"path": "part_020.txt", "added": 1, "removed": 0}]
+    assert not first["cut"]
+    page = facts.diff("020", "1", "0", "20")
+    assert (page["text"], page["more"]) == (first["text"][:20], True)
+    assert "part_010.txt" not in first["text"]
+    with pytest.raises(Missing):
+        facts.diff("020", "7", "", "")
+    assert facts.diff("040", "", "", "")["iterations"] == []
+
+
+def test_evidence_shows_what_a_command_said(finished: Harbour):
+    """The kept output of a check is found by its digest."""
+    facts = facts_of(finished.repo)
+    (first, *_) = facts.task("010")["evidence"]
+    assert (first["command"], first["passed"], len(first["digest"])) == ("cat part_010.txt", True, 64)
+    assert facts.evidence("010", "0", "", "")["text"] == "by 010"
+
+
+def test_runs_are_listed_with_their_sums(finished: Harbour):
+    """The list has what `sow runs list` has, and time, speed-up and tokens besides; a report is the whole."""
+    facts = facts_of(finished.repo)
+    (run,) = facts.runs()["runs"]
+    (known,) = finished.repo.ok("runs", "list", "--json").json["runs"]
+    assert {key: run[key] for key in known} == known
+    assert run["seconds"] > 0
+    assert run["cost_usd"] is None
+    words = ("--root", str(finished.repo.root), "runs", "show", "--json")
+    assert (
+        facts.run(run["id"]) == finished.repo.ok(*words, cwd=finished.folder).json
+    )  # where its paths are absolute too
+    shown = facts.timeline(run["id"])
+    assert [lane["id"] for lane in shown["lanes"]] == ["010", "020", "030", "040"]
+    assert {each["outcome"] for each in shown["spans"] if each["kind"] == "review"} == {"GREEN", "RED"}
+    assert shown["next"] == os.path.getsize(f"{finished.repo.root}/.sow/local/runs/{run['id']}/journal.jsonl")
+
+
+def test_the_lines_of_a_journal_come_in_pages(finished: Harbour):
+    """Lines are read from a place on, so many at a time, or from the end; together they are all."""
+    facts, run = facts_of(finished.repo), run_of(finished)
+    whole = facts.entries(run, "", "")
+    assert (whole["lines"][0]["event"], whole["lines"][-1]["event"]) == ("run_started", "run_ended")
+    found: list[Any] = []
+    place, more = "0", True
+    while more:
+        page = facts.entries(run, place, "3")
+        found, place, more = found + page["lines"], str(page["next"]), page["more"]
+    assert [each["event"] for each in found] == [each["event"] for each in whole["lines"]]
+    assert facts.entries(run, "-300", "")["lines"][-1] == whole["lines"][-1]
+    with pytest.raises(SowError, match="whole number"):
+        facts.entries(run, "x", "")
+
+
+def test_costs_add_up(repo: Repo):
+    """What turns cost is summed by agent, executor and run, and what nobody told is counted."""
+    repo.ok("task", "create", "--name", "One")
+    tale = Tale(repo, ["010"])
+    tale.begin()
+    tale.turn(1, 3, "010")
+    tale.turn(4, 9, "010", executor="other", cost_usd=None, input_tokens=None, output_tokens=None)
+    tale.end(10)
+    costs = facts_of(repo).cost()
+    (agent,) = costs["by_agent"]
+    assert (agent["name"], agent["turns"], agent["seconds"], agent["untold"]) == ("implementer", 2, 7, 1)
+    assert (agent["cost_usd"], agent["input_tokens"]) == (0.25, 1000)
+    assert [(row["name"], row["cost_usd"]) for row in costs["by_executor"]] == [("claude-code", 0.25), ("other", None)]
+    assert [(row["name"], row["title"]) for row in costs["by_run"]] == [(tale.folder.id, "Add a login")]
+    assert costs["total"]["turns"] == 2
+
+
+def test_turns_outside_of_runs_cost_too(task_repo: Repo, tmp_path: Path):
+    """A worker that was spawned by hand is in the sums, and in no run."""
+    harbour = Harbour(task_repo, tmp_path)
+    task_repo.ok("agent", "spawn", "implementer", "010")
+    costs = facts_of(harbour.repo).cost()
+    assert [(row["name"], row["turns"]) for row in costs["by_run"]] == [("outside of runs", 1)]
+    assert costs["by_executor"][0]["name"] == "hand"
+
+
+def test_the_library_shows_who_plays_what(finished: Harbour):
+    """Every role is there with its executor; what cannot be read is said and hides nothing else."""
+    found = facts_of(finished.repo).library()
+    players = {each["name"]: each["executor"] for each in found["agents"]}
+    assert players["implementer"] == "hand"
+    assert (found["sinks"], found["repos"], found["problems"]) == ([], [], [])
+    (Path(finished.repo.root) / ".sow/sinks").mkdir(exist_ok=True)
+    index = Path(finished.repo.root) / ".sow/sinks/index.json"
+    index.write_text("{")
+    try:
+        broken = facts_of(finished.repo).library()
+    finally:
+        index.unlink()
+    assert len(broken["agents"]) == len(found["agents"])
+    assert len(broken["problems"]) == 1
+
+
+def test_a_workflow_has_its_page(repo: Repo, tmp_path: Path):
+    """Agents, notes and verifiers are there; an agent has the page of a task; approval is offered when it is due."""
+    facts = facts_of(repo)
+    with pytest.raises(Missing):
+        facts.workflow()
+    Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    repo.ok("workflow", "verify", "--no-agent")
+    facts.watch.look(whole=True)
+    page = facts.workflow()
+    shown = repo.ok("workflow", "status", "--json").json
+    assert {key: page[key] for key in shown} == shown
+    assert [row["id"] for row in page["members"]] == ["first", "second"]
+    assert (page["notes"], page["verifiers"]["first"]) == ({"first": [], "second": []}, "first_verifier")
+    assert page["acts"] == ["approve-workflow"]
+    agent = facts.task("second")
+    assert "Write what is asked for." in agent["description"]
+    assert (agent["own_status"], agent["acts"], agent["row"]["waits_for"]) == ("pending", [], ["first"])
+    assert facts.diff("second", "", "", "")["iterations"] == []
+
+
+def test_a_crew_at_its_end(repo: Repo, tmp_path: Path):
+    """A real run of a workflow: its agents are done, its judges' looks have their word, and its turns are counted."""
+    work = [
+        {"write": {"path": "orchestration/agents/first/task_output/first.txt", "text": "one line\n"}},
+        {"stand": "completion_drive_review"},
+        {"stand": "ready_for_verification"},
+        {"say": "done"},
+    ]
+    judged = [[{"say": "I read it.\n\nVerification: PASSED"}]]
+    Flow(repo, tmp_path).begin().crew({"first": []}).scripted({"first": [work], "first_verifier": judged})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    repo.ok("workflow", "run", "--executor", "script")
+    facts = facts_of(repo)
+    state = facts.state()
+    assert (state["run"]["kind"], state["run"]["go_on"]) == (
+        "workflow",
+        f"sow --root {repo.root} workflow run --executor script",
+    )
+    assert [(row["id"], row["status"], row["executor"]) for row in state["tasks"]] == [("first", "completed", "script")]
+    shown = facts.timeline(state["run"]["id"])
+    assert [(each["kind"], each["outcome"]) for each in shown["spans"]] == [("work", "done"), ("review", "passed")]
+    page = facts.task("first")
+    assert [(each["role"], len(each["turns"])) for each in page["sessions"]] == [("implementer", 1)]
+    assert "[text] done" in facts.transcript("first", "1", "1", "readable", "", "")["text"]
+    assert facts.cost()["total"]["turns"] == 2

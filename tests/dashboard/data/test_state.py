@@ -1,0 +1,191 @@
+"""The whole at a glance: what /api/state says about a checkout, and that it costs little to ask again."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.dashboard_data import facts_of, fresh
+from support.journals import Tale, home_of
+from support.plan_repo import Harbour
+from support.workflow_repo import Flow
+
+from bench import large
+from sow.dashboard.data.task_cache import TaskCache
+from sow.store.projects import project as projects
+
+FIELDS = {
+    "id", "plan_id", "name", "agent", "executor", "phase", "status", "result", "iteration", "needs", "wave", "priority",
+    "estimated_minutes", "running", "step", "since", "seconds", "cost_usd", "question", "open_notes", "waits_for",
+    "updated_at",
+}  # fmt: skip
+WHOLE = {
+    "version", "root", "branch", "read_only", "person", "project", "workflow", "run", "tasks", "critical", "counts",
+    "inbox", "broken", "next", "cursor", "trouble",
+}  # fmt: skip
+
+
+def test_the_state_tells_of_everything(finished: Harbour):
+    """Project, run, tasks, inbox and the next step are in one document, in the words of the other commands."""
+    state = facts_of(finished.repo).state()
+    assert set(state) == WHOLE
+    assert state["project"]["name"] == "Harbour"
+    assert state["counts"] == {"completed": 2, "paused": 1, "pending": 1}
+    assert state["inbox"] == finished.repo.ok("inbox", "--json").json["items"]
+    assert state["next"] == finished.repo.ok("status", "--json").json["next"]
+    assert state["critical"] == ["030", "040"]
+    run = state["run"]
+    assert (run["kind"], run["status"], run["live"], run["exit"]) == ("plan", "waiting", False, 4)
+    assert run["go_on"] == f"sow --root {finished.repo.root} run {finished.repo.root}/plan.yaml"
+    assert run["elapsed"] > 0
+
+
+def test_a_row_tells_of_its_task(finished: Harbour):
+    """A row has the task's state, its place in the graph, and what the run did on it."""
+    first, second, third, fourth = facts_of(finished.repo).state()["tasks"]
+    assert set(first) == FIELDS
+    assert (first["plan_id"], first["executor"], first["result"], first["wave"]) == ("1", "hand", "GREEN", 0)
+    assert (second["iteration"], second["needs"], second["wave"]) == (2, ["010"], 1)
+    assert third["question"] == {"number": 1, "text": "Which colour?"}
+    assert (fourth["status"], fourth["waits_for"]) == ("pending", ["030"])
+    assert first["seconds"] > 0
+    assert not any(row["running"] for row in (first, second, third, fourth))
+
+
+def test_an_empty_checkout_has_a_state(bare_repo: Repo):
+    """Without a project there is nothing but what to do first."""
+    bare_repo.ok("init")
+    state = facts_of(bare_repo).state()
+    assert (state["project"], state["run"], state["tasks"], state["inbox"]) == (None, None, [], [])
+    assert state["next"]["command"] == 'sow project new "NAME"'
+
+
+def test_a_broken_task_hurts_nobody_else(repo: Repo):
+    """It is named with what is wrong, and all the others are there."""
+    repo.ok("task", "create", "--name", "One")
+    repo.ok("task", "create", "--name", "Two")
+    facts = facts_of(repo)
+    assert len(facts.state()["tasks"]) == 2
+    (repo.desk("010") / "state.yaml").write_text("task: [")
+    state = fresh(facts)
+    assert list(state["broken"]) == ["010"]
+    assert [row["id"] for row in state["tasks"]] == ["020"]
+    assert [each["kind"] for each in state["inbox"]] == ["broken"]
+
+
+def test_another_branch_hides_the_project(repo: Repo):
+    """A project of a branch that is not checked out is not shown, and why is said."""
+    facts = facts_of(repo)
+    assert facts.state()["project"]["name"] == "Add authentication"
+    repo.git("switch", "-q", "-c", "other")
+    state = fresh(facts)
+    assert state["project"] is None
+    assert "belongs to branch feat/auth" in state["broken"]["project"]
+    assert state["branch"] == "other"
+
+
+def test_a_task_counts_its_open_notes(task_repo: Repo):
+    """A note that a worker writes is counted until it is resolved."""
+    facts = facts_of(task_repo)
+    assert fresh(facts)["tasks"][0]["open_notes"] == 0
+    task_repo.ok("note", "add", "--task", "010", "--description", "Is it so?", "--context", "the work")
+    assert fresh(facts)["tasks"][0]["open_notes"] == 1
+    task_repo.ok("note", "resolve", "--task", "010", "1", "--resolution", "It is")
+    assert fresh(facts)["tasks"][0]["open_notes"] == 0
+
+
+def test_a_circle_of_tasks_is_shown(repo: Repo):
+    """Tasks that wait for each other, as only an edit by hand makes them, are on no path and in the first wave."""
+    repo.ok("task", "create", "--name", "One")
+    repo.ok("task", "create", "--name", "Two", "--depends-on", "010")
+    path = repo.desk("010") / "state.yaml"
+    path.write_text(path.read_text().replace("depends_on: []", 'depends_on:\n    - "020"'))
+    state = facts_of(repo).state()
+    assert [(row["wave"], row["waits_for"]) for row in state["tasks"]] == [(0, ["020"]), (0, ["010"])]
+    assert state["critical"] == []
+
+
+def test_agents_of_a_workflow_are_rows(repo: Repo, tmp_path: Path):
+    """The crew stands on the board beside the project's tasks, in the words of tasks, with its own status besides."""
+    Flow(repo, tmp_path).begin().crew({"first": [], "second": ["first"]})
+    repo.ok("workflow", "verify", "--no-agent")
+    state = facts_of(repo).state()
+    assert [(row["id"], row["phase"], row["status"], row["own_status"]) for row in state["tasks"]] == [
+        ("first", "workflow", "pending", "pending"),
+        ("second", "workflow", "pending", "pending"),
+    ]
+    assert state["tasks"][1]["waits_for"] == ["first"]
+    assert state["workflow"]["next"] == "sow workflow approve"
+    assert [each["kind"] for each in state["inbox"]] == ["approval"]
+
+
+def test_only_what_changed_is_read_again(repo: Repo):
+    """A second look reads the one state file whose stamp is another, and forgets a task that is gone."""
+    for name in ("One", "Two", "Three"):
+        repo.ok("task", "create", "--name", name)
+    home = home_of(repo)
+    cache = TaskCache(home)
+    project = projects.load(home)
+    assert cache.refresh(project) == {"010", "020", "030"}
+    assert cache.refresh(project) == set()
+    repo.ok("task", "set", "--id", "020", "status", "in_progress")
+    assert cache.refresh(project) == {"020"}
+    shutil.rmtree(repo.desk("030"))
+    assert cache.refresh(project) == {"030"}
+    assert set(cache.tasks) == {"010", "020"}
+
+
+def test_a_run_that_was_killed_does_not_run(repo: Repo):
+    """A run whose process is gone is told as stopped, and nobody works on its tasks."""
+    repo.ok("task", "create", "--name", "One")
+    tale = Tale(repo, ["010"])
+    tale.begin()
+    tale.tell(1, "task_started", task="010", iteration=1)
+    tale.tell(2, "turn_started", task="010", iteration=1, role="implementer", executor="hand", kind="spawn")
+    state = facts_of(repo).state()
+    assert (state["run"]["status"], state["run"]["live"]) == ("stopped", False)
+    assert (state["tasks"][0]["running"], state["tasks"][0]["since"]) == (False, None)
+
+
+@pytest.fixture(scope="module")
+def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of ten thousand tasks and a run over them."""
+    root = tmp_path_factory.mktemp("large") / "repo"
+    large.make(root, 10_000)
+    return root
+
+
+MEASURE = """
+import sys, time
+from sow.dashboard.server import reply
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.store.files.checkout_home import find
+facts = DashboardData(find(option=sys.argv[1], environment={}, cwd="/"), {}, read_only=True, person="ada")
+feeds = [facts.feed("") for _ in range(10)]
+state = facts.state()
+text = reply.text(state)
+begun = time.thread_time()
+facts.watch.look(whole=True)
+look = time.thread_time() - begun
+for feed in feeds:
+    feed.close()
+status = open("/proc/self/status").read()  # its own high mark: that of getrusage begins with the parent's
+peak = int(status.split("VmHWM:")[1].split()[0]) // 1024
+print(len(state["tasks"]), len(text), round(look, 3), peak)
+"""
+
+
+def test_ten_thousand_tasks_are_shown_in_little_memory(thousands: Path, record_property: pytest.RecordProperty):
+    """All of them are in the state, a look that finds nothing new is quick, and the process stays below 150 MB."""
+    words = [sys.executable, "-c", MEASURE, str(thousands)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    tasks, size, look, peak = (float(each) for each in done.stdout.split())
+    record_property("measured", f"10,000 tasks and 10 listeners: {peak:.0f} MB, a look {look} s, {size:,.0f} bytes")
+    assert tasks == 10_000
+    assert look < 5
+    assert peak < 150

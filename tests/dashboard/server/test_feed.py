@@ -1,0 +1,291 @@
+"""The feed: told at once, told once, resumed after any break, and never held up by a page that does not listen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from conftest import Repo
+from support.plan_repo import Harbour
+from support.ui_client import Dashboard, Feed
+
+from sow.dashboard.server import feed
+from sow.dashboard.server.server import MOST_FEEDS, Server
+from sow.store.files import checkout_home as homes
+
+
+@pytest.fixture
+def dashboard(repo: Repo) -> Iterator[Dashboard]:
+    repo.ok("task", "create", "--name", "Login", "--agent", "implementer")
+    repo.ok("task", "create", "--name", "Logout", "--agent", "implementer")
+    with Dashboard(repo) as served:
+        yield served.sign_in()
+
+
+@contextmanager
+def listening(dashboard: Dashboard, after: str = "", **headers: str) -> Iterator[Feed]:
+    page = dashboard.feed(after, **headers)
+    try:
+        assert page.status == 200
+        yield page
+    finally:
+        page.close()
+
+
+def priorities(page: Feed, count: int) -> list[tuple[str, str]]:
+    """The next rows of tasks that are told: each with its id and its priority."""
+    rows = [json.loads(page.until("task")["data"]) for _ in range(count)]
+    return [(row["id"], row["priority"]) for row in rows]
+
+
+def test_what_happens_is_told(dashboard: Dashboard):
+    """A page is greeted, and then told of a change that any command made, with an id to come back with."""
+    with listening(dashboard) as page:
+        assert page.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+        assert page.headers["Cache-Control"] == "no-store"
+        assert page.next() == {"retry": "1000"}
+        hello = page.next()
+        assert hello["event"] == "hello"
+        assert json.loads(hello["data"])["cursor"] == hello["id"]
+        dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
+        told = page.until("task")
+        assert json.loads(told["data"])["id"] == "010"
+        assert json.loads(told["data"])["priority"] == "high"
+        assert told["id"] != hello["id"]
+
+
+@pytest.mark.parametrize("way", ["Last-Event-ID", "after"])
+def test_a_page_that_was_cut_off_goes_on(dashboard: Dashboard, way: str):
+    """Who comes back with its last id is told what it missed, in order, and nothing that it knows."""
+    repo = dashboard.repo
+    with listening(dashboard) as page:
+        page.until("hello")
+        repo.ok("task", "set", "--id", "010", "priority", "high")
+        last = page.until("task")["id"]
+    repo.ok("task", "set", "--id", "020", "priority", "low")
+    with listening(dashboard) as other:  # somebody else looks meanwhile
+        other.until("hello")
+        repo.ok("task", "set", "--id", "010", "priority", "low")
+        other.until("task")
+    headers = {"Last_Event_ID": last} if way == "Last-Event-ID" else {}
+    with listening(dashboard, last if way == "after" else "", **headers) as page:
+        assert json.loads(page.until("hello")["data"])["restarted"] is False
+        assert sorted(priorities(page, 2)) == [("010", "low"), ("020", "low")]
+
+
+def test_the_header_wins(dashboard: Dashboard):
+    """A browser that comes back by itself has a newer id in its header than in its address."""
+    with listening(dashboard) as page:
+        first = page.until("hello")["id"]
+        dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
+        last = page.until("task")["id"]
+    with listening(dashboard, first, Last_Event_ID=last) as page:
+        page.until("hello")
+        dashboard.repo.ok("task", "set", "--id", "020", "priority", "low")
+        assert priorities(page, 1) == [("020", "low")]
+
+
+def test_no_gap_between_the_state_and_the_feed(dashboard: Dashboard):
+    """What happens after a page has fetched the state and before it listens is told when it listens."""
+    cursor = dashboard.ask("GET", "/api/state").json["cursor"]
+    dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
+    with listening(dashboard, cursor) as page:
+        page.until("hello")
+        assert priorities(page, 1) == [("010", "high")]
+
+
+def test_a_server_that_died_and_came_back(dashboard: Dashboard):
+    """A page that listened when the server was killed goes on with the next one, and is told to look anew."""
+    repo = dashboard.repo
+    with listening(dashboard) as page:
+        last = page.until("hello")["id"]
+        dashboard.kill()
+        with pytest.raises(AssertionError, match="the feed has ended"):
+            page.until("task")
+    repo.ok("task", "set", "--id", "010", "priority", "high")
+    with Dashboard(repo, port=dashboard.port) as second:
+        second.cookie = dashboard.cookie
+        with listening(second, Last_Event_ID=last) as page:
+            assert json.loads(page.until("hello")["data"])["restarted"] is True
+            assert page.until("stale")
+            repo.ok("task", "set", "--id", "020", "priority", "low")
+            assert priorities(page, 1) == [("020", "low")]
+
+
+ODD = [
+    "0",
+    "x",
+    "a.b.c.d",
+    "....",
+    "-1.-1.-1.x",
+    "%00",
+    "\xff",
+    "9" * 15 + "." + "9" * 15,
+    "x" * 5000,
+    "a.1.1.../..",
+    "٣",
+]
+
+
+@pytest.mark.parametrize("cursor", ODD, ids=range(len(ODD)))
+def test_odd_positions(dashboard: Dashboard, cursor: str):
+    """An id that is none of ours is no position, and no error: the page begins anew."""
+    sent = cursor.encode("latin-1", "replace").decode("latin-1")
+    with listening(dashboard, Last_Event_ID=sent) as page:
+        page.until("hello")
+        dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
+        assert priorities(page, 1) == [("010", "high")]
+    assert "Traceback" not in dashboard.complaints()
+
+
+def test_many_pages_hear_the_same(dashboard: Dashboard):
+    """Ten pages are told the same, with the same ids."""
+    pages = [dashboard.feed() for _ in range(10)]
+    try:
+        for page in pages:
+            page.until("hello")
+        dashboard.repo.ok("task", "set", "--id", "010", "priority", "high")
+        told = [page.until("task") for page in pages]
+        assert all(each == told[0] for each in told)
+    finally:
+        for page in pages:
+            page.close()
+
+
+def test_a_run_that_is_removed_while_it_is_watched(harbour: Harbour):
+    """The folder of a run goes away under a page that listens: it is told to look anew, and hears the next run."""
+    repo = harbour.repo
+    harbour.plan("Keel", "Mast < 1")
+    assert harbour.run().code == 0
+    with Dashboard(repo) as served:
+        run = served.sign_in().ask("GET", "/api/state").json["run"]["id"]
+        with listening(served) as page:
+            page.until("hello")
+            shutil.rmtree(repo.root / ".sow/local/runs" / run)
+            page.until("stale")
+            assert served.ask("GET", f"/api/runs/{run}").status == 404
+            assert served.ask("GET", f"/api/runs/{run}/timeline").status == 404
+            assert served.ask("GET", "/api/state").json["run"] is None
+            repo.ok("task", "create", "--name", "After")
+            assert page.next()
+        assert "Traceback" not in served.complaints()
+
+
+def test_a_torn_journal(harbour: Harbour):
+    """A last line of which only a part is written is told when the rest is there, and once."""
+    repo = harbour.repo
+    harbour.plan("Keel", "Mast < 1")
+    assert harbour.run().code == 0
+    journal = next((repo.root / ".sow/local/runs").glob("*/journal.jsonl"))
+    line = {**json.loads(journal.read_text().splitlines()[-1]), "text": "once more"}
+    data = json.dumps(line).encode() + b"\n"
+    with Dashboard(repo) as served, listening(served.sign_in()) as page:
+        page.until("hello")
+        with journal.open("ab", buffering=0) as file:
+            file.write(data[:20])
+            time.sleep(0.5)
+            file.write(data[20:])
+        assert json.loads(page.until("line")["data"])["event"] == line["event"]
+        assert "Traceback" not in served.complaints()
+
+
+class Source:
+    """Events that are there at once, again and again."""
+
+    def __init__(self, *events: Any) -> None:
+        self.events = list(events)
+
+    def next(self, seconds: float) -> list[Any]:
+        if not self.events:
+            time.sleep(0.01)
+        return self.events
+
+
+def served(source: Source, stopping: threading.Event, **limits: float) -> tuple[socket.socket, threading.Thread]:
+    """A page's end of a connection, and the thread that sends to it."""
+    ours, theirs = socket.socketpair()
+
+    def send() -> None:
+        try:
+            feed.serve(ours, source, stopping, **limits)  # type: ignore[arg-type]
+        except OSError:
+            pass
+        finally:
+            ours.close()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    theirs.settimeout(30)
+    return theirs, thread
+
+
+def test_a_page_that_takes_nothing_is_given_up():
+    """Who does not read what is sent loses its connection after a while; nothing piles up."""
+    page, thread = served(Source(("1", "line", {"text": "x" * 100_000})), threading.Event(), patience=0.5)
+    thread.join(30)
+    assert not thread.is_alive()
+    page.close()
+
+
+def test_a_heart_beats():
+    """Where nothing happens a comment is sent now and then, so that both ends know that the other is there."""
+    stopping = threading.Event()
+    page, thread = served(Source(), stopping, beat=0.1)
+    said = b""
+    while said.count(b": still here\n\n") < 3:
+        said += page.recv(1 << 16)
+    stopping.set()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert b"event: " not in said
+    page.close()
+
+
+def test_a_page_that_leaves_is_noticed():
+    """The thread of a page that closed its end goes, with nothing to send to it."""
+    page, thread = served(Source(), threading.Event(), beat=1000)
+    page.close()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def wait(condition: Any) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_pages_are_counted_and_bounded(repo: Repo):
+    """The server knows how many pages listen, has room for so many, and again when they are gone."""
+    server = Server(homes.find(option=str(repo.root), environment={}, cwd="/"), repo.environment, person="ada", port=0)
+    server.start()
+    request = f"GET /api/feed HTTP/1.1\r\nHost: localhost\r\nCookie: {server.access.cookie().partition(';')[0]}\r\n\r\n"
+
+    def come() -> tuple[socket.socket, bytes]:
+        line = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        line.sendall(request.encode())
+        return line, line.recv(1 << 16)
+
+    try:
+        pages = [come() for _ in range(MOST_FEEDS)]
+        assert all(said.startswith(b"HTTP/1.1 200 ") for _, said in pages)
+        assert server.pages == MOST_FEEDS
+        late, said = come()
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert server.pages == MOST_FEEDS
+        for line in (late, *(page for page, _ in pages)):
+            line.close()
+        wait(lambda: server.pages == 0)
+        again, said = come()
+        assert said.startswith(b"HTTP/1.1 200 ")
+        again.close()
+    finally:
+        server.stop()

@@ -1,0 +1,60 @@
+"""Replies that are kept: the same for the same facts, and never more of them than fit."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Repo
+from support.journals import Tale, home_of
+
+from sow.dashboard.server import reply, single_flight
+from sow.dashboard.server.reply import Reply
+from sow.dashboard.server.server import Server
+from sow.dashboard.server.single_flight import ReplyCache
+
+
+def of(size: int) -> Reply:
+    return Reply(200, b"x" * size, reply.JSON, ())
+
+
+def test_a_reply_holds_as_long_as_its_facts():
+    """What was made of the same facts is given again; of others, or under another name, there is nothing."""
+    kept = ReplyCache()
+    first, second = of(1), of(2)
+    kept.keep("a", (1, None), first)
+    assert kept.get("a", (1, None)) is first
+    assert kept.get("a", (2, None)) is None
+    assert kept.get("b", (1, None)) is None
+    kept.keep("a", (2, None), second)
+    assert kept.get("a", (1, None)) is None
+    assert kept.get("a", (2, None)) is second
+
+
+@pytest.mark.parametrize(
+    "size", [1, single_flight.MOST_BYTES // 3, single_flight.MOST_BYTES, single_flight.MOST_BYTES + 1]
+)
+def test_there_is_an_end_to_what_is_kept(size: int):
+    """However many there are and however large: neither the bytes nor the names pass their bound, and the last stay."""
+    kept, body = ReplyCache(), of(size)
+    for number in range(100):
+        kept.keep(str(number % 60), number, body)
+        assert kept.size == sum(len(each.body) for _, each in kept.kept.values()) <= single_flight.MOST_BYTES
+        assert len(kept.kept) <= single_flight.MOST
+    assert (kept.get("39", 99) is body) == (size <= single_flight.MOST_BYTES)
+
+
+def test_the_second_page_gets_what_the_first_got(repo: Repo):
+    """A server makes the report of a run once for all who ask while nothing happens."""
+    repo.ok("task", "create", "--name", "First")
+    tale = Tale(repo, ["010"])
+    tale.begin()
+    tale.end(5)
+    server = Server(home_of(repo), repo.environment, person="ada", port=0)
+    facts = server.listener.facts
+    try:
+        assert facts.run_mark(tale.folder.id) == facts.run_mark(tale.folder.id)
+        assert facts.timeline_mark(tale.folder.id) == facts.timeline_mark(tale.folder.id)
+        before = facts.run_mark(tale.folder.id), facts.timeline_mark(tale.folder.id)
+        tale.tell(6, "step", task="010", text="x")
+        assert not set(before) & {facts.run_mark(tale.folder.id), facts.timeline_mark(tale.folder.id)}
+    finally:
+        server.stop()

@@ -1,0 +1,417 @@
+"""The server: its port, its files, its ends, and every request that is no request."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import SOW, Repo, fresh_environment
+from support.claim_holder import held
+from support.journals import Tale
+from support.ui_client import Dashboard
+
+from sow.dashboard.server import assets, reply
+from sow.dashboard.server.server import Listener, Server, _bind
+from sow.errors import SowError
+from sow.store.files import checkout_home as homes
+
+GET = "GET / HTTP/1.1\r\nHost: {host}\r\n{more}\r\n"
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory, _project_template: Path) -> Iterator[Dashboard]:
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copytree(_project_template, folder / "repo", symlinks=True)
+    with Dashboard(Repo(folder / "repo", fresh_environment(folder / "home"))) as served:
+        yield served.sign_in()
+
+
+def test_every_file_of_the_page_is_served(dashboard: Dashboard):
+    """What lies in the package is sent as it is, with its type, and packed for a browser that can unpack it."""
+    names = sorted(assets.load())
+    assert "index.html" in names
+    for name in names:
+        plain = dashboard.ask("GET", f"/assets/{name}")
+        data = Path(assets.FOLDER, name).read_bytes()
+        assert plain.body == data
+        assert plain.headers["content-type"] == assets.KINDS[Path(name).suffix]
+        packed = dashboard.ask("GET", f"/assets/{name}", None, {"Accept-Encoding": "br, gzip"})
+        assert packed.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed.body) == data
+    assert dashboard.ask("GET", "/").body == Path(assets.FOLDER, "index.html").read_bytes()
+
+
+def test_no_other_kind_of_file_is_served(tmp_path: Path):
+    """What is no file of a page stays where it is."""
+    for name in ("a.js", "b.py", "c", "d.js.map", ".html"):
+        (tmp_path / name).write_text("x")
+    assert list(assets.load(str(tmp_path))) == ["a.js"]
+
+
+def test_too_many_values_are_the_asker_s_fault(dashboard: Dashboard):
+    """An address with more values than any of ours is refused, and the server complains about nothing."""
+    answer = dashboard.ask("GET", "/api/state?" + "&".join(f"a{number}=1" for number in range(30)))
+    assert (answer.status, set(answer.json)) == (400, {"error", "hint"})
+    assert dashboard.complaints() == ""
+
+
+def test_a_file_that_cannot_be_read_is_told(repo: Repo):
+    """What is wrong with the files is an answer for the page, and no broken connection."""
+    with Dashboard(repo) as server:
+        server.sign_in()
+        (repo.root / ".sow/local/runs").write_text("")
+        answer = server.ask("GET", "/api/runs")
+        assert answer.status == 500
+        assert answer.json["error"] == f"cannot read {repo.root}/.sow/local/runs: Not a directory"
+        assert "sow doctor" in answer.json["hint"]
+
+
+def test_a_report_is_made_again_only_when_it_is_another(repo: Repo):
+    """The report and the timeline of a run are as they were until its journal, its tasks or its process change."""
+    repo.ok("task", "create", "--name", "First")
+    tale = Tale(repo, ["010"])
+    tale.begin()
+    path = f"/api/runs/{tale.folder.id}"
+    with Dashboard(repo) as server:
+        server.sign_in()
+
+        def rows() -> tuple[str, int]:
+            status = server.ask("GET", path).json["tasks"][0]["status"]
+            return status, len(server.ask("GET", f"{path}/timeline").json["spans"])
+
+        assert (rows(), rows()) == (("pending", 0), ("pending", 0))
+        repo.ok("task", "set", "--id", "010", "status", "in_progress")
+        assert rows() == ("in_progress", 0)
+        tale.work(1, 5, "010")
+        assert rows()[1] > 0
+        assert server.ask("GET", path).json["run"]["live"] is False
+        with held(repo, "run", tale.folder.id):
+            assert server.ask("GET", path).json["run"]["live"] is True
+
+
+def test_what_a_browser_has_is_not_sent_again(dashboard: Dashboard):
+    """A file or a document with the same tag is a 304 without a body, and the connection goes on."""
+    for path in ("/assets/index.html", "/api/runs"):
+        first = dashboard.ask("GET", path)
+        again = dashboard.ask("GET", path, None, {"If-None-Match": first.headers["etag"]})
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == first.headers["etag"]
+        assert "content-length" not in again.headers
+
+
+def test_a_long_document_is_packed(dashboard: Dashboard):
+    """A document of some length is sent as gzip to a browser that takes it, and says the same."""
+    for number in range(10):
+        dashboard.repo.ok("task", "create", "--name", f"A task with a long name {number}")
+    packed = dashboard.ask("GET", "/api/state", None, {"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert len(json.loads(gzip.decompress(packed.body))["tasks"]) == 10
+
+
+def test_an_act_is_a_call(repo: Repo):
+    """What a person does on the page is done as if it were typed, in that person's name; what is refused says why."""
+    repo.ok("task", "create", "--name", "Login")
+    with Dashboard(repo) as served:
+        served.sign_in()
+        early = served.ask("POST", "/api/acts/approve", {"task": "010"})
+        assert early.status in (409, 422), early
+        assert set(early.json) == {"error", "hint"}
+        for status in ("in_progress", "needs_review"):
+            repo.ok("task", "set", "--id", "010", "status", status)
+        done = served.ask("POST", "/api/acts/approve", {"task": "010"})
+        assert (done.status, done.json["ok"]) == (200, True), done
+        assert served.ask("POST", "/api/acts/explode", {}).status == 404
+    task = repo.task("010")
+    assert task["status"] == "completed"
+    assert task["approval"]["by"] == "ada"
+
+
+def test_the_first_page_needs_little():
+    """What a page shows is loaded when a page asks for it: a server that only listens has none of it."""
+    code = "import sys, sow.cli.serve.ui, sow.dashboard.server.server; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "sow.dashboard.server.handler" in loaded
+    heavy = {"asyncio", "ctypes", "logging", "subprocess", "yaml", "yaml12", "webbrowser", "inspect", "sow.config"}
+    heavy |= {
+        "sow.dashboard.data.dashboard_data",
+        "sow.dashboard.server.feed",
+        "sow.system.process.socket_owner",
+        "dataclasses",
+        "typing",
+    }
+    assert loaded & heavy == set()
+
+
+BAD = {
+    "nonsense": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "nothing but lines": b"\r\n\r\n",
+    "no version": b"GET /\r\n\r\n",
+    "another version": b"GET / HTTP/2.0\r\n\r\n",
+    "an old version": b"GET / HTTP/0.9\r\n\r\n",
+    "too many words": b"GET / / HTTP/1.1\r\n\r\n",
+    "a long line": b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+    "a long header": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nA: " + b"b" * 70_000 + b"\r\n\r\n",
+    "no colon": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nnonsense\r\nOrigin: http://evil.example\r\n\r\n",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n",
+    "two hosts, the good one last": b"GET / HTTP/1.1\r\nHost: evil.example\r\nHost: 127.0.0.1\r\n\r\n",
+    "a folded header": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n evil\r\n\r\n",
+    "two lengths": b"POST /api/session HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\nContent-Length: 9\r\n\r\n{}",
+    "pieces": b"POST /api/session HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a negative length": b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
+    "a GET with a body": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}",
+    "an expectation": b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+    "a proxy's request": b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a star": b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a NUL": b"GET /\x00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "bytes that are no text": b"GET /api/tasks/\xff\xfe HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_requests(dashboard: Dashboard, kind: str):
+    """What is no request of ours is refused with a reason, or closed; nobody else notices, and nothing is our fault."""
+    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+        line.sendall(BAD[kind])
+        line.shutdown(socket.SHUT_WR)
+        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    if said:
+        head, _, body = said.partition(b"\r\n\r\n")
+        assert head.split()[1][:1] == b"4" or head.split()[1] == b"505", said
+        assert set(json.loads(body)) == {"error", "hint"}
+        assert reply.POLICY.encode() in head
+    assert dashboard.ask("GET", "/").status == 200
+    assert "Traceback" not in dashboard.complaints()
+
+
+BODIES = {
+    "no JSON": (b"{", 400),
+    "a list": (b"[]", 400),
+    "a number": (b"1", 400),
+    "deep": (b"[" * 100_000, 400),
+    "not UTF-8": (b'{"token": "\xff"}', 400),
+    "empty": (b"", 400),
+    "too large": (b'{"token": "' + b"x" * (256 << 10) + b'"}', 413),
+    "much too large": (b"x" * (8 << 20), 413),
+    "as large as may be": (b'{"token": "' + b"x" * ((256 << 10) - 13) + b'"}', 401),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_bodies(dashboard: Dashboard, kind: str):
+    """A body that is no object, or too large, is refused with a reason that arrives, and the server goes on."""
+    body, status = BODIES[kind]
+    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+        head = {**dashboard.good("POST"), "Content-Length": str(len(body))}
+        lines = ["POST /api/session HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+        line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        sending = threading.Thread(target=_pour, args=(line, body))
+        sending.start()
+        said = line.recv(1 << 16)
+        sending.join()
+    assert said.split()[1] == str(status).encode(), said
+    assert dashboard.ask("GET", "/").status == 200
+
+
+def _pour(line: socket.socket, body: bytes) -> None:
+    try:
+        line.sendall(body)
+    except OSError:  # the server had heard enough
+        return
+
+
+def test_requests_in_one_breath(dashboard: Dashboard):
+    """Several requests that are sent at once are answered one after the other, each on its own merit."""
+    good = GET.format(host=dashboard.host, more="")
+    bad = GET.format(host="evil.example", more="")
+    last = GET.format(host=dashboard.host, more="Connection: close\r\n")
+    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+        line.sendall((good + bad + good + last).encode())
+        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    index = Path(assets.FOLDER, "index.html").read_bytes()
+    assert [part.split()[0] for part in said.split(b"HTTP/1.1 ")[1:]] == [b"200", b"403", b"200", b"200"]
+    assert said.count(index) == 3
+
+
+def test_a_body_is_never_a_request(dashboard: Dashboard):
+    """What follows a refused request on its connection is not read as another one."""
+    inner = GET.format(host=dashboard.host, more="").encode()
+    head = f"POST /api/session HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {len(inner)}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+        line.sendall(head + inner)
+        said = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    assert said.startswith(b"HTTP/1.1 403 ")
+    assert said.count(b"HTTP/1.1 ") == 1
+
+
+def test_a_slow_request_is_given_up(dashboard: Dashboard):
+    """One byte now and then does not hold a connection for ever, and others are answered meanwhile."""
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", dashboard.port), timeout=30) as line:
+        try:
+            while time.monotonic() - began < 40:
+                line.sendall(b"G")
+                line.settimeout(0.5)
+                try:
+                    if not line.recv(1):
+                        break
+                except TimeoutError:
+                    assert dashboard.ask("GET", "/").status == 200
+        except OSError:
+            pass
+    assert time.monotonic() - began < 35
+
+
+def test_many_connections_at_once(dashboard: Dashboard):
+    """More connections than there is room for are closed, and when they are gone there is room again."""
+    lines = []
+    for _ in range(230):
+        lines.append(socket.create_connection(("127.0.0.1", dashboard.port), timeout=30))
+    for line in lines:
+        line.close()
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            assert dashboard.ask("GET", "/").status == 200
+            break
+        except OSError:
+            time.sleep(0.1)
+    else:
+        raise AssertionError("there is no room any more")
+
+
+def test_a_port_in_use(repo: Repo):
+    """The next free port is taken, and that is said."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        with Dashboard(repo, port=taken) as served:
+            assert taken < served.port <= taken + 49
+            assert f"port {taken} is in use: this is {served.port}" in served.end()
+
+
+def test_the_port_of_last_time(repo: Repo):
+    """Without --port a server that starts again is where it was, so that an open page finds it."""
+    with Dashboard(repo) as first:
+        first.end()
+        process = subprocess.Popen([SOW, "ui", "--json"], cwd=repo.root, env=repo.environment, stdout=subprocess.PIPE)
+        assert process.stdout
+        said = json.loads(process.stdout.readline())
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+        process.stdout.close()
+        assert said["port"] == first.port
+
+
+def test_ports_that_cannot_be_had():
+    """A port that the system keeps for others, and fifty that are all in use, are errors with a hint."""
+    tried = []
+
+    def forbidden(port: int) -> Listener:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    def taken(port: int) -> Listener:
+        tried.append(port)
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    with pytest.raises(SowError, match="cannot listen on port 80: Permission denied"):
+        _bind(80, forbidden)
+    with pytest.raises(SowError, match="the ports 7690 to 7739 are all in use"):
+        _bind(7690, taken)
+    assert tried == list(range(7690, 7740))
+    with pytest.raises(SowError, match="the ports 65530 to 65535 are all in use"):
+        _bind(65530, taken)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_end(repo: Repo, number: int):
+    """Ctrl-C and SIGTERM end it at once, with pages open, and that is no failure."""
+    with Dashboard(repo) as served:
+        served.sign_in()
+        feed = served.feed()
+        assert feed.until("hello")
+        served.process.send_signal(number)
+        assert served.process.wait(timeout=30) == 0
+        feed.close()
+        assert "stopped" in served.end()
+        assert not repo.sow("ui", "--port", "x").out
+
+
+def test_a_server_in_a_thread(repo: Repo):
+    """It serves from a thread of another program, which counts its pages and stops it; then the port is free."""
+    home = homes.find(option=str(repo.root), environment={}, cwd="/")
+    server = Server(home, repo.environment, person="ada", port=0)
+    server.start()
+    try:
+        assert server.address == f"http://127.0.0.1:{server.port}/#token={server.access.token}"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
+            line.sendall(GET.format(host="localhost", more="").encode())
+            assert line.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert server.pages == 0
+    finally:
+        server.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+def test_open(repo: Repo, tmp_path: Path):
+    """--open gives the address to the browser that BROWSER names, once the server answers."""
+    got = tmp_path / "got"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!{sys.executable}\nimport sys\nopen("{got}", "w").write(sys.argv[1] + "\\n")\n')
+    browser.chmod(0o755)
+    with Dashboard(repo, "--open", BROWSER=str(browser)) as served:
+        end = time.monotonic() + 60
+        while not (got.exists() and got.read_text().endswith("\n")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert got.read_text().strip() == served.said["url"]
+
+
+def test_open_without_a_browser(repo: Repo):
+    """Where no browser can be opened the address is there all the same, and that is said."""
+    with Dashboard(repo, "--open", PATH="/nowhere", DISPLAY="", WAYLAND_DISPLAY="", BROWSER="") as served:
+        end = time.monotonic() + 60
+        while "no browser could be opened" not in served.complaints():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert served.ask("GET", "/").status == 200
+
+
+def test_without_a_project(bare_repo: Repo):
+    """A checkout without .sow is told to begin with `sow init`; with it, a page can be shown before any project."""
+    result = bare_repo.sow("ui")
+    assert result.code == 2
+    assert "sow init" in result.err
+    bare_repo.ok("init")
+    with Dashboard(bare_repo) as served:
+        state = served.sign_in().ask("GET", "/api/state")
+        assert state.status == 200
+        assert state.json["project"] is None
+
+
+def test_a_checkout_that_goes_away(repo: Repo):
+    """Where the checkout is removed under a running dashboard, it says so and lives on."""
+    with Dashboard(repo) as served:
+        served.sign_in()
+        os.rename(repo.root, f"{repo.root}-gone")
+        answer = served.ask("GET", "/api/state")
+        assert answer.status != 500 or "itself failed" not in answer.json["error"], answer
+        assert served.ask("GET", "/").status == 200
+        assert "Traceback" not in served.complaints()
+        os.rename(f"{repo.root}-gone", repo.root)
+        assert served.ask("GET", "/api/state").status == 200

@@ -1,0 +1,37 @@
+"""The message of a task's commit: a subject that fits, what was asked for, and which task it was."""
+
+from __future__ import annotations
+
+import pytest
+from support.samples import task
+
+from sow.domain.text.commit_message import LONGEST, message, subject
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("Add a login form", "Add a login form"),
+        ("  Add \n a form ", "Add a form"),
+        ("x" * 72, "x" * 72),
+        ("x" * 73, "x" * 71 + "…"),
+        ("word " * 20, ("word " * 14).strip() + "…"),
+    ],
+)
+def test_a_subject_is_one_short_line(name: str, wanted: str) -> None:
+    """A name that is too long is cut at a word, and only a single long word in the middle."""
+    assert subject(name) == wanted
+    assert len(subject(name)) <= LONGEST
+
+
+def test_a_message_says_what_was_asked_for() -> None:
+    """The first paragraph of the description is the body, in short lines, without headings and lists."""
+    text = f"# Title\n\n- a list\n\n{'many words ' * 20}\n\nAnother paragraph."
+    lines = message(task(name="Add it", iteration=2), text).split("\n")
+    assert lines[0] == "Add it"
+    assert lines[1] == ""
+    assert lines[2].startswith("many words many")
+    assert lines[-1] == "Task 010, iteration 2"
+    assert all(len(line) <= LONGEST for line in lines)
+    assert "Another" not in "".join(lines)
+    assert message(task(name="Add it"), "") == "Add it\n\nTask 010, iteration 1"

@@ -1,0 +1,119 @@
+"""A check list in a slot: its setup is kept or built again, and its results are reused as a whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plan_repo import Harbour
+from support.worktree_repo import home_at
+
+from sow import config as configs
+from sow.agents.registry import AgentRegistry
+from sow.engine.checks.check_list import CheckListResult, reusable_evidence, run_list
+from sow.engine.runs.run_context import RunContext
+from sow.engine.runs.start import open_run
+from sow.store.runs import run_folder
+from sow.system.process.generator_steps import run_to_end
+
+CHECKS: Any = [{"kind": "test", "command": "test -e env/made"}, {"kind": "test", "command": "test -e env/mark"}]
+
+
+@pytest.fixture
+def begun(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
+    """A run that is over, in a repository whose setup makes a folder."""
+    for name, value in harbour.repo.environment.items():
+        monkeypatch.setenv(name, value)
+    ledger = harbour.folder / "ledger"
+    make = ["sh", "-c", f"mkdir -p env && touch env/made && echo made >> {ledger}"]
+    (harbour.repo.root / ".gitignore").write_text("env/\n")
+    harbour.repo.git("add", ".gitignore")
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    harbour.configure(worktree={"setup": [make]})
+    return harbour
+
+
+def ship_of(harbour: Harbour) -> RunContext:
+    """The run, as a new process would go on with it."""
+    home = home_at(harbour.repo.root)
+    environment = harbour.repo.environment
+    agents = AgentRegistry(root=home.root, user_home=environment["HOME"], trusted=False, reviewers=[])
+    folder = run_folder.find(home, harbour.runs()[-1]["id"])
+    return open_run(home, configs.load(environment), environment, agents=agents, folder=folder, listeners=[])
+
+
+def ran(ship: RunContext, *, fresh: bool = False) -> CheckListResult:
+    assert ship.isolation is not None
+    head = ship.isolation.integration.head
+    tree = ship.isolation.integration.repository.tree_of(head)
+    return run_to_end(run_list(ship, CHECKS, commit=head, tree=tree, iteration=1, name="010", fresh=fresh))
+
+
+def made(harbour: Harbour) -> int:
+    return len((harbour.folder / "ledger").read_text().split())
+
+
+def test_a_fresh_setup_is_built_for_final_checks(begun: Harbour) -> None:
+    """With `fresh` what earlier lists did to the setup is gone, also if the list before it was fresh too."""
+    mark = begun.repo.root / ".sow/local/worktrees/slot-1/env/mark"
+    ship = ship_of(begun)
+    assert [each["passed"] for each in ran(ship).evidence] == [True, False]
+    mark.touch()
+    assert [each["passed"] for each in ran(ship).evidence] == [True, True]
+    assert made(begun) == 1
+    assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
+    assert made(begun) == 2
+    mark.touch()
+    assert [each["passed"] for each in ran(ship, fresh=True).evidence] == [True, False]
+    assert made(begun) == 3
+    ran(ship)
+    assert made(begun) == 3
+
+
+def test_another_process_knows_the_setup_of_a_slot(begun: Harbour) -> None:
+    """A setup that is there is not run again by the next process, unless a part of it is gone."""
+    ran(ship_of(begun))
+    ran(ship_of(begun))
+    assert made(begun) == 1
+    Path(begun.repo.root, ".sow/local/worktrees/slot-1/env/made").unlink()
+    Path(begun.repo.root, ".sow/local/worktrees/slot-1/env").rmdir()
+    assert ran(ship_of(begun)).evidence[0]["passed"]
+    assert made(begun) == 2
+
+
+def test_results_are_reused_for_an_equal_world_only(begun: Harbour) -> None:
+    """A list that passed is reused with an equal tree, setup and environment; one failed command spoils all of it."""
+    ship = ship_of(begun)
+    failed = ran(ship).evidence
+    tree = failed[0]["tree"]
+    passed: Any = [{**each, "passed": True} for each in failed]
+    assert reusable_evidence(ship, failed, CHECKS, tree) == []
+    assert reusable_evidence(ship, passed, CHECKS, tree) == passed
+    assert reusable_evidence(ship, passed, CHECKS[:1], tree) == []
+    assert reusable_evidence(ship, passed[1:], CHECKS, tree) == []
+    assert reusable_evidence(ship, passed, CHECKS, "9" * 40) == []
+    begun.configure(checks={"env": ["MORE"]})
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == passed
+    begun.repo.environment["MORE"] = "more"
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
+    del begun.repo.environment["MORE"]
+    begun.configure(worktree={"setup": [["true"]]})
+    assert reusable_evidence(ship_of(begun), passed, CHECKS, tree) == []
+
+
+def test_a_closed_list_gives_its_slot_back(begun: Harbour) -> None:
+    """A list that is dropped in the middle ends its command, leaves no evidence, and lets the next one in."""
+    ship = ship_of(begun)
+    assert ship.isolation is not None and ship.slots is not None
+    head = ship.isolation.integration.head
+    sleeping: Any = [{"kind": "test", "command": "sleep 300"}]
+    steps = run_list(ship, sleeping, commit=head, tree="", iteration=1, name="010")
+    while not begun.has_happened("step", task="010", text="running sleep 300"):
+        next(steps)
+    assert ship.slots.busy == {1}
+    steps.close()
+    assert ship.slots.busy == set()
+    assert ran(ship).evidence
+    assert begun.alive() == []

@@ -1,0 +1,68 @@
+"""State files that a worker edits while others of the run are between two turns: no decision is made from them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from support.plan_repo import WORK, Harbour
+
+TASKS = "$SOW_ROOT/.sow/project/phases/implementation/tasks"
+WAIT = "for _ in $(seq 300); do [ -e {} ] && break; sleep 0.1; done\n"
+VERDICT = """
+import os, sys, yaml
+path, more = sys.argv[1], int(sys.argv[2])
+with open(path) as file:
+    state = yaml.safe_load(file)
+task = state["task"]
+facts = {"iteration": task["iteration"], "at": task["updated_at"], "commit": task["work"]["commit"]}
+task |= {"result": "GREEN", "reviews": [{**facts, "verdict": "GREEN", "by": "quality-control", "findings": []}]}
+state["revision"] += more
+with open(f"{path}.new", "w") as file:
+    yaml.safe_dump(state, file, sort_keys=False)
+os.replace(f"{path}.new", path)  # half a file would be taken for an older one, and put back at once
+"""
+
+
+def scene(harbour: Harbour, forge: str, until: str, *others: str) -> None:
+    """A worker that forges a state while the first task is checked, and goes on until somebody has believed it."""
+    begun, forged, over = (harbour.folder / name for name in ("begun", "forged", until))
+    harbour.act("implementer-020", f"{WAIT.format(begun)}{forge}\ntouch {forged}\n{WAIT.format(over)}{WORK}")
+    check = f"sh -c 'touch {begun}; until [ -e {forged} ]; do sleep 0.05; done'"
+    harbour.plan({"name": "First", "test_commands": [check]}, "Forger", *others)
+
+
+@pytest.mark.parametrize("more", [0, 50], ids=["as old as the last one", "newer than the last one"])
+def test_a_verdict_that_another_worker_wrote_during_a_check_is_none(harbour: Harbour, more: int) -> None:
+    """The evidence is added to the state as sow wrote it, the reviewer is asked, and the edit is set aside and said."""
+    (harbour.folder / "forge.py").write_text(VERDICT)
+    harbour.judge("010", "RED")
+    harbour.act("implementer-010-2", f"touch {harbour.folder}/judged\necho better > better.txt\n")
+    scene(harbour, f"{sys.executable} {harbour.folder}/forge.py {TASKS}/010/state.yaml {more}", "judged")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert [each["verdict"] for each in harbour.task("010")["reviews"]] == ["RED", "GREEN"]
+    assert harbour.turns("010", "quality-control") == 2
+    log = (harbour.repo.desk("010") / "log.md").read_text()
+    assert "its state was edited by hand, which does not count in a run: the edit is in .sow/local/edited/010-" in log
+
+
+FORGED = {
+    "a newer completed one": "sed -i 's/^revision: .*/revision: 99/; s/status: pending/status: completed/' {}",
+    "a newer one that breaks a rule": "sed -i 's/^revision: .*/revision: 99/; s/status: pending/status: abandoned/' {}",
+    "a newer one without an end": "printf 'schema_version: 1\\nrevision: 99\\ntask: [' > {}",
+    "one with an endless revision": "sed -i s/^revision:.*/revision:' '$(printf %05000d 7 | tr 0 9)/ {}",
+    "no text": "printf '\\377\\376\\000' > {}",
+    "a folder": "rm {0}; mkdir {0}",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_task_begins_with_the_state_that_sow_wrote(harbour: Harbour, name: str) -> None:
+    """Whatever a worker makes of the state of a task that waits, that task is worked on, and all others go on."""
+    forge = FORGED[name].format(f"{TASKS}/030/state.yaml")
+    scene(harbour, forge, "implementer-030.count", "Waits < 1")
+    result = harbour.run("--review", "off")
+    assert result.code == 0, result
+    assert [harbour.turns(each) for each in ("010", "020", "030")] == [1, 1, 1]
+    assert harbour.statuses() == dict.fromkeys(("010", "020", "030"), "completed")

@@ -1,0 +1,256 @@
+"""Notifications of a run: a real script of the user is told what waits and how it ended, and never gets in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+from support.plan_repo import WORK, Harbour
+from support.workflow_repo import Flow
+
+ASK = "sow note add --description 'Which port?' --context x --category requirements\n"
+ASK += "sow note escalate 1 --reason 'only a person knows'\nsow task set status paused\n"
+SCRIPT = """#!/bin/sh
+cat > {folder}/said-$$.part
+for name in EVENT RUN TASK TEXT ROOT; do eval "echo \\"\\$SOW_$name\\"" >> {folder}/told-$$; done
+printf '%s\\n' "$@" > {folder}/words-$$
+pwd > {folder}/cwd-$$
+mv {folder}/said-$$.part {folder}/said-$$
+{more}
+"""
+
+
+class Ear:
+    """The user's own script, and what it was told."""
+
+    def __init__(self, folder: Path, more: str = "") -> None:
+        self.folder = folder / "ear"
+        self.folder.mkdir()
+        self.path = self.folder / "no tify"
+        self.path.write_text(SCRIPT.format(folder=self.folder, more=more))
+        self.path.chmod(0o755)
+
+    def heard(self) -> list[dict[str, Any]]:
+        """Every notification, in order: its facts, its variables, its words."""
+        found = []
+        for path in sorted(self.folder.glob("said-*"), key=lambda each: each.stat().st_mtime_ns):
+            number = path.name.removeprefix("said-")
+            told = (self.folder / f"told-{number}").read_text().splitlines()
+            words = (self.folder / f"words-{number}").read_text().splitlines()
+            found.append({**json.loads(path.read_text()), "told": told, "words": words})
+        return found
+
+
+@pytest.fixture
+def ear(tmp_path: Path) -> Ear:
+    return Ear(tmp_path)
+
+
+def test_a_question_and_the_end_are_told(harbour: Harbour, ear: Ear) -> None:
+    """A script hears of a question and of the end, as variables and as JSON, in nobody's repository."""
+    harbour.act("implementer-010", ASK)
+    harbour.act("implementer-020", f"sleep 2\n{WORK}")
+    harbour.configure(notify={"command": [str(ear.path), "a b", "$(touch owned)"]})
+    harbour.plan("First", "Second")
+    assert harbour.run().code == 4
+    asked, over = ear.heard()
+    run = harbour.runs()[0]["id"]
+    text = 'task 1 (010) First: asks: Which port? → sow answer 1 "…"'
+    assert asked["told"] == ["question", run, "010", text, str(harbour.repo.root)]
+    assert asked["words"] == ["a b", "$(touch owned)"]
+    wanted = {"event": "question", "run": run, "task": "010", "number": 1, "text": text, "count": 1, "name": "Harbour"}
+    assert wanted.items() <= asked.items()
+    assert over["told"][:3] == ["run_ended", run, ""]
+    assert (over["exit"], over["status"], over["task"]) == (4, "waiting", None)
+    assert over["text"].startswith("the run is waiting after")
+    assert {path.read_text() for path in ear.folder.glob("cwd-*")} == {"/\n"}
+    assert not list(harbour.repo.root.rglob("owned"))
+
+
+def test_one_text_is_split_as_a_shell_would(harbour: Harbour, ear: Ear) -> None:
+    """A command as one text has its quotes, and nothing else of a shell."""
+    harbour.configure(notify={"command": f"'{ear.path}' --as \"two words\" $HOME ; echo"})
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    (over,) = ear.heard()
+    assert over["words"] == ["--as", "two words", "$HOME", ";", "echo"]
+    assert (over["event"], over["exit"]) == ("run_ended", 0)
+
+
+def test_a_burst_is_told_together(harbour: Harbour, tmp_path: Path) -> None:
+    """Questions that come while a command still runs are told with the next one, with how many they are."""
+    ear = Ear(tmp_path, more="sleep 1.2")
+    harbour.act("implementer", ASK)
+    harbour.configure(notify={"command": [str(ear.path)]}, run={"max_concurrency": 4})
+    harbour.plan("First", "Second", "Third", "Fourth")
+    assert harbour.run().code == 4
+    heard = ear.heard()
+    assert len(heard) < 5
+    assert sum(each["count"] for each in heard) == 5
+    assert heard[-1]["event"] == "run_ended"
+    assert any(each["text"].endswith(f"(and {each['count'] - 1} more: sow inbox)") for each in heard)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("echo no bus >&2; exit 3", "ended with exit code 3: no bus"),
+        ("setsid sleep 300 & sleep 300", "took longer than 5 s"),
+    ],
+    ids=["fails", "hangs"],
+)
+def test_a_command_that_fails_is_said_once(harbour: Harbour, tmp_path: Path, more: str, said: str) -> None:
+    """A command that fails or hangs is said once and ended with all that it started; the run is as it would be."""
+    ear = Ear(tmp_path, more)
+    harbour.act("implementer-010", ASK)
+    harbour.act("implementer-020", f"sleep 7\n{WORK}")
+    harbour.configure(notify={"command": [str(ear.path)]})
+    harbour.plan("First", "Second")
+    result = harbour.run()
+    assert result.code == 4, result
+    (told,) = harbour.journal("notify_failed")
+    assert told["reason"] == f"notify.command: {ear.path} {said}"
+    assert (result.out + result.err).count("nobody is notified") == 1
+    assert harbour.journal()[-1]["event"] == "run_ended"
+    assert harbour.statuses()["020"] == "completed"
+    assert harbour.alive() == []
+
+
+def test_a_failure_at_the_very_end_is_a_note(harbour: Harbour, tmp_path: Path) -> None:
+    """What fails after the journal's last word is said beside the output."""
+    ear = Ear(tmp_path, "exit 1")
+    harbour.configure(notify={"command": [str(ear.path)]})
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert f"note: nobody was notified: notify.command: {ear.path} ended with exit code 1" in result.err
+    assert harbour.journal()[-1]["event"] == "run_ended"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["no-such-program-here"], "notify.command: there is no program no-such-program-here"),
+        (["./part"], "notify.command: must begin with the name of a program or an absolute path, not './part'"),
+        ("say 'hello", "notify.command: a quote is not closed"),
+    ],
+)
+def test_a_command_that_cannot_be_is_no_obstacle(harbour: Harbour, command: Any, said: str) -> None:
+    """A program that is missing, one of the repository, or a text that is no command: the run says so and goes on."""
+    (harbour.repo.root / "part").write_text("#!/bin/sh\ntouch owned\n")
+    (harbour.repo.root / "part").chmod(0o755)
+    harbour.configure(notify={"command": command})
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    (told,) = harbour.journal("notify_failed")
+    assert told["reason"].endswith(said)
+    assert not list(harbour.repo.root.rglob("owned"))
+
+
+def test_a_loud_command_is_heard_to_its_end(harbour: Harbour, tmp_path: Path) -> None:
+    """A command that prints megabytes neither waits for us nor fills our memory."""
+    ear = Ear(tmp_path, "head -c 20000000 /dev/zero; exit 0")
+    harbour.configure(notify={"command": [str(ear.path)]})
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0
+    assert "notified" not in result.out + result.err
+
+
+def test_a_repository_names_no_command(harbour: Harbour, ear: Ear) -> None:
+    """notify in a repository's own settings starts nothing."""
+    harbour.plan("First")
+    harbour.repo.ok("init")
+    (harbour.repo.root / ".sow/config.yaml").write_text(
+        f'schema_version: "1.1.0"\nnotify:\n  command: ["{ear.path}"]\n'
+    )
+    harbour.run()
+    assert ear.heard() == []
+
+
+def in_terminal(repo: Repo, *words: str) -> bytes:
+    """Run sow with a terminal as its output, and return what came there."""
+    master, slave = pty.openpty()
+    run = subprocess.Popen(
+        [SOW, *words],
+        cwd=repo.root,
+        env={**repo.environment, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(slave)
+    seen, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            more = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        seen += more
+    run.wait(60)
+    os.close(master)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "rings"),
+    [({}, (), True), ({"bell": False}, (), False), ({}, ("--json",), False)],
+    ids=["usual", "off", "json"],
+)
+def test_the_bell(harbour: Harbour, settings: dict[str, Any], words: tuple[str, ...], rings: bool) -> None:
+    """The bell rings on a terminal, unless it is off or the output is for a program; a pipe never has one."""
+    harbour.configure(notify=settings)
+    harbour.plan("First")
+    assert (b"\x07" in in_terminal(harbour.repo, "run", "plan.yaml", *words)) == rings
+    assert "\x07" not in harbour.run().out
+
+
+def test_a_workflow_tells_too(repo: Repo, tmp_path: Path, ear: Ear) -> None:
+    """The end of a workflow's run is told as that of a plan's."""
+    flow = Flow(repo, tmp_path).begin().crew({"first": []})
+    path = "orchestration/agents/first/task_output/first.txt"
+    work = [
+        {"write": {"path": path, "text": "one line\n"}},
+        {"stand": "completion_drive_review"},
+        {"stand": "ready_for_verification"},
+        {"say": "done"},
+    ]
+    flow.scripted({"first": [work], "first_verifier": [[{"say": "I read it.\n\nVerification: PASSED"}]]})
+    repo.ok("workflow", "verify", "--no-agent", "--yes")
+    config = Path(repo.environment["HOME"], ".config/sow/config.yaml")
+    config.write_text(f'{config.read_text()}\nnotify:\n  command: ["{ear.path}"]\n')
+    repo.ok("workflow", "run", "--executor", "script")
+    (over,) = ear.heard()
+    assert (over["event"], over["exit"], over["name"]) == ("run_ended", 0, "user_management")
+
+
+SETTINGS = {
+    "notify: {command: [sh, -c, 'true']}": "✓ The command for notifications is there",
+    "notify: {command: no-such-program-here --now}": "⚠ Warning: notify.command: no-such-program-here not found",
+    "notify: {command: [bin/tell]}": "must begin with the name of a program or an absolute path, not 'bin/tell'",
+    'notify: {command: "tell \'me"}': "notify.command: a quote is not closed",
+    "notify: {command: 3}": "notify.command: must be a list or a text",
+    "notify: {bell: loud}": "notify.bell: must be true or false",
+    "notify: {comand: []}": "is not a field; did you mean command?",
+}
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_the_check_of_the_settings(repo: Repo, text: str) -> None:
+    """`sow config validate` says whether the command can be used."""
+    path = Path(repo.environment["HOME"], ".config/sow/config.yaml")
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{text}\n")
+    result = repo.sow("config", "validate")
+    said = " ".join((result.out + result.err).split())
+    assert SETTINGS[text] in said, result
+    assert result.code == (0 if SETTINGS[text][0] in "✓⚠" else 2)

@@ -1,0 +1,166 @@
+"""--dry-run: what a turn would run, told to eyes and to programs; nothing is written and nothing is started."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import SOW, Result
+from fakes import install
+from support.simulated_workers import Yard
+
+ROLE = "---\nname: painter\ndescription: Paints.\n---\nYou paint.\n"
+FIELDS = ["dry_run", "task", "agent", "executor", "type", "model", "argv", "cwd", "environment", "files", "prompt"]
+
+
+def looked(yard: Yard, *words: str) -> Result:
+    """A dry run, which leaves every file as it was."""
+    before = yard.repo.snapshot()
+    result = yard.repo.sow("agent", *words, "--dry-run")
+    assert yard.repo.snapshot() == before
+    return result
+
+
+def document(yard: Yard, *words: str) -> dict[str, Any]:
+    result = looked(yard, *words, "--json")
+    assert (result.code, result.err) == (0, ""), result
+    found: dict[str, Any] = result.json
+    assert list(found) == [*FIELDS, "session"]
+    return found
+
+
+@pytest.fixture
+def claude(yard: Yard) -> Yard:
+    """A yard with Claude Code, whose command lines have all there is to say."""
+    install(yard.repo, "claude", yard.folder / "bin")
+    return yard
+
+
+def test_a_spawn_is_one_document(claude: Yard) -> None:
+    """Executor, command, folder, names of the environment, the place of the prompt, and how the session is handled."""
+    found = document(claude, "spawn", "implementer", "010", "--executor", "claude-code", "--model", "opus")
+    root, folder = str(claude.repo.root), f"{claude.repo.root}/.sow/local/sessions/010/1"
+    assert (found["dry_run"], found["task"], found["agent"]) == (True, "010", "implementer")
+    assert (found["executor"], found["type"], found["model"]) == ("claude-code", "claude", "opus")
+    assert found["argv"][:3] == [f"{claude.folder}/bin/claude", "-p", "--session-id"]
+    assert (found["cwd"], found["files"]) == (root, [])
+    assert found["prompt"] == {"place": "stdin", "file": f"{folder}/turn-001.prompt"}
+    assert {"SOW_TASK", "SOW_MARK", "PATH", "CLAUDE_CODE_MAX_RETRIES"} <= set(found["environment"])
+    assert found["session"] == {
+        "turn": "spawn",
+        "id": found["argv"][3],
+        "id_from": "given",
+        "resumes": True,
+        "folder": folder,
+    }
+
+
+def test_the_command_closes_what_is_not_the_workers_own(claude: Yard) -> None:
+    """Without yolo the desk and the git folder are open, and the rest of sow's own files is closed."""
+    argv = document(claude, "spawn", "implementer", "010", "--executor", "claude-code")["argv"]
+    root, desk = str(claude.repo.root), str(claude.repo.desk("010"))
+    added = [argv[index + 1] for index, word in enumerate(argv) if word == "--add-dir"]
+    assert added == [root, desk, f"{root}/.git"]
+    assert argv[argv.index("--allowedTools") + 1 :][:2] == [f"Bash({SOW}:*)", "Bash(git:*)"]
+    denied = argv[argv.index("--disallowedTools") + 1 :]
+    assert f"Edit(/{root}/.sow/local/sessions/**)" in denied and f"Edit(/{root}/.git/sow/**)" in denied
+    assert not any(f"{desk}/" in each for each in denied)
+
+
+def test_a_worker_may_run_the_tests_of_its_task(claude: Yard) -> None:
+    """Plain commands with consent are granted to the worker and to no judge; those with signs of rules never are."""
+    config = Path(claude.repo.environment["HOME"], ".config/sow/config.yaml")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(yaml.safe_dump({"checks": {"allow": ["*"]}}))
+    commands = ["make -s test", "x) Bash(rm", "grep 'a b' c", "true, Edit", "-x", "/bin/true"]
+    plan = {"name": "P", "tasks": [{"number": 2, "name": "Two", "prompt": "x", "test_commands": commands}]}
+    path = claude.folder / "plan.yaml"
+    path.write_text(yaml.safe_dump(plan))
+    claude.repo.ok("plan", "import", str(path))
+    granted = []
+    for agent in ("implementer", "reviewer"):
+        argv = document(claude, "spawn", agent, "020", "--executor", "claude-code")["argv"]
+        granted.append([word for word in argv if word.startswith("Bash(")])
+    assert granted == [[f"Bash({SOW}:*)", "Bash(git:*)", "Bash(make -s test:*)"], [f"Bash({SOW}:*)"]]
+
+
+def test_files_that_would_be_written_are_named(claude: Yard) -> None:
+    """A role that Claude plays as a subagent comes in a file of the session."""
+    role = Path(claude.repo.environment["HOME"], ".claude/agents/painter.md")
+    role.parent.mkdir(parents=True)
+    role.write_text(ROLE)
+    found = document(claude, "spawn", "painter", "010", "--executor", "claude-code")
+    assert found["files"] == [f"{found['session']['folder']}/agents.json"]
+    assert found["files"][0] in found["argv"]
+
+
+def test_a_resume_is_one_document(yard: Yard) -> None:
+    """It shows the session's own id, its folder and its next turn."""
+    yard.spawn()
+    found = document(yard, "resume", "010", "go on")
+    session = yard.record()["session_id"]
+    assert found["argv"][-2:] == ["--resume", session]
+    assert found["session"]["turn"] == "resume" and found["session"]["id"] == session
+    assert found["prompt"]["file"].endswith("/sessions/010/1/turn-002.prompt")
+
+
+def test_a_fresh_session_is_the_next_one(yard: Yard) -> None:
+    """With --fresh the folder is the one that the new session will have."""
+    yard.spawn()
+    found = document(yard, "spawn", "implementer", "010", "--fresh")
+    assert found["session"]["turn"] == "recovery"
+    assert found["session"]["folder"].endswith("/sessions/010/2")
+
+
+def test_a_session_that_is_not_here_starts_afresh(yard: Yard) -> None:
+    """Without a record a resume is a new session, and its dry run shows that one."""
+    yard.spawn()
+    shutil.rmtree(yard.repo.root / ".sow/local/sessions")
+    found = document(yard, "resume", "010", "go on")
+    assert found["session"]["turn"] == "recovery" and "--session-id" in found["argv"]
+
+
+def test_a_cli_that_chooses_its_id_has_none_yet(yard: Yard) -> None:
+    """The id of a session that the CLI names is unknown before it runs."""
+    install(yard.repo, "codex", yard.folder / "bin")
+    found = document(yard, "spawn", "implementer", "010", "--executor", "codex")
+    assert (found["session"]["id"], found["session"]["id_from"]) == (None, "assigned")
+
+
+def test_eyes_are_told_the_same(yard: Yard) -> None:
+    """The command line, the folder, the names and the session, a line each."""
+    lines = looked(yard, "spawn", "implementer", "010").out.splitlines()
+    assert shlex.split(lines[0])[1:3] == ["-m", "sow.simulated"]
+    assert lines[1] == f"in {yard.repo.root}, with the prompt on stdin"
+    assert lines[2].startswith("environment: ") and "SOW_TASK" in lines[2]
+    assert lines[3:] == ["session: new; the CLI takes a session id"]
+    yard.spawn()
+    lines = looked(yard, "resume", "010", "go on").out.splitlines()
+    assert lines[3:] == [f"session: goes on: {yard.record()['session_id']}"]
+
+
+def test_what_would_be_refused_is_refused(yard: Yard) -> None:
+    """A task with a session, one without, one that asks and one that is over have the errors of the real call."""
+    assert "no session found for task 010" in looked(yard, "resume", "010", "go on", "--json").err
+    yard.scenario([{"ask": "Which?"}], [{"status": "needs_review"}])
+    yard.spawn()
+    assert "task 010 waits for an answer" in looked(yard, "spawn", "implementer", "010", "--fresh").err
+    yard.resume()
+    assert "task 010 has a session already" in looked(yard, "spawn", "implementer", "010").err
+    yard.repo.ok("approve", "010")
+    assert "task 010 is completed" in looked(yard, "spawn", "implementer", "010").err
+    result = looked(yard, "resume", "010", "go on")
+    assert (result.code, "task 010 is completed" in result.err) == (2, True)
+
+
+def test_a_cli_that_cannot_resume_is_refused_in_the_seeds_words(yard: Yard) -> None:
+    """There is no command line to show for it."""
+    install(yard.repo, "devin", yard.folder / "bin")
+    yard.spawn("--executor", "windsurf")
+    result = looked(yard, "resume", "010", "go on", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert 'executor "windsurf" does not support session resumption' in result.err

@@ -1,0 +1,179 @@
+"""What a worker is pointed to: exactly what was chosen for its task, where it can read it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Repo
+from knowledge.compiler_case import FILLER
+from knowledge.labelled_set import shelve, write
+from support.plan_repo import Harbour
+from support.simulated_workers import Yard
+
+TOKENS = "# Token rotation\nRefresh tokens rotate at each use; a replayed token revokes the whole family.\n"
+HEAD = "Read these first."
+NAME = "Rotate refresh tokens that are replayed"
+SINK = {"name": "auth", "summary": "Login", "when_to_use": "For tokens", "tags": ["tokens"]}
+
+# A worker that reads what its task refers to, and keeps what it has read.
+READER = """
+import json, pathlib, subprocess, sys
+shown = json.loads(subprocess.run([sys.argv[1], "task", "show", "--json"], capture_output=True).stdout)
+texts = {path: pathlib.Path(path).read_text() for path in shown["references"]}
+pathlib.Path("read.json").write_text(json.dumps(texts))
+"""
+
+
+def shelf(root: Path) -> None:
+    """Documents of every kind, two of them about the task."""
+    sink = {**SINK, "files": {"refresh.md": TOKENS, "b.md": "# Bread\n", "c.md": "# Coal\n", "d.md": "# Dust\n"}}
+    shelve(root, {"knowledge": {**FILLER, "designs/tokens.md": TOKENS}, "sinks": [sink]})
+
+
+def named(prompt: str) -> list[str]:
+    """The paths that a prompt names as references."""
+    _, found, rest = prompt.partition(HEAD)
+    lines = rest.split("\n\n")[0].splitlines()[1:] if found else []
+    return [line.removeprefix("- ").split(" (")[0] for line in lines]
+
+
+@pytest.fixture
+def reader(repo: Repo, tmp_path: Path) -> Yard:
+    """A simulated worker that reads its references, and the pending task 010."""
+    repo.ok("task", "create", "--name", NAME)
+    shelf(repo.root)
+    yard = Yard(repo, tmp_path)
+    write(tmp_path, {"reader.py": READER})
+    sow = str(Path(sys.executable).parent / "sow")
+    run = [sys.executable, str(tmp_path / "reader.py"), sow]
+    yard.scenario([{"run": run}, {"status": "needs_review"}])
+    return yard
+
+
+def chosen(yard: Yard) -> list[str]:
+    return [each["path"] for each in yaml.safe_load(yard.repo.state("010"))["task"]["context"]]
+
+
+def test_a_worker_gets_exactly_what_was_chosen(reader: Yard) -> None:
+    """The prompt, the state and what the simulated worker reads are the documents that 'sow context' chose."""
+    wanted = [each["path"] for each in reader.repo.ok("context", "010", "--json").json["references"]]
+    assert sorted(wanted) == [".sow/knowledge/designs/tokens.md", ".sow/sinks/auth/refresh.md"]
+    assert reader.spawn().code == 0
+    prompt = reader.transcript(1, "prompt").read_text()
+    assert named(prompt) == [f"{reader.repo.root}/{path}" for path in wanted]
+    assert chosen(reader) == wanted
+    assert json.loads((reader.repo.root / "read.json").read_text()) == dict.fromkeys(wanted, TOKENS)
+
+
+def test_a_spawn_chooses_by_itself(reader: Yard) -> None:
+    """Without a choice before, the spawn makes the one that 'sow context' would have made."""
+    before = reader.repo.ok("context", "010", "--dry-run", "--json").json["references"]
+    reader.spawn()
+    assert chosen(reader) == [each["path"] for each in before] != []
+    prompt = reader.transcript(1, "prompt").read_text()
+    assert f"({before[0]['size']} B; {before[0]['kind']}: {before[0]['reason']})" in prompt
+
+
+def test_a_choice_that_was_made_stays(reader: Yard) -> None:
+    """What somebody chose with another budget is what the worker gets, and nothing besides."""
+    reader.repo.ok("context", "010", "--budget", "30")
+    wanted = chosen(reader)
+    assert len(wanted) == 1
+    reader.spawn()
+    assert chosen(reader) == wanted
+    assert len(named(reader.transcript(1, "prompt").read_text())) == 1
+
+
+def test_a_choice_of_what_is_gone_is_made_anew(reader: Yard) -> None:
+    """A worker is never sent to a sink that was removed since: the spawn chooses again, and says so."""
+    reader.repo.ok("context", "010")
+    (reader.repo.root / ".sow/sinks/auth/refresh.md").unlink()
+    result = reader.spawn()
+    assert result.code == 0
+    assert ".sow/sinks/auth/refresh.md is gone, so the references of task 010 were chosen anew" in result.err
+    assert chosen(reader) == [".sow/knowledge/designs/tokens.md"]
+    assert named(reader.transcript(1, "prompt").read_text()) == [f"{reader.repo.root}/{chosen(reader)[0]}"]
+
+
+def test_an_empty_choice_stays_too(reader: Yard) -> None:
+    """Who chose nothing is not overruled."""
+    reader.repo.ok("context", "010", "--budget", "1")
+    reader.spawn()
+    assert chosen(reader) == []
+    assert HEAD not in reader.transcript(1, "prompt").read_text()
+
+
+def test_a_user_can_do_without(reader: Yard) -> None:
+    """With context.enabled false nothing is chosen, and what was given by hand is named all the same."""
+    path = Path(reader.repo.environment["HOME"], ".config", "sow", "config.yaml")
+    write(path.parent, {path.name: "context: {enabled: false}\n"})
+    write(reader.repo.root, {"docs/api.md": "# Api\n"})
+    reader.repo.ok("task", "create", "--name", NAME, "--reference", "docs/api.md")
+    reader.repo.ok("agent", "spawn", "implementer", "020")
+    prompt = next((reader.repo.root / ".sow/local/sessions/020").rglob("*.prompt")).read_text()
+    assert f"{HEAD} " in prompt
+    assert named(prompt) == ["docs/api.md"]
+    assert "context" not in yaml.safe_load(reader.repo.state("020"))["task"]
+    assert not (reader.repo.root / ".git/sow/context.sqlite").exists()
+
+
+def test_a_repository_without_documents_costs_nothing(yard: Yard) -> None:
+    """Where there is nothing to choose from, no index is made and nothing is written."""
+    assert yard.spawn().code == 0
+    assert not (yard.repo.root / ".git/sow/context.sqlite").exists()
+    assert "context:" not in yard.repo.state("010")
+
+
+def test_a_broken_index_stops_no_worker(reader: Yard) -> None:
+    """A broken index of sinks is a remark of the turn, and the worker gets the rest."""
+    write(reader.repo.root / ".sow/sinks", {"index.json": "{"})
+    result = reader.spawn()
+    assert result.code == 0
+    assert ".sow/sinks/index.json" in result.err
+    assert chosen(reader) == [".sow/knowledge/designs/tokens.md"]
+
+
+def test_a_worker_cannot_choose_for_itself(reader: Yard) -> None:
+    """References that a worker writes into its state are put back."""
+    state = str(reader.repo.desk("010") / "state.yaml")
+    edit = ["sed", "-i", "-z", "s/references:.*questions/references: [x]\\n  questions/", state]
+    reader.scenario([{"status": "needs_review"}, {"run": edit}])
+    reader.spawn()
+    task = yaml.safe_load(reader.repo.state("010"))["task"]
+    assert task["references"] == chosen(reader) != []
+
+
+def plan(harbour: Harbour) -> None:
+    harbour.plan({"name": "Types of tokens", "files": ["types.txt"]}, {"name": NAME, "depends_on": [1]})
+
+
+def test_a_run_points_its_workers_to_what_is_there(harbour: Harbour) -> None:
+    """In its worktree a worker reads sinks in the home checkout, and what the task before it wrote beside it."""
+    shelf(harbour.repo.root)
+    harbour.repo.git("add", "-f", ".sow/knowledge")
+    harbour.repo.git("commit", "-q", "-m", "Knowledge")
+    plan(harbour)
+    harbour.act("implementer", 'echo typed > types.txt; echo "by $SOW_TASK" > "part_$SOW_TASK.txt"\n')
+    listed = f"sed -n 's/^- \\([^ ]*\\) (.*/\\1/p' {harbour.folder}/implementer-020-1.prompt"
+    script = f"for each in $({listed}); do cat $each >> {harbour.folder}/seen; done\necho done > part.txt\n"
+    harbour.act("implementer-020", script)
+    assert harbour.run().code == 0
+    found: list[dict[str, Any]] = harbour.task("020")["context"]
+    assert [each["path"] for each in found] == [
+        "types.txt",
+        ".sow/sinks/auth/refresh.md",
+        ".sow/knowledge/designs/tokens.md",
+    ]
+    paths = named(harbour.prompt("020"))
+    cwd = (harbour.folder / "implementer-020-1.cwd").read_text().strip()
+    assert paths == [
+        "types.txt",
+        f"{harbour.repo.root}/.sow/sinks/auth/refresh.md",
+        f"{cwd}/.sow/knowledge/designs/tokens.md",
+    ]
+    assert (harbour.folder / "seen").read_text() == f"typed\n{TOKENS}{TOKENS}"

@@ -1,0 +1,338 @@
+"""The end of a turn: what its worker wrote by hand is taken back, and what anybody else did stays."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Repo
+from support.plan_repo import WORK, Harbour
+from support.simulated_workers import Yard, end, script, wait_for
+
+from sow.engine.turns import settle
+from sow.store.files import checkout_home as homes
+from sow.store.projects import project as projects
+from sow.store.snapshot import Snapshot
+from sow.store.state_watcher import StateWatcher
+
+HAND_IN = {"status": "needs_review"}
+WAIT = {"run": ["sh", "-c", "touch begun-{task}; while [ ! -e go-{task} ]; do sleep 0.02; done"]}
+
+
+CALLS: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def _end_calls() -> Iterator[None]:
+    """A test that fails leaves no worker waiting."""
+    yield
+    for call in CALLS:
+        if call.poll() is None:
+            end(call)
+    CALLS.clear()
+
+
+@pytest.fixture
+def pair(yard: Yard) -> Yard:
+    """A yard with a second pending task, 020, that is not the worker's."""
+    yard.repo.ok("task", "create", "--name", "Another")
+    return yard
+
+
+def state(repo: Repo, task: str) -> Path:
+    return repo.desk(task) / "state.yaml"
+
+
+def notes(repo: Repo, task: str) -> Path:
+    return repo.desk(task) / "completion_drive" / "session_current.json"
+
+
+def edit(path: Path, old: str, new: str) -> dict[str, list[str]]:
+    """A step in which the worker edits a file."""
+    return {"run": ["sed", "-i", f"s/{old}/{new}/", str(path)]}
+
+
+def scenarios(yard: Yard, **tasks: list[dict[str, Any]]) -> None:
+    """One turn for each task."""
+    path = yard.folder / "scenario.yaml"
+    path.write_text(yaml.safe_dump({"tasks": {name.removeprefix("t"): [turn] for name, turn in tasks.items()}}))
+    yard.repo.environment["SOW_SIMULATED_SCENARIO"] = str(path)
+
+
+def begin(yard: Yard, task: str, *words: str) -> subprocess.Popen[bytes]:
+    """A worker that has begun, and waits for `go`."""
+    call = yard.start("agent", "spawn", "implementer", task, *words)
+    CALLS.append(call)
+    wait_for(lambda: (yard.repo.root / f"begun-{task}").exists())
+    return call
+
+
+def go(yard: Yard, task: str, call: subprocess.Popen[bytes]) -> tuple[str, str]:
+    """Let a waiting worker go on; what its call said when it was over."""
+    (yard.repo.root / f"go-{task}").touch()
+    out, err = call.communicate(timeout=300)
+    assert call.returncode == 0, err
+    return out.decode(), err.decode()
+
+
+def test_what_was_pulled_before_the_turn_stays(pair: Yard) -> None:
+    """A newer state of another task that came through git is no edit of the worker's, whatever copy is kept of it."""
+    path = state(pair.repo, "020")
+    newer = re.sub(r"revision: \d+", "revision: 40", path.read_text()).replace("name: Another", "name: By a teammate")
+    path.write_text(newer)
+    result = pair.spawn()
+    assert (result.code, path.read_text()) == (0, newer), result
+    assert "edited" not in result.err
+
+
+def test_what_a_person_does_meanwhile_stays(pair: Yard) -> None:
+    """Tasks, notes and the project may change through sow while a worker works."""
+    scenarios(pair, t010=[WAIT, HAND_IN])
+    call = begin(pair, "010")
+    pair.repo.ok("task", "set", "--id", "020", "priority", "high")
+    pair.repo.ok("note", "add", "--task", "020", "--description", "unsure", "--context", "here")
+    pair.repo.ok("note", "escalate", "1", "--task", "020", "--reason", "a question")
+    pair.repo.ok("task", "create", "--name", "A third")
+    out, err = go(pair, "010", call)
+    assert "edited" not in err and "appeared" not in err
+    assert out.splitlines()[-1] == "task 010: status is needs_review"
+    assert (pair.repo.task("020")["priority"], pair.repo.task("020")["notes"][0]["status"]) == ("high", "escalated")
+    assert pair.repo.task("030")["name"] == "A third"
+
+
+def test_an_edit_on_top_of_a_change_goes_and_the_change_stays(pair: Yard) -> None:
+    """What sow wrote during the turn is the good state, and not what was there at its beginning."""
+    scenarios(pair, t010=[WAIT, edit(state(pair.repo, "020"), "name: Another", "name: Mine"), HAND_IN])
+    call = begin(pair, "010")
+    pair.repo.ok("task", "set", "--id", "020", "priority", "high")
+    _, err = go(pair, "010", call)
+    task = pair.repo.task("020")
+    assert (task["name"], task["priority"]) == ("Another", "high")
+    assert "task 020: its state file was edited by hand; the last good state is back" in err
+
+
+def test_a_worker_keeps_its_outcome_though_another_one_ends(pair: Yard) -> None:
+    """A status that a worker wrote by hand is settled at the end of its own turn, and by nobody else's."""
+    paused = edit(state(pair.repo, "010"), "status: in_progress", "status: paused")
+    scenarios(pair, t010=[{"log": "Which algorithm?"}, paused, WAIT], t020=[WAIT, HAND_IN])
+    other = begin(pair, "020")
+    first = begin(pair, "010")
+    _, err = go(pair, "020", other)
+    assert "status: paused" in pair.repo.state("010") and "task 010" not in err
+    out, _ = go(pair, "010", first)
+    assert out.splitlines()[-1] == "task 010: status is paused"
+    assert pair.repo.task("010")["question"]["text"] == "Which algorithm?"
+
+
+SILENT = "#!/bin/sh\ntouch made-$SOW_TASK\n"
+
+
+def test_a_shared_folder_is_no_evidence(pair: Yard) -> None:
+    """Where another worker was at work in the folder, its changes are not taken for those of a silent one."""
+    scenarios(pair, t020=[WAIT, HAND_IN])
+    script(pair, SILENT)
+    other = begin(pair, "020")
+    result = pair.spawn("--executor", "script")
+    go(pair, "020", other)
+    assert result.out.splitlines()[-1] == "task 010: status is failed", result
+    assert "others worked in the same folder (task 020)" in result.err
+
+
+@pytest.mark.parametrize("when", ["before", "never"])
+def test_a_folder_of_ones_own_is_evidence(pair: Yard, when: str) -> None:
+    """A silent worker that changed the folder has handed in, though somebody else had worked there before."""
+    scenarios(pair, t020=[HAND_IN])
+    script(pair, SILENT)
+    if when == "before":
+        pair.repo.ok("agent", "spawn", "implementer", "020")
+    result = pair.spawn("--executor", "script")
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
+
+
+CONFLICT = "<<<<<<< ours\nname: a\n=======\nname: b\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_a_conflict_elsewhere_is_a_remark(pair: Yard, when: str) -> None:
+    """A merge conflict in the state of another task ends no turn, and is left to whoever resolves it."""
+    path = state(pair.repo, "020")
+    if when == "before":
+        path.write_text(CONFLICT)
+        pair.scenario([HAND_IN])
+    else:
+        (pair.folder / "conflict").write_text(CONFLICT)
+        pair.scenario([{"run": ["cp", str(pair.folder / "conflict"), str(path)]}, HAND_IN])
+    result = pair.spawn()
+    assert (result.code, path.read_text()) == (0, CONFLICT), result
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review"
+    assert ("task 020: " in result.err and "merge conflict" in result.err) == (when == "during")
+
+
+BREAKING = {
+    "broken": ["sh", "-c", "echo : > {path}"],
+    "gone": ["rm", "{path}"],
+    "gone with its desk": ["rm", "-r", "{desk}"],
+    "a link": ["ln", "-sf", "/etc/passwd", "{path}"],
+}
+
+
+@pytest.mark.parametrize("how", BREAKING)
+def test_a_broken_file_elsewhere_is_mended(pair: Yard, how: str) -> None:
+    """Whatever a worker does to the state of another task, it is back after the turn, with a remark."""
+    path = state(pair.repo, "020")
+    before = path.read_text()
+    words = [word.format(path=path, desk=path.parent) for word in BREAKING[how]]
+    pair.scenario([{"run": words}, HAND_IN])
+    result = pair.spawn()
+    assert (result.code, path.read_text(), path.is_symlink()) == (0, before, False), result
+    assert "task 020: its state file was edited by hand; the last good state is back" in result.err
+
+
+def test_a_broken_file_of_its_own_is_mended(yard: Yard) -> None:
+    """A worker that breaks its own state has said nothing by that."""
+    yard.scenario([{"write": {"path": str(state(yard.repo, "010")), "text": ": :"}}])
+    result = yard.spawn()
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
+
+
+def test_the_project_is_not_a_workers_to_edit(yard: Yard) -> None:
+    """The project's own state is put back like any other."""
+    yard.scenario([edit(yard.repo.project / "state.yaml", "name: Add authentication", "name: hacked"), HAND_IN])
+    result = yard.spawn()
+    assert yard.repo.ok("status", "--json").json["project"]["name"] == "Add authentication"
+    assert ".sow/project/state.yaml was edited by hand; the last good state is back" in result.err
+
+
+def test_a_desk_that_nobody_made_is_told(yard: Yard) -> None:
+    """A task that a worker made up by hand is not taken away, since it may have come through git, but it is said."""
+    made = yard.repo.desk("050")
+    yard.scenario([{"run": ["cp", "-r", str(yard.repo.desk("010")), str(made)]}, HAND_IN])
+    assert "tasks/050/state.yaml appeared during the turn, and not through sow" in yard.spawn().err
+    assert made.exists()
+
+
+def test_notes_on_another_desk_are_not_a_workers_to_edit(pair: Yard) -> None:
+    """A note that holds up another task is open again after the turn."""
+    pair.repo.ok("note", "add", "--task", "020", "--description", "unsure", "--context", "here")
+    before = notes(pair.repo, "020").read_text()
+    pair.scenario([edit(notes(pair.repo, "020"), '"open"', '"escalated"'), HAND_IN])
+    result = pair.spawn()
+    assert notes(pair.repo, "020").read_text() == before
+    assert "task 020: its notes were edited by hand" in result.err
+
+
+RESOLVED = '"resolved", "resolution": "yes", "resolved_by": "agent_self", "resolution_timestamp": 1'
+ON_ITS_OWN_DESK = {
+    "closes a matter of security": ({"category": "security"}, RESOLVED, "open"),
+    "closes a detail": ({"category": "detail"}, RESOLVED, "resolved"),
+    "escalates": ({}, '"escalated", "escalation_reason": "why"', "escalated"),
+}
+
+
+@pytest.mark.parametrize("case", ON_ITS_OWN_DESK)
+def test_notes_by_hand_follow_the_rules(yard: Yard, case: str) -> None:
+    """A worker that edits its notes by hand can do no more with them than through sow."""
+    more, now, expected = ON_ITS_OWN_DESK[case]
+    change = edit(notes(yard.repo, "010"), '"open"', now)
+    yard.scenario([{"note": {"description": "unsure", **more}}, change, {"write": {"path": "a", "text": "b"}}])
+    result = yard.spawn()
+    assert yard.repo.task("010")["notes"][0]["status"] == expected, result
+    assert yard.repo.task("010")["status"] == ("needs_review" if expected == "resolved" else "failed"), result
+
+
+def test_a_note_that_a_worker_takes_away_comes_back(yard: Yard) -> None:
+    """No note is lost by removing it, and its gate stays closed."""
+    yard.scenario([{"note": {"description": "unsure"}}, {"run": ["rm", str(notes(yard.repo, "010"))]}, HAND_IN])
+    yard.spawn()
+    task = yard.repo.task("010")
+    assert {each["description"] for each in task["notes"]} == {"unsure"}
+    assert {each["status"] for each in task["notes"]} == {"open"}
+    assert task["status"] == "failed"
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"notes": 7}'])
+def test_notes_that_are_none_are_taken_away(yard: Yard, text: str) -> None:
+    """What a worker left in the place of notes and cannot be read closes no gate."""
+    yard.scenario([{"write": {"path": str(notes(yard.repo, "010")), "text": text}}])
+    result = yard.spawn()
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review", result
+    assert not notes(yard.repo, "010").exists()
+
+
+def test_a_note_written_by_hand_counts(yard: Yard) -> None:
+    """An honest worker that writes its note into the file gates its own task by it."""
+    note = {"note_id": "note_001", "timestamp": 1, "description": "unsure", "context": "here", "status": "open"}
+    text = json.dumps({"task_id": "add_login_1700000000", "session_start": 1700000000, "notes": [note]})
+    yard.scenario([{"write": {"path": str(notes(yard.repo, "010")), "text": text}}])
+    result = yard.spawn()
+    assert result.out.splitlines()[-1] == "task 010: status is failed", result
+    assert "unresolved notes: note_001" in result.err
+
+
+def test_nobody_decides_on_a_task_in_mid_turn(yard: Yard) -> None:
+    """While a live worker has a task it is neither approved nor abandoned, and the project is not removed."""
+    scenarios(yard, t010=[HAND_IN, WAIT])
+    call = begin(yard, "010")
+    before = yard.repo.state("010")
+    for words in (
+        ("approve", "010"),
+        ("task", "set", "--id", "010", "status", "completed"),
+        ("task", "abandon", "010", "--reason", "enough"),
+        ("cleanup", "--yes"),
+        ("project", "delete", "--yes"),
+    ):
+        result = yard.repo.sow(*words)
+        assert (result.code, yard.repo.state("010")) == (4, before), result
+        assert result.err.startswith(f"error: task 010 is claimed by pid {call.pid} on ")
+    go(yard, "010", call)
+    yard.repo.ok("approve", "010")
+
+
+def test_what_turns_of_a_run_owe_is_undone_and_said(task_repo: Repo) -> None:
+    """A look beyond its own desk that a turn left for later finds what it wrote there, once."""
+    task_repo.ok("task", "create", "--name", "Another")
+    home = homes.find(option=str(task_repo.root), environment={}, cwd=str(task_repo.root))
+    seen = StateWatcher(home, is_shared=True)
+    turn = Snapshot(home, projects.load(home), seen)
+    path = state(task_repo, "020")
+    before = path.read_text()
+    path.write_text(before.replace("pending", "completed"))
+    seen.cost, seen.scanned = 3600.0, time.monotonic() + 3600  # just now, however slow this machine is
+    assert turn.hand_edits("010") == []
+    (named, remark), *more = settle.undo_deferred_edits(seen)
+    assert (named, path.read_text(), more) == ("020", before, [])
+    assert remark.startswith("task 020: its state file was edited by hand; the last good state is back, the edit is in")
+    assert settle.undo_deferred_edits(seen) == []
+
+
+def test_what_is_owed_is_looked_at_while_others_go_on(harbour: Harbour) -> None:
+    """Where a look takes long, what a turn wrote elsewhere is undone soon, however long the others take."""
+    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
+    path, gate = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml", harbour.folder / "gate"
+    harbour.act("implementer-010", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    harbour.act("implementer-020", f"until [ -e {gate} ]; do sleep 0.05; done\n{WORK}")
+    run = harbour.start("--task", "1", "--task", "2", "--review", "off", "--isolation", "none")
+    wait_for(lambda: harbour.has_happened("task_ended", task="010"))
+    wait_for(lambda: "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended")))
+    assert harbour.task("2000")["status"] == "pending"
+    gate.touch()
+    run.communicate(timeout=300)
+    assert run.returncode == 0
+
+
+def test_the_end_of_a_run_owes_nothing(harbour: Harbour) -> None:
+    """Among so many tasks that a look takes long, what the last turn wrote elsewhere is undone before the run ends."""
+    harbour.plan(*(f"Part {number}" for number in range(1, 301)))
+    path = "$SOW_ROOT/.sow/project/phases/implementation/tasks/2000/state.yaml"
+    harbour.act("implementer", f"sed -i s/pending/completed/ {path}\n{WORK}")
+    result = harbour.run("--task", "1", "--review", "off", "--isolation", "none")
+    assert result.code == 0, result
+    assert harbour.task("2000")["status"] == "pending"
+    assert "task 2000: its state file was edited by hand" in str(harbour.journal("restored", "turn_ended"))

@@ -1,0 +1,382 @@
+"""The run of a workflow, each way once, with agents that are functions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.in_process_crew import Stage, Turn, design, good, member
+
+from sow.errors import SowError
+from sow.executors.adapter import Outcome
+from sow.store.workflows import members
+
+FAILED = {"result": "failed", "missing_evidence": ["a test run"], "findings": [{"text": "the output is too short"}]}
+
+
+def test_a_crew_comes_to_its_end(stage: Stage) -> None:
+    """Every agent works, is verified after those that it needs, and its session is archived; that is the end."""
+    design(stage.home(), [member("data"), member("api", "data"), member("page", "api")])
+    assert stage.run(good) == 0
+    assert set(stage.statuses().values()) == {"session_complete"}
+    assert stage.log == ["data:spawn", "checker:review", "api:spawn", "checker:review", "page:spawn", "checker:review"]
+    assert stage.workflow()["status"] == "completed"
+    archived = sorted(path.parent.parent.name for path in stage.root.glob("orchestration/agents/*/*/session_2*.json"))
+    assert archived == ["api", "data", "page"]
+    assert not list(stage.root.glob("orchestration/agents/*/completion_drive/session_current.json"))
+    assert stage.run(good) == 0
+    assert len(stage.log) == 6
+
+
+def test_groups_run_side_by_side(stage: Stage) -> None:
+    """Agents of one group work at the same time, and one of a later group waits for all of them."""
+    names = ["data", "api", "page", "docs"]
+    design(stage.home(), [member(each) for each in names], groups=["data", ["api", "page"], "docs"])
+    assert stage.run(good) == 0
+    spawned = [each for each in stage.log if each.endswith("spawn")]
+    assert spawned == ["data:spawn", "api:spawn", "page:spawn", "docs:spawn"]
+    assert stage.log.index("page:spawn") == stage.log.index("api:spawn") + 1
+    assert stage.log.index("docs:spawn") == len(stage.log) - 2
+
+
+def test_a_failed_verification_sends_the_work_back(stage: Stage) -> None:
+    """The findings are on the desk and in the next prompt; passing removes them, and every round is kept."""
+    prompts: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "verifier":
+            return turn.say(**(FAILED if len(prompts) == 1 else {"result": "passed"}))
+        prompts.append(turn.prompt)
+        if len(prompts) == 2:
+            assert (
+                json.loads((stage.root / "orchestration/agents/data/verification_results.json").read_text())["round"]
+                == 1
+            )
+        turn.write(f"version {len(prompts)}\n")
+        turn.hand_in()
+        return "done"
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log == ["data:spawn", "checker:review", "data:resume", "checker:review"]
+    assert "the output is too short" in prompts[1]
+    assert "a test run" in prompts[1]
+    desk = stage.root / "orchestration/agents/data"
+    assert not (desk / "verification_results.json").exists()
+    rounds = [json.loads(path.read_text())["result"] for path in sorted((desk / "verification_history").iterdir())]
+    assert rounds == ["failed", "passed"]
+    assert stage.members()["data"]["outputs"][0]["version"] == 2
+    assert [each["result"] for each in stage.told("verification")] == ["failed", "passed"]
+
+
+def test_five_failed_rounds_are_a_question(stage: Stage) -> None:
+    """The fifth refusal asks a person, whose answer gives the agent new rounds."""
+    answers = {"result": "failed"}
+
+    def script(turn: Turn) -> str:
+        return (
+            turn.say(**({**FAILED, **answers} if answers["result"] == "failed" else answers))
+            if turn.role == "verifier"
+            else good(turn)
+        )
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 4
+    assert stage.log.count("checker:review") == 5
+    assert stage.members()["data"]["question"]["kind"] == "rounds"
+    assert stage.workflow()["status"] == "blocked"
+    answers["result"] = "passed"
+    assert stage.answer("It may be short") == 1
+    assert stage.run(script) == 0
+
+
+def test_an_output_that_is_missing_needs_no_verifier(stage: Stage) -> None:
+    """A round without the outputs of the plan fails by code, and the agent hears which one is missing."""
+    prompts: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "verifier":
+            return turn.say(result="passed")
+        prompts.append(turn.prompt)
+        if len(prompts) > 1:
+            turn.write()
+        turn.hand_in()
+        return "done"
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log == ["data:spawn", "data:resume", "checker:review"]
+    assert "task_output/out.md" in prompts[1]
+
+
+@pytest.mark.parametrize("kind", ["failed", "timeout"])
+def test_three_bad_turns_fail_an_agent_and_the_others_finish(stage: Stage, kind: str) -> None:
+    """A crash or a time-out is tried three times; then the agent has failed and asks, and the rest goes on."""
+    crash = [True]
+
+    def script(turn: Turn) -> str | Outcome:
+        return Outcome(kind, reason="it broke") if turn.name == "data" and crash else good(turn)
+
+    design(stage.home(), [member("data"), member("other"), member("api", "data")], groups=[["data", "other"], "api"])
+    assert stage.run(script) == 1
+    assert stage.statuses() == {"data": "failed", "other": "verified", "api": "pending"}
+    assert [each for each in stage.log if each.startswith("data")] == ["data:spawn", "data:resume", "data:resume"]
+    assert stage.members()["data"]["question"]["kind"] == "failed"
+    crash.clear()
+    stage.answer("Try it again")
+    assert stage.run(script) == 0
+
+
+def test_who_says_nothing_is_reminded_once(stage: Stage) -> None:
+    """A turn that ends in working without outputs gets a reminder, and then counts as a failed try."""
+
+    def script(turn: Turn) -> str:
+        return "I am done" if turn.name == "data" else good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 1
+    assert stage.log == ["data:spawn", "data:reminder", *["data:resume", "data:reminder"] * 2]
+
+
+def test_work_without_a_word_is_inferred(stage: Stage) -> None:
+    """Outputs that are there and no unresolved note count as handed in; an escalated note counts as blocked."""
+
+    def script(turn: Turn) -> str:
+        if turn.name != "data":
+            return good(turn)
+        if turn.kind == "spawn":
+            turn.escalate("Which colour?")
+        turn.write()
+        return "done"
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log == ["data:spawn", "workflow_architect:review", "data:resume", "checker:review"]
+
+
+def test_an_answer_of_the_person_passes_the_architect(stage: Stage) -> None:
+    """A user's matter is asked, answered, validated by the architect, written into the note, and in the next prompt."""
+    prompts: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "workflow-architect":
+            prompts.append(turn.prompt)
+            if len(prompts) == 1:
+                return turn.decide("user", "Must an address be unique?")
+            return turn.decide("answer", "Make it unique, as the person says")
+        if turn.name == "data" and turn.kind == "spawn":
+            turn.escalate("Unique?")
+            turn.set("blocked")
+            return "blocked"
+        prompts.append(turn.prompt) if turn.name == "data" else None
+        return good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 4
+    question = stage.members()["data"]["question"]
+    assert (question["number"], question["kind"]) == (1, "user")
+    assert "Must an address be unique?" in question["text"]
+    assert stage.told("question")[0]["number"] == "w1"
+    stage.answer("Yes, unique")
+    assert stage.run(script) == 0
+    assert "Yes, unique" in prompts[1]
+    assert "Make it unique, as the person says" in prompts[2]
+    (note,) = next(stage.sessions())["notes"]
+    assert (note["status"], note["resolved_by"]) == ("resolved", "user")
+    assert note["resolution"] == "Make it unique, as the person says"
+
+
+def test_a_technical_question_is_a_task_of_the_solution_architect(stage: Stage) -> None:
+    """It works, is verified like any agent, and its decision goes through the architect into the note."""
+    seen: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "workflow-architect":
+            seen.append(turn.prompt)
+            return (
+                turn.decide("solution_architect", "Which hash?") if len(seen) == 1 else turn.decide("answer", "Argon2")
+            )
+        if turn.name == "data" and turn.kind == "spawn":
+            turn.escalate("Which hash?", "security")
+            turn.set("blocked")
+            return "blocked"
+        return good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log == [
+        "data:spawn",
+        "workflow_architect:review",
+        "solution_architect_agent:spawn",
+        "solution_verifier:review",
+        "workflow_architect:review",
+        "data:resume",
+        "checker:review",
+    ]
+    assert "Use the first." in seen[1]
+    assert stage.statuses() == {"data": "session_complete", "solution_architect_agent": "session_complete"}
+    notes = [note for session in stage.sessions() for note in session["notes"]]
+    assert [note["resolved_by"] for note in notes] == ["workflow_executor"]
+
+
+def test_the_same_question_three_times_is_a_loop(stage: Stage) -> None:
+    """Normal resolution stops, the architect and the person get the whole history, also after a restart."""
+    calls: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "workflow-architect":
+            calls.append(turn.prompt)
+            if "analysis" in turn.prompt:
+                return turn.say(analysis="They wait for each other")
+            return turn.decide("answer", f"Answer {len(calls)}")
+        if turn.name == "data" and len(calls) < 4:
+            turn.escalate("Which colour is it?" + " " * len(calls))
+            turn.set("blocked")
+            return "blocked"
+        return good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 4
+    assert len(calls) == 3
+    question = stage.members()["data"]["question"]
+    assert question["kind"] == "loop"
+    assert "They wait for each other" in question["text"]
+    assert "Answer 1" in question["text"]
+    stage.answer("Blue, for good")
+    assert stage.run(script) == 0
+    assert "Blue, for good" in calls[3]
+
+
+def test_notes_are_answered_first_come_first_served(stage: Stage) -> None:
+    """Who was blocked first is heard first, all notes of one agent together."""
+    heard: list[list[str]] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "workflow-architect":
+            heard.append(turn.asked)
+            return turn.decide("answer")
+        if turn.kind == "spawn" and turn.name in ("first", "second"):
+            for number in range(2 if turn.name == "first" else 1):
+                turn.escalate(f"What about {turn.name} {number} {'x' * number}?")
+            turn.set("blocked")
+            return "blocked"
+        return good(turn)
+
+    design(stage.home(), [member("second"), member("first")], groups=[["first", "second"]])
+    assert stage.run(script) == 0
+    assert sorted(heard) == [["note_001"], ["note_001", "note_002"]]
+
+
+def test_an_architect_that_cannot_be_read_is_a_question(stage: Stage) -> None:
+    """One repair turn in the same session, and then the person decides; nothing is guessed."""
+
+    def script(turn: Turn) -> str:
+        if turn.role == "workflow-architect" and "The person answers" not in turn.prompt:
+            return "I would say: yes"
+        if turn.name == "data" and turn.kind == "spawn":
+            turn.escalate("Which colour?")
+            turn.set("blocked")
+            return "blocked"
+        return good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 4
+    assert stage.log == ["data:spawn", "workflow_architect:review", "workflow_architect:reminder"]
+    assert "Which colour?" in stage.members()["data"]["question"]["text"]
+    stage.answer("Blue")
+    assert stage.run(script) == 0
+
+
+def test_a_verifier_without_a_result_verifies_nobody(stage: Stage) -> None:
+    """Three verifier turns that cannot be read are a question, and the agent is not verified."""
+    mute = [True]
+
+    def script(turn: Turn) -> str:
+        return "It looks fine to me" if turn.role == "verifier" and mute else good(turn)
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 4
+    assert stage.statuses() == {"data": "ready_for_verification"}
+    assert stage.log == ["data:spawn", *["checker:review", "checker:reminder"] * 3]
+    assert stage.members()["data"]["question"]["kind"] == "verifier"
+    mute.clear()
+    stage.answer("Ask it once more")
+    assert stage.run(script) == 0
+
+
+def test_an_agent_cannot_verify_itself(stage: Stage) -> None:
+    """An edit of shared_status.json that claims `verified` counts for nothing, is set aside, and the agent is told."""
+    prompts: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.name != "data":
+            return good(turn)
+        prompts.append(turn.prompt)
+        view = stage.root / "orchestration/shared_status.json"
+        if len(prompts) == 1:
+            turn.write()
+            view.write_text(view.read_text().replace('"working"', '"verified"'))
+            return "done"
+        turn.hand_in()
+        return "done"
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log[-1] == "checker:review"
+    assert list(stage.root.glob("orchestration/agents/data/set_aside/*shared_status.json"))
+
+
+def test_a_lawful_edit_of_the_view_counts(stage: Stage) -> None:
+    """An agent that has no sow edits its own entry, and its legal move is taken from there."""
+
+    def script(turn: Turn) -> str:
+        if turn.name != "data":
+            return good(turn)
+        turn.write()
+        view = stage.root / "orchestration/shared_status.json"
+        view.write_text(view.read_text().replace('"working"', '"ready_for_verification"'))
+        return "done"
+
+    design(stage.home(), [member("data")])
+    assert stage.run(script) == 0
+    assert stage.log == ["data:spawn", "checker:review"]
+
+
+def test_a_dependent_hears_that_its_input_has_changed(stage: Stage) -> None:
+    """Outputs have versions: an agent whose input is newer than what it read is told so."""
+    prompts: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.name == "api":
+            prompts.append(turn.prompt)
+            if len(prompts) == 1:
+                turn.escalate("May I?")
+                turn.set("blocked")
+                members.record_outputs(turn.home, "data", {"agents/data/task_output/out.md": "ab" * 32})
+                return "blocked"
+        return good(turn)
+
+    design(stage.home(), [member("data"), member("api", "data")])
+    assert stage.run(script) == 0
+    assert "agents/data/task_output/out.md (version 2, you read 1)" in prompts[1]
+    assert stage.members()["api"]["read"] == {"agents/data/task_output/out.md": 2}
+
+
+def test_a_design_that_nobody_approved_is_not_run(stage: Stage) -> None:
+    """Without verification and approval for the plan as it stands nothing starts."""
+    home = stage.home()
+    design(home, [member("data")])
+    path = stage.root / "orchestration/workflow_coordination_plan.md"
+    path.write_text(path.read_text().replace("the output is there", "the output is good"))
+    with pytest.raises(SowError, match="approved"):
+        stage.run(good)
+    assert stage.log == []
+
+
+def test_a_solution_architect_that_nobody_asks_keeps_nobody(stage: Stage) -> None:
+    """One in the roster works only when it is asked; the workflow is complete without it."""
+    architect = member("solver", role="solution_architect", agent="solution-architect")
+    design(stage.home(), [member("data"), architect], groups=["data"])
+    assert stage.run(good) == 0
+    assert stage.statuses() == {"data": "session_complete", "solver": "pending"}
+    assert stage.workflow()["status"] == "completed"

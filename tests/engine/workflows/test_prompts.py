@@ -1,0 +1,71 @@
+"""What those who work and judge in a workflow are told, and how long they may take."""
+
+from __future__ import annotations
+
+import pytest
+from support.in_process_crew import Stage, Turn, design, good, member
+
+from sow.domain.workflows.crew_plan import TIMEOUT
+
+
+def tell_verifier(stage: Stage) -> None:
+    path = stage.root / "orchestration/agents/checker/agent_instructions.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("# checker\n\nOpen every file.\n")
+    stage.approve()
+
+
+def test_a_verifier_sees_outputs_criteria_notes_and_its_own_instructions(stage: Stage) -> None:
+    """Both halves of what it verifies are in its prompt: what was made, and how each note was resolved, by whom."""
+    seen: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "verifier":
+            seen.append(turn.prompt)
+        elif turn.name == "data":
+            note = turn.note("The name is short")
+            turn.resolve(note)
+        return good(turn)
+
+    design(stage.home(), [member("data", criteria=["it has ten rows"])])
+    tell_verifier(stage)
+    assert stage.run(script) == 0
+    (prompt,) = seen
+    assert "agents/data/task_output/out.md (version 1)" in prompt and "it has ten rows" in prompt
+    assert "The name is short" in prompt and "resolved by agent_self: as it is elsewhere" in prompt
+    assert "Your own instructions are in" in prompt and "agents/checker/agent_instructions.md" in prompt
+
+
+def test_notes_of_others_on_one_topic_are_beside_the_verified_ones(stage: Stage) -> None:
+    """What two agents assume differently about one thing comes to the verifier together."""
+    seen: list[str] = []
+
+    def script(turn: Turn) -> str:
+        if turn.role == "verifier" and "the work of page" in turn.prompt:
+            seen.append(turn.prompt)
+        elif turn.name in ("api", "page"):
+            word = "a string" if turn.name == "api" else "a number"
+            turn.resolve(turn.note(f"The user id in users.json is {word}"))
+        return good(turn)
+
+    design(stage.home(), [member("api"), member("page")], groups=["api", "page"])
+    assert stage.run(script) == 0
+    (prompt,) = seen
+    beside = prompt.partition("side by side:\n")[2].partition("\n\n")[0]
+    assert "is a string" in beside and "is a number" in beside
+
+
+@pytest.mark.parametrize(("planned", "given", "expected"), [("", 0, TIMEOUT), ("90s", 0, 90), ("90s", 20, 20)])
+def test_a_turn_has_its_time(stage: Stage, planned: str, given: float, expected: float) -> None:
+    """60 minutes, or what the plan says for an agent, or --timeout over both."""
+    seen: list[float] = []
+
+    def script(turn: Turn) -> str:
+        if turn.name == "data":
+            seen.append(turn.timeout)
+        return good(turn)
+
+    design(stage.home(), [member("data", **({"timeout": planned} if planned else {}))])
+    stage.timeout = given
+    assert stage.run(script) == 0
+    assert seen == [expected]

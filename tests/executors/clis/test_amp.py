@@ -1,0 +1,153 @@
+"""Amp: its command lines, its permission rules, and whole turns with a stand-in for `amp`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+import yaml
+from conftest import SOW, Repo
+
+from executors.sample_turn import DESK, FOLDER, JUDGE, READER, TASKS, outcome, request, told, words
+from sow.executors.clis.amp import Amp
+
+THREAD = "T-5928a90d-d53b-488f-a829-4e36442142ee"
+COMMON = ["--execute", "--stream-json", "--no-ide", "--no-notifications"]
+KEEP = ["--no-archive-after-execute"]
+RULES = ["--settings-file", f"{FOLDER}/amp.json"]
+ALL = ["--dangerously-allow-all"]
+LINES: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, [*COMMON, *KEEP, *RULES]),
+    ({"yolo": True}, [*COMMON, *KEEP, *ALL]),
+    ({"yolo": True, "custom_args": ("--mode", "high")}, [*COMMON, *KEEP, *ALL, "--mode", "high"]),
+    ({"yolo": True, "role": JUDGE}, [*COMMON, *KEEP, *RULES]),
+    ({"yolo": True, "role": READER}, [*COMMON, *KEEP, *RULES]),
+    ({"resume": True, "session": THREAD}, ["threads", "continue", THREAD, *COMMON, *RULES]),
+    ({"resume": True, "session": THREAD, "yolo": True}, ["threads", "continue", THREAD, *COMMON, *ALL]),
+]
+LOOPHOLES = ["*--output*", "*--ext-diff*", "*--textconv*"]
+RESULT = {"type": "result", "subtype": "success", "is_error": False, "result": "done", "session_id": THREAD}
+
+
+@pytest.mark.parametrize(("asked", "expected"), LINES)
+def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
+    """The words of a turn are these, and no others."""
+    assert words(Amp(), **asked) == expected
+
+
+def rules(**changes: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(Amp().spawn_command(request(**changes)).files[f"{FOLDER}/amp.json"])[
+        "amp.permissions"
+    ]
+    return found
+
+
+def test_the_rules_allow_its_commands_first_and_refuse_the_rest() -> None:
+    """The first rule that fits decides, so what is allowed stands before the refusal; a judge may not edit."""
+    shell = [each for each in rules() if each["tool"] == "Bash"]
+    assert shell == [
+        {"tool": "Bash", "matches": {"cmd": ["/bin/sow", "/bin/sow *", "git", "git *"]}, "action": "allow"},
+        {"tool": "Bash", "action": "reject"},
+    ]
+    edits = [each for each in rules() if each["tool"] == "edit_file"]
+    assert [(each.get("matches", {}).get("path", ["*"])[0], each["action"]) for each in edits] == [
+        (f"{DESK}/*", "allow"),
+        (f"{TASKS}/*", "reject"),
+        ("/repo/.sow/config.yaml", "reject"),
+        ("/repo/.sow/local/*", "reject"),
+        ("/repo/.git/sow/*", "reject"),
+        ("/repo/.git/*", "allow"),
+        ("/repo/*", "allow"),
+        ("*", "reject"),
+    ]
+    judged = rules(role=JUDGE)
+    assert {"tool": "edit_file", "action": "reject"} in judged
+    assert judged[0] == {"tool": "Bash", "matches": {"cmd": LOOPHOLES}, "action": "reject"}
+    assert "git *" not in json.dumps(judged) and "git log *" in json.dumps(judged)
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "kind", "reason"),
+    [
+        ([RESULT], 0, "done", ""),
+        ([{**RESULT, "subtype": "error_during_execution", "is_error": True, "result": ""}], 1, "failed", "no result"),
+        ([{**RESULT, "is_error": True, "result": "no credits"}], 1, "failed", "no credits"),
+        ([{"type": "result", "subtype": "error_max_turns", "is_error": True, "error": "too long"}], 1, "failed", "too"),
+        ([], 0, "failed", "no result"),
+    ],
+)
+def test_ends_of_a_turn(lines: list[Any], code: int, kind: str, reason: str) -> None:
+    """Its result is Claude Code's; an error's words are the reason."""
+    found = outcome(Amp(), *lines, code=code)
+    assert found.kind == kind and reason in found.reason
+
+
+def test_a_stream_is_read() -> None:
+    """The thread's id is told first; calls, text and tokens are Claude Code's."""
+    content = [{"type": "text", "text": "so"}, {"type": "tool_use", "name": "Bash", "input": {"cmd": "ls"}}]
+    story = told(
+        Amp(),
+        {"type": "system", "subtype": "init", "session_id": THREAD},
+        {"type": "assistant", "message": {"content": content}, "session_id": THREAD},
+        {**RESULT, "usage": {"input_tokens": 100, "output_tokens": 20}},
+    )
+    assert (story.session, story.tool_count, story.final_text) == (THREAD, 1, "done")
+    assert (story.input_tokens, story.output_tokens, story.cost) == (100, 20, None)
+
+
+@pytest.fixture
+def yard(repo: Repo, tmp_path: Path) -> Repo:
+    """A repository whose implementer is the stand-in, with yolo_mode off."""
+    fakes.install(repo, "amp", tmp_path / "bin")
+    repo.environment |= {"SOW_AGENTS_IMPLEMENTER": "amp", "AMP_API_KEY": "dummy-key-of-amp"}
+    return repo
+
+
+def spawn(repo: Repo, directives: str, *more: str) -> Any:
+    repo.ok("task", "create", "--name", f"Work {directives}", "--agent", "implementer")
+    return repo.sow("agent", "spawn", "implementer", "010", *more)
+
+
+def record(repo: Repo) -> dict[str, Any]:
+    path = repo.root / ".sow/local/sessions/010/1/record.yaml"
+    found: dict[str, Any] = yaml.safe_load(path.read_text())["session"]
+    return found
+
+
+def test_work_pause_resume_review_and_completion_without_yolo(yard: Repo) -> None:
+    """The rules let it commit and call sow but not touch a file, and the thread goes on where it was."""
+    commit = "git commit -q --allow-empty -m made"
+    first = spawn(yard, f"[[sh:{commit}]] [[sh:touch no.txt]] [[sh:{SOW} task set --id 010 status paused]]")
+    assert first.code == 0 and first.out.endswith("task 010: status is paused\n"), first
+    assert yard.git("log", "-1", "--format=%s") == "made\n" and not (yard.root / "no.txt").exists()
+    thread = record(yard)["session_id"]
+    assert thread.startswith("T-") and yard.task("010")["session_id"] == thread
+    second = yard.ok("agent", "resume", "010", f"Use RS256 [[sh:{SOW} task set --id 010 status needs_review]]")
+    assert f"(earlier: sh:{commit}" in second.out
+    assert [turn["input_tokens"] for turn in record(yard)["turns"]] == [100, 100]
+    yard.ok("task", "set", "--id", "010", "status", "completed")
+
+
+def test_a_failed_turn_says_why(yard: Repo) -> None:
+    """An error result is no success."""
+    result = spawn(yard, "[[fail:out of credits]]")
+    assert result.code == 1 and "out of credits" in result.err, result
+
+
+def test_a_login_that_nobody_answers_is_a_silent_start(yard: Repo) -> None:
+    """Without a key amp waits for a code for ever; the silence limit ends that."""
+    del yard.environment["AMP_API_KEY"]
+    path = Path(yard.environment["HOME"], ".config", "sow", "config.yaml")
+    path.parent.mkdir(parents=True)
+    path.write_text(yaml.safe_dump({"limits": {"silence_timeout": "1s"}}))
+    result = spawn(yard, "[[say:hello]]")
+    assert result.code == 1 and "was stopped: its silence was longer than limits.silence_timeout" in result.err, result
+
+
+def test_it_takes_no_model(yard: Repo) -> None:
+    """Amp has modes, not models, and says so before it starts."""
+    result = spawn(yard, "[[say:hello]]", "--model", "opus")
+    assert result.code == 2 and 'executor "amp" takes no model' in result.err

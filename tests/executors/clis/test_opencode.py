@@ -1,0 +1,159 @@
+"""OpenCode: its command lines, what is granted, and how its stream is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from executors.sample_turn import DESK, FOLDER, JUDGE, NARROW, outcome, request, told, words
+from sow.executors.clis.opencode import OpenCode
+
+ID = "ses_e21fc5e00ffe6gXxQcZAtWI2n3"
+COMMON = ["run", "--format", "json"]
+LINES: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, [*COMMON, "--title", "sow implementer", "--dir", "/repo"]),
+    ({"yolo": True}, [*COMMON, "--title", "sow implementer", "--dir", "/repo", "--auto"]),
+    ({"model": "p/m"}, [*COMMON, "--title", "sow implementer", "--dir", "/repo", "--model", "p/m"]),
+    ({"custom_args": ("--pure",)}, [*COMMON, "--title", "sow implementer", "--dir", "/repo", "--pure"]),
+    ({"role": JUDGE, "yolo": True}, [*COMMON, "--title", "sow reviewer", "--dir", "/repo"]),
+    ({"resume": True, "session": ID}, [*COMMON, "--session", ID, "--dir", "/repo"]),
+]
+
+
+def step(reason: str, **more: Any) -> dict[str, Any]:
+    tokens = {"input": 100, "output": 20, "reasoning": 5, "cache": {"read": 7, "write": 3}}
+    part = {"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0.0006, **more}
+    return {"type": "step_finish", "sessionID": ID, "part": part}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "sessionID": ID, "part": {"type": "text", "text": words}}
+
+
+def tool(**state: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "sessionID": ID, "part": {"type": "tool", "tool": "bash", "state": state}}
+
+
+@pytest.mark.parametrize(("asked", "expected"), LINES)
+def test_command_lines(asked: dict[str, Any], expected: list[str]) -> None:
+    """The words of a turn are these, and no others."""
+    assert words(OpenCode(), **asked) == expected
+
+
+def permission(**changes: Any) -> Any:
+    return json.loads(OpenCode().spawn_command(request(**changes)).environment["OPENCODE_PERMISSION"])
+
+
+def test_a_worker_is_granted_its_folder_and_its_commands() -> None:
+    """Without yolo it may edit, run sow and git, and reach the desk and the git folder; nothing is left to be asked."""
+    rules = permission()
+    assert rules["bash"] == {"*": "deny", "/bin/sow *": "allow", "git *": "allow"}
+    assert rules["external_directory"] == {"*": "deny", f"{DESK}/*": "allow", "/repo/.git/*": "allow"}
+    assert '"ask"' not in json.dumps(rules)
+
+
+def test_the_state_of_others_is_closed_to_a_worker() -> None:
+    """The last pattern that fits decides, so its own desk stands after the folder of all desks."""
+    assert list(permission()["edit"].items()) == [
+        ("*", "allow"),
+        (".git/*", "allow"),
+        (".git/sow/*", "deny"),
+        (".sow/local/*", "deny"),
+        (".sow/config.yaml", "deny"),
+        (".sow/project/phases/implementation/tasks/*", "deny"),
+        (".sow/project/phases/implementation/tasks/010/*", "allow"),
+    ]
+    assert "edit" not in permission(yolo=True)
+
+
+def test_a_judge_is_granted_no_edit_even_with_yolo() -> None:
+    """yolo_mode makes no judge a writer."""
+    rules = permission(role=JUDGE, yolo=True)
+    assert rules["edit"] == "deny"
+    assert list(rules["bash"].items()) == [
+        ("*", "deny"),
+        ("/bin/sow *", "allow"),
+        *((f"git {each} *", "allow") for each in ("status", "diff", "log", "show")),
+        *((f"git *{each}*", "deny") for each in ("--output", "--ext-diff", "--textconv")),
+    ]
+
+
+def test_an_agents_tools_narrow_what_it_may_use() -> None:
+    """A tool that the agent's file does not name is denied, with yolo and without."""
+    for yolo in (False, True):
+        rules = permission(role=NARROW, yolo=yolo)
+        assert (rules["bash"], rules["task"], rules["webfetch"]) == ("deny", "deny", "deny")
+        assert rules.get("edit") != "deny"
+
+
+def test_the_repositorys_settings_are_off_and_its_words_are_not() -> None:
+    """Its opencode.json is not read; its AGENTS.md is, but not by a judge."""
+    call = OpenCode().spawn_command(request())
+    assert call.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+    config = f"{FOLDER}/opencode.json"
+    assert call.environment["OPENCODE_CONFIG"] == config
+    assert json.loads(call.files[config]) == {"instructions": ["/repo/AGENTS.md", "/repo/CLAUDE.md"]}
+    assert json.loads(OpenCode().spawn_command(request(role=JUDGE)).files[config]) == {"instructions": []}
+
+
+def test_a_trusted_repositorys_settings_are_on_but_for_judges() -> None:
+    """Where the user trusts the repository its settings are OpenCode's own business, and never a judge's."""
+    trusted = OpenCode().spawn_command(request(trusted=True))
+    assert set(trusted.environment) == {"OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_PERMISSION"} and not trusted.files
+    judge = OpenCode().spawn_command(request(trusted=True, role=JUDGE))
+    assert judge.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+
+
+def test_a_turn_is_the_sum_of_its_steps() -> None:
+    """Cost and tokens of all steps add up, a tool call counts once, the last text is the result."""
+    used = tool(status="completed", input={"command": "ls"})
+    story = told(
+        OpenCode(), {"type": "step_start", "sessionID": ID}, used, step("tool-calls"), text("all"), step("stop")
+    )
+    assert (story.session, story.tool_count, story.refusal_count, story.final_text) == (ID, 1, 0, "all")
+    assert (story.cost, story.input_tokens, story.output_tokens) == (0.0012, 220, 50)
+    assert outcome(OpenCode(), used, step("tool-calls"), text("all"), step("stop")).kind == "done"
+
+
+def test_work_after_a_stop_is_not_the_end() -> None:
+    """A stop that more work follows, as after a compaction, is not the turn's end."""
+    assert not told(OpenCode(), text("so far"), step("stop"), tool(status="completed")).finished
+
+
+def test_a_refused_tool_is_told_apart() -> None:
+    """Both ways in which OpenCode refuses a call count as denied, and a tool's own failure does not."""
+    refused = tool(status="error", error="The user has specified a rule which prevents you from using this tool call.")
+    asked = tool(status="error", error="The user rejected permission to use this specific tool call.")
+    assert told(OpenCode(), refused, asked, tool(status="error", error="exit 1")).refusal_count == 2
+
+
+ERROR = {"name": "APIError", "data": {"message": "stub", "statusCode": 429}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "stderr", "kind"),
+    [
+        ([{"type": "error", "sessionID": ID, "error": ERROR}], 1, "", "limited"),
+        ([{"type": "error", "error": {**ERROR, "data": {"statusCode": 503}}}], 1, "", "overloaded"),
+        ([{"type": "error", "error": {"name": "UnknownError", "data": {}}}], 1, "", "failed"),
+        ([], 1, "Error: Session not found", "not_found"),
+        ([text("half"), step("tool-calls")], 0, "", "failed"),
+        ([text("half"), step("length")], 0, "", "failed"),
+        ([], 0, "", "failed"),
+        (["not json", text("x"), step("stop")], 0, "", "done"),
+        ([text("x"), step("stop")], -15, "", "failed"),
+    ],
+)
+def test_ends_of_a_turn(lines: list[Any], code: int, stderr: str, kind: str) -> None:
+    """Success is the last step's stop and exit code 0; every other end has its kind."""
+    assert outcome(OpenCode(), *lines, code=code, stderr=stderr).kind == kind
+
+
+@pytest.mark.parametrize(
+    "line", ["", "[]", "{}", '{"type":"text","part":7}', '{"type":"step_finish","part":{"tokens":[]}}']
+)
+def test_any_line_can_be_read(line: str) -> None:
+    """A line of another shape is no error."""
+    told(OpenCode(), line)

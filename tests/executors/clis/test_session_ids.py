@@ -1,0 +1,39 @@
+"""S1 for ids that a CLI gives: what could be taken for an option, or break a state file, is no id."""
+
+from __future__ import annotations
+
+import pytest
+
+from executors.sample_turn import SESSION, told
+from sow.executors.adapter import Adapter
+from sow.executors.clis.amp import Amp
+from sow.executors.clis.copilot import Copilot
+from sow.executors.clis.cursor import Cursor
+from sow.executors.clis.opencode import OpenCode
+from sow.executors.events import is_session_id
+
+HOSTILE = ["", "-x", "--dangerously-allow-all", "-", "a b", "a\nb", "a\0b", "../../x", "a/b", "a;b", "$(x)", "`x`", "ä"]
+HOSTILE += ["a" * 201, "\u202ea", "\x1b[2J", "a=b", "'", '"', "{}", "٣", "---"]
+GOOD = [SESSION, "ses_e21fc5e00ffe6gXxQcZAtWI2n3", "T-5928a90d-d53b-488f-a829-4e36442142ee", "a.b_c-1"]
+FIELDS: list[tuple[Adapter, str]] = [
+    (OpenCode(), "sessionID"),
+    (Cursor(), "session_id"),
+    (Amp(), "session_id"),
+    (Copilot(), "sessionId"),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_id_is_none(text: str) -> None:
+    """It never becomes part of a record or a command line."""
+    assert not is_session_id(text)
+    for adapter, field in FIELDS:
+        for kind in ("system", "text", "assistant", "result", "tool_use", "step_start"):
+            assert told(adapter, {"type": kind, field: text, "exitCode": 0}).session == ""
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_the_ids_of_real_clis_are_taken(text: str) -> None:
+    """Every form that a CLI is known to give is one."""
+    assert is_session_id(text)
+    assert all(told(adapter, {"type": "result", field: text}).session == text for adapter, field in FIELDS)

@@ -1,0 +1,84 @@
+"""References outside of the working folder: a worker may read them, and never write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from knowledge.labelled_set import write
+
+from executors.sample_turn import request, words
+from sow.executors.registry import adapter
+from sow.executors.write_rules import writable_paths
+from sow.store.files import checkout_home as homes
+from sow.store.projects import write_rules
+
+CWD = "/repo/.sow/local/worktrees/010"
+SINK, LINKED = "/repo/.sow/sinks/auth", "/src/pay(1)"
+
+
+def line(kind: str, **changes: object) -> str:
+    """The command line of a worker in a worktree, with all files that go with it."""
+    asked = request(**{"cwd": CWD, "readable": (SINK,), "linked": (LINKED,), **changes})
+    call = adapter(kind).spawn_command(asked)
+    return "\n".join([*call.arguments, *call.environment.values(), *call.files.values()])
+
+
+def test_claude_gets_a_rule_to_read() -> None:
+    """Claude Code is granted Read below each folder, and no folder is added, which would grant more."""
+    asked = words(adapter("claude"), cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    assert f"Read(/{SINK}/**)" in asked
+    assert "Read(//src/pay\\(1\\)/**)" in asked
+    assert SINK not in asked
+    assert LINKED not in asked
+
+
+@pytest.mark.parametrize(("kind", "word"), [("copilot", f"--add-dir={LINKED}"), ("qwen", LINKED)])
+def test_a_folder_within_reach_is_not_granted_to_writers(kind: str, word: str) -> None:
+    """Where a folder in reach is no leave to write, each one is in reach, and no rule for writers names it."""
+    asked = words(adapter(kind), cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    assert word in asked
+    assert any(SINK in each for each in asked)
+    writers = [each for each in asked if each.startswith(("--allow-tool=write", "write_file(", "edit("))]
+    assert writers
+    assert not any(SINK in each or LINKED in each for each in writers)
+
+
+@pytest.mark.parametrize("kind", ["gemini", "opencode"])
+def test_where_reach_is_leave_to_write_only_closed_folders_are_added(kind: str) -> None:
+    """What lies in our own folder is closed to writing already; a linked repository is not, so it stays out."""
+    told = line(kind)
+    assert SINK in told
+    assert LINKED not in told
+
+
+@pytest.mark.parametrize("kind", ["claude", "copilot", "qwen", "gemini", "opencode", "codex", "amp"])
+def test_nothing_else_changes(kind: str) -> None:
+    """Without such references the command line is the one that it was, and no place becomes writable by them."""
+    asked = request(cwd=CWD, readable=(SINK,), linked=(LINKED,))
+    assert writable_paths(asked) == writable_paths(request(cwd=CWD))
+    assert SINK not in line(kind, readable=(), linked=())
+
+
+def test_the_folders_of_references(repo: Repo, tmp_path: Path) -> None:
+    """A sink or a repository is a folder as a whole, another file is in its own; a link counts if the user made it."""
+    target = tmp_path / "pay"
+    write(target, {"docs/x.md": "# X\n"})
+    (repo.root / ".sow/repos").mkdir()
+    (repo.root / ".sow/repos/pay").symlink_to(target)
+    home = homes.find(option=str(repo.root), environment={}, cwd="/")
+    references = [
+        "docs/api.md",
+        ".sow/sinks/auth/deep/a.md",
+        ".sow/sinks/auth/b.md",
+        ".sow/repos/pay/docs/x.md",
+        ".sow/project/phases/implementation/tasks/010/task_output/r.md",
+        ".sow/config.yaml",
+    ]
+    inside = [f"{repo.root}/.sow/sinks/auth", f"{repo.root}/.sow/project/phases/implementation/tasks/010/task_output"]
+    assert write_rules.reference_folders(home, references, ()) == (inside, [])
+    assert write_rules.reference_folders(home, references, (str(target),)) == (
+        inside,
+        [f"{repo.root}/.sow/repos/pay", str(target)],
+    )

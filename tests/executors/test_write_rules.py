@@ -1,0 +1,45 @@
+"""How far a worker's writing goes, in other words than globs, and for which CLIs that makes a difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from executors.sample_turn import CLOSED, DESK, JUDGE, TASKS, request
+from sow.executors.adapter import AgentCommand
+from sow.executors.registry import ADAPTERS
+from sow.executors.registry import adapter as find_adapter
+from sow.executors.write_rules import writable_paths
+
+
+def test_the_narrowest_place_decides() -> None:
+    """The desk is open in a closed folder of desks, which lies in the open working folder."""
+    assert writable_paths(request()) == [
+        ("/repo/", True),
+        ("/repo/.git/", True),
+        ("/repo/.git/sow/", False),
+        ("/repo/.sow/local/", False),
+        ("/repo/.sow/config.yaml", False),
+        (f"{TASKS}/", False),
+        (f"{DESK}/", True),
+    ]
+
+
+def test_a_folder_with_signs_of_patterns_in_its_name() -> None:
+    """What was told to be no pattern is a plain name again."""
+    found = dict(writable_paths(request(cwd="/a[b]", folders=(), closed=("/a\\[b\\]/x\\*/**", "/a\\[b\\]/y\\\\z"))))
+    assert found == {"/a[b]/": True, "/a[b]/x*/": False, "/a[b]/y\\z": False}
+
+
+def said(call: AgentCommand) -> tuple[Any, ...]:
+    return call.arguments, call.environment, call.files
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_the_record_says_whether_something_can_be_closed(kind: str) -> None:
+    """What is closed changes a worker's command exactly where the capability record says so; never with yolo."""
+    adapter = find_adapter(kind)
+    for more in ({}, {"yolo": True}, {"role": JUDGE}):
+        both = [said(adapter.spawn_command(request(**more, closed=closed))) for closed in (CLOSED, ())]
+        assert (both[0] != both[1]) is (adapter.capabilities.closes and not more)

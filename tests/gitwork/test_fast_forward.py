@@ -1,0 +1,331 @@
+"""The user's checkout moves forward to what a run integrated, or stays exactly as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from support.worktree_repo import BRANCH, Shop
+
+from sow.gitwork.fast_forward import Delivered
+from sow.gitwork.repository import DeliveryRefused
+
+STATE = ".sow/project/state.yaml"
+
+
+@pytest.fixture
+def merged(shop: Shop) -> Shop:
+    """A run that has changed one file, added one in a new folder and removed one."""
+    shop.integration.begin("HEAD")
+    where = shop.prepare("010", shop.integration.head)
+    shop.write("src/a.txt", "changed by the run\n", where=where)
+    shop.write("new/file.txt", "new\n", where=where)
+    shop.write("kept.log.txt", "x\n", where=where)
+    (where / "src/b.txt").unlink()
+    shop.merge("010", shop.collect("010", base=shop.integration.base).commit)
+    return shop
+
+
+def finish(shop: Shop) -> Delivered | DeliveryRefused:
+    return shop.integration.deliver(BRANCH)
+
+
+def test_a_clean_checkout_moves_forward(merged: Shop) -> None:
+    """The branch, the index and the files are those of the integration, and a second call finds nothing to do."""
+    done = finish(merged)
+    assert isinstance(done, Delivered)
+    assert done.paths == ["kept.log.txt", "new/file.txt", "src/a.txt", "src/b.txt"]
+    assert merged.head() == merged.integration.head
+    assert merged.git("branch", "--show-current").strip() == BRANCH
+    assert merged.git("status", "--porcelain") == ""
+    assert (merged.root / "src/a.txt").read_text() == "changed by the run\n"
+    again = finish(merged)
+    assert isinstance(again, Delivered)
+    assert again.paths == []
+
+
+def test_other_work_of_the_user_stays(merged: Shop) -> None:
+    """Changed, staged, untracked, ignored and stashed work elsewhere stays byte for byte, staged as it was."""
+    merged.write("stashed.txt")
+    merged.git("add", "stashed.txt")
+    merged.git("stash", "-q")
+    merged.write("README.md", "changed\n")
+    merged.write("staged.txt")
+    merged.git("add", "staged.txt")
+    merged.write("staged.txt", "and changed again\n")
+    merged.write("untracked.txt")
+    merged.write("ignored.log")
+    merged.git("update-index", "--assume-unchanged", "CLAUDE.md")
+    merged.write("CLAUDE.md", "hidden change\n")
+    before, status = merged.user_side(), merged.git("status", "--porcelain", "--ignored")
+    assert isinstance(finish(merged), Delivered)
+    after = merged.user_side()
+    assert merged.git("status", "--porcelain", "--ignored") == status
+    changed = {"src/a.txt", "new/file.txt", "kept.log.txt", "src/b.txt"}
+    for side in (before, after):
+        side["files"] = {path: data for path, data in side["files"].items() if path not in changed}  # type: ignore[attr-defined]
+        side["index"] = [line for line in str(side["index"]).split("\0") if line.partition("\t")[2] not in changed]
+        side.pop("head_commit")
+        side["refs"] = [line for line in side["refs"] if BRANCH not in line]  # type: ignore[attr-defined]
+    assert after == before
+
+
+def change_it(shop: Shop) -> None:
+    shop.write("src/a.txt", "changed by the user\n")
+
+
+def stage_it(shop: Shop) -> None:
+    change_it(shop)
+    shop.git("add", "src/a.txt")
+
+
+def stage_and_restore(shop: Shop) -> None:
+    stage_it(shop)
+    shop.write("src/a.txt", "one\ntwo\nthree\n")
+
+
+def delete_it(shop: Shop) -> None:
+    (shop.root / "src/a.txt").unlink()
+
+
+def change_what_goes(shop: Shop) -> None:
+    shop.write("src/b.txt", "changed by the user\n")
+
+
+def have_it_untracked(shop: Shop) -> None:
+    shop.write("new/file.txt", "the user's own\n")
+
+
+def have_a_file_for_the_folder(shop: Shop) -> None:
+    shop.write("new", "a file\n")
+
+
+def have_it_ignored(shop: Shop) -> None:
+    shop.write(".git/info/exclude", "new\n")
+    shop.write("new/file.txt", "ignored, and the user's own\n")
+
+
+def have_an_ignored_file_for_the_folder(shop: Shop) -> None:
+    shop.write(".git/info/exclude", "new\n")
+    shop.write("new", "ignored\n")
+
+
+def have_a_link_for_the_folder(shop: Shop) -> None:
+    shop.write(".git/info/exclude", "new\n")
+    (shop.root / "elsewhere").mkdir()
+    (shop.root / "new").symlink_to("elsewhere")
+
+
+def have_a_folder_for_the_file(shop: Shop) -> None:
+    shop.write("new/file.txt/deep.txt", "the user's own\n")
+
+
+def hide_a_change(shop: Shop) -> None:
+    shop.git("update-index", "--assume-unchanged", "src/a.txt")
+    change_it(shop)
+
+
+def change_the_mode(shop: Shop) -> None:
+    (shop.root / "src/a.txt").chmod(0o755)
+
+
+DIRTY = [
+    change_it,
+    stage_it,
+    stage_and_restore,
+    delete_it,
+    change_what_goes,
+    have_it_untracked,
+    have_a_file_for_the_folder,
+    have_it_ignored,
+    have_an_ignored_file_for_the_folder,
+    have_a_link_for_the_folder,
+    have_a_folder_for_the_file,
+    hide_a_change,
+    change_the_mode,
+]
+
+
+def switch(shop: Shop) -> None:
+    shop.git("switch", "-q", "-c", "other")
+
+
+def detach(shop: Shop) -> None:
+    shop.git("switch", "-q", "--detach")
+
+
+def commit_more(shop: Shop) -> None:
+    shop.write("mine.txt")
+    shop.commit()
+
+
+def lock_the_index(shop: Shop) -> None:
+    shop.write(".git/index.lock", "")
+
+
+def conflict(shop: Shop, *words: str) -> None:
+    shop.git("switch", "-q", "-c", "side")
+    shop.write("README.md", "side\n")
+    shop.commit()
+    shop.git("switch", "-q", BRANCH)
+    shop.write("README.md", "ours\n")
+    shop.commit()
+    shop.git(*words, ok=False)
+
+
+def leave_a_merge(shop: Shop) -> None:
+    conflict(shop, "merge", "side")
+
+
+def leave_a_rebase(shop: Shop) -> None:
+    shop.git("rebase", "-q", "--exec", "false", "HEAD~1", ok=False)
+
+
+def leave_a_pick(shop: Shop) -> None:
+    conflict(shop, "cherry-pick", "side")
+
+
+def leave_a_revert(shop: Shop) -> None:
+    conflict(shop, "revert", "--no-edit", "side")
+
+
+def leave_a_bisect(shop: Shop) -> None:
+    shop.git("bisect", "start")
+
+
+BUSY = {
+    switch: "is on other",
+    detach: "on no branch",
+    commit_more: "has commits that the run has not",
+    lock_the_index: "another git command",
+    leave_a_merge: "a merge is under way",
+    leave_a_rebase: "on no branch",
+    leave_a_pick: "a cherry-pick is under way",
+    leave_a_revert: "a revert is under way",
+    leave_a_bisect: "a bisect is under way",
+}
+
+
+def refusal(shop: Shop) -> DeliveryRefused:
+    """The refusal to move forward, which leaves everything as it is."""
+    before, index = shop.user_side(), (shop.root / ".git/index").read_bytes()
+    state = shop.repo.snapshot()
+    refused = finish(shop)
+    assert isinstance(refused, DeliveryRefused)
+    assert "sow integrate" in refused.hint
+    assert shop.user_side() == before
+    assert (shop.root / ".git/index").read_bytes() == index
+    assert shop.repo.snapshot() == state
+    return refused
+
+
+@pytest.mark.parametrize("act", DIRTY, ids=lambda each: each.__name__)
+def test_files_of_the_user_are_in_the_way(merged: Shop, act: Callable[[Shop], None]) -> None:
+    """Where a path that would change is dirty, untracked or ignored there, nothing changes, and it is said."""
+    act(merged)
+    refused = refusal(merged)
+    assert any(name in refused.reason for name in ("src/a.txt", "src/b.txt", "new")), refused.reason
+
+
+@pytest.mark.parametrize("act", BUSY, ids=lambda each: each.__name__)
+def test_the_user_is_elsewhere_or_busy(merged: Shop, act: Callable[[Shop], None]) -> None:
+    """On another branch, on none, with newer commits or in the middle of something, nothing changes, and it is said."""
+    act(merged)
+    assert BUSY[act] in refusal(merged).reason
+
+
+def test_state_never_counts_as_dirty(merged: Shop) -> None:
+    """Changed, new, staged and removed state neither stops the move nor loses a byte, and git shows what is true."""
+    merged.write("orchestration/old.md", "old\n")
+    merged.write(".sow/project/saved.yaml", "saved\n")
+    merged.write(".sow/project/going.yaml", "going\n")
+    merged.integration.save_state("Save the state")
+    merged.write(STATE, "newer than the saved one\n")
+    merged.write(".sow/project/newest.yaml", "newest\n")
+    (merged.root / ".sow/project/going.yaml").unlink()
+    merged.write(".sow/project/staged.yaml", "staged\n")
+    merged.git("add", ".sow/project/staged.yaml", STATE)
+    state = {path: data for path, data in merged.repo.snapshot().items() if "/local/" not in path}
+    assert isinstance(finish(merged), Delivered)
+    assert {path: data for path, data in merged.repo.snapshot().items() if "/local/" not in path} == state
+    assert (merged.root / "orchestration/old.md").read_text() == "old\n"
+    status = merged.git("status", "--porcelain", "--untracked-files=all").splitlines()
+    assert f" M {STATE}" in status
+    assert " D .sow/project/going.yaml" in status
+    assert "?? .sow/project/newest.yaml" in status
+    assert not any("saved.yaml" in line for line in status)
+
+
+def test_a_refusal_leaves_staged_state(merged: Shop) -> None:
+    """State that the user has staged is staged as before when the move was refused."""
+    merged.write(STATE, "saved\n")
+    merged.integration.save_state("Save")
+    merged.write(STATE, "staged\n")
+    merged.git("add", STATE)
+    change_it(merged)
+    refusal(merged)
+    assert merged.git("diff", "--cached", "--name-only").split() == [STATE]
+
+
+def test_settings_for_merging_are_not_obeyed(merged: Shop) -> None:
+    """Settings of the user's that would stash, squash, sign or make a commit of their own change nothing."""
+    for name, value in {
+        f"branch.{BRANCH}.mergeoptions": "--squash",
+        "merge.ff": "false",
+        "merge.autoStash": "true",
+        "merge.verifySignatures": "true",
+        "submodule.recurse": "true",
+    }.items():
+        merged.git("config", name, value)
+    merged.write("README.md", "changed\n")
+    assert isinstance(finish(merged), Delivered)
+    assert merged.head() == merged.integration.head
+    assert merged.git("status", "--porcelain").splitlines() == [" M README.md"]
+    assert merged.git("stash", "list") == ""
+
+
+def test_folders_and_files_change_places(shop: Shop) -> None:
+    """A folder that becomes a file and a file that becomes a folder are moved where nothing of the user's is lost."""
+    shop.write("folder/inner.txt")
+    shop.commit()
+    shop.integration.begin("HEAD")
+    where = shop.prepare("010", shop.integration.head)
+    (where / "folder/inner.txt").unlink()
+    (where / "folder").rmdir()
+    shop.write("folder", "a file now\n", where=where)
+    (where / "README.md").unlink()
+    shop.write("README.md/deep.txt", where=where)
+    shop.merge("010", shop.collect("010", base=shop.integration.base).commit)
+    shop.write("folder/mine.log", "ignored\n")
+    assert "folder" in refusal(shop).reason
+    (shop.root / "folder/mine.log").unlink()
+    assert isinstance(finish(shop), Delivered)
+    assert (shop.root / "folder").read_text() == "a file now\n"
+    assert (shop.root / "README.md/deep.txt").exists()
+
+
+def test_git_gives_up_in_the_middle(merged: Shop) -> None:
+    """Where git fails while it writes files, each goes back to what it was, and the refusal has git's words."""
+    where = merged.prepare("020", merged.integration.head)
+    merged.write("z.big", "needs a filter\n", where=where)
+    merged.write(".gitattributes", "*.big filter=big\n", where=where)
+    merged.merge("020", merged.collect("020", base=merged.integration.head).commit)
+    merged.git("config", "filter.big.smudge", "false")
+    merged.git("config", "filter.big.required", "true")
+    before = merged.user_side()
+    refused = finish(merged)
+    assert isinstance(refused, DeliveryRefused)
+    assert "filter" in refused.reason
+    assert merged.user_side() == before
+    assert merged.git("status", "--porcelain") == ""
+    merged.git("config", "filter.big.required", "false")
+    assert isinstance(finish(merged), Delivered)
+
+
+def test_a_deleted_folder_of_the_index(merged: Shop) -> None:
+    """A checkout without an index file, as a new clone can have it, is not moved over files that git does not know."""
+    os.unlink(merged.root / ".git/index")
+    refused = finish(merged)
+    assert isinstance(refused, DeliveryRefused)
+    assert (merged.root / "src/a.txt").read_text() == "one\ntwo\nthree\n"

@@ -1,0 +1,418 @@
+"""The integration branch: merges are tried on no branch, checked in a worktree, and only then taken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from support.worktree_repo import RUN, Shop
+
+from sow.errors import SowError, SystemFailure
+from sow.gitwork.worktree import EnvironmentProblem
+
+INT = f"sow/int/{RUN}"
+STATE = ".sow/project/state.yaml"
+
+
+@pytest.fixture
+def begun(shop: Shop) -> Shop:
+    """A run whose integration branch has begun."""
+    shop.integration.begin("HEAD")
+    return shop
+
+
+def test_the_beginning(shop: Shop) -> None:
+    """The branch begins at the base with a worktree of its own that has no state, and the user's side stays."""
+    before = shop.user_side()
+    where = Path(shop.integration.begin("HEAD"))
+    assert where == shop.root / f".sow/local/worktrees/integration-{RUN}"
+    assert shop.integration.head == shop.integration.base == shop.head() == shop.head(where)
+    assert (where / "src/a.txt").exists()
+    assert not (where / ".sow/project").exists()
+    assert shop.git("status", "--porcelain", cwd=where) == ""
+    assert shop.integration.merged_work() == {}
+    assert shop.user_side() == before
+
+
+def test_before_the_beginning(shop: Shop) -> None:
+    """A run that has not begun has no head and no base, and says so."""
+    with pytest.raises(EnvironmentProblem, match="is gone"):
+        _ = shop.integration.head
+    with pytest.raises(SowError, match="no integration branch"):
+        _ = shop.integration.base
+
+
+@pytest.mark.parametrize("history", ["squash", "full"])
+def test_a_merge(begun: Shop, history: str) -> None:
+    """A merge is one commit on the head, or with full history a merge of both; only the record makes it count."""
+    begun.keep_history(history)
+    work = begun.work("010", "new.txt", "new\n")
+    head = begun.integration.head
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge task 010")
+    assert merge.conflicts == ()
+    assert begun.integration.head == head
+    parents = begun.git("log", "-1", "--format=%P", merge.commit).split()
+    assert parents == ([head] if history == "squash" else [head, work.commit])
+    assert begun.git("log", "-1", "--format=%B", merge.commit).strip() == "Merge task 010\n\nSow-Task: 010/1"
+    where = Path(begun.integration.checkout(merge.commit))
+    assert (where / "new.txt").exists()
+    assert begun.head(where) == merge.commit
+    assert begun.integration.merged_work() == {}
+    begun.integration.record_merge(merge, task="010", iteration=1, work=work.commit)
+    assert begun.integration.head == merge.commit == begun.git("rev-parse", INT).strip()
+    assert begun.integration.merged_work() == {("010", 1): work.commit}
+
+
+def test_the_record_says_what_is_merged(begun: Shop) -> None:
+    """Another process reads the same merges from the record, and no trailer of a worker adds one (F10)."""
+    first = begun.work("010", "a.txt", "a\n")
+    second = begun.work("020", "b.txt", "b\n")
+    begun.merge("010", first.commit)
+    spoof = begun.prepare("030", begun.integration.head)
+    begun.write("c.txt", where=spoof)
+    begun.git("add", "c.txt", cwd=spoof)
+    begun.git("commit", "-q", "-m", "sly\n\nSow-Task: 900/1", cwd=spoof)
+    third = begun.worktrees.collect("030", 3, "sly\n\nSow-Task: 901/1", begun.integration.head)
+    merge = begun.integration.try_merge("030", 3, third.commit, "Merge\n\nSow-Task: 902/1")
+    begun.integration.record_merge(merge, task="030", iteration=3, work=third.commit)
+    begun.merge("020", second.commit)
+    fresh = Shop(begun.repo)
+    assert fresh.integration.merged_work() == {
+        ("010", 1): first.commit,
+        ("020", 1): second.commit,
+        ("030", 3): third.commit,
+    }
+
+
+def forge(shop: Shop, message: str = "Helpful\n\nSow-Task: 010/1") -> str:
+    """A commit of a worker on the integration branch."""
+    where = shop.prepare("090", shop.integration.head)
+    shop.write("forged.txt", where=where)
+    commit = shop.commit(message, where=where)
+    shop.git("update-ref", f"refs/heads/{INT}", commit)
+    return commit
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at once", "in the next call"])
+def test_a_foreign_commit_does_not_count(begun: Shop, again: bool) -> None:
+    """A commit that somebody put on the branch is no merge, is taken off, pinned and reported (F17)."""
+    head, commit = begun.integration.head, forge(begun)
+    shop = Shop(begun.repo) if again else begun
+    if again:
+        shop.integration.begin("HEAD")
+    else:
+        shop.integration.restore_branch()
+    assert shop.integration.merged_work() == {}
+    assert shop.integration.head == head == shop.git("rev-parse", INT).strip()
+    assert [(each["found"], each["restored"]) for each in shop.integration.undone_moves] == [(commit, head)]
+    assert shop.git("rev-parse", shop.integration.undone_moves[0]["pin"]).strip() == commit
+
+
+def test_a_branch_that_was_set_back(begun: Shop) -> None:
+    """A branch that somebody moved to an older commit of ours comes back, and that is reported."""
+    head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
+    begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
+    begun.integration.restore_branch()
+    assert begun.git("rev-parse", INT).strip() == head
+    assert [each["pin"] for each in begun.integration.undone_moves] == [""]
+
+
+def test_a_crash_between_the_record_and_the_branch(begun: Shop) -> None:
+    """The branch follows the record, and nobody is accused."""
+    head = begun.merge("010", begun.work("010", "new.txt", "new\n").commit).commit
+    begun.git("update-ref", f"refs/heads/{INT}", begun.integration.base)
+    shop = Shop(begun.repo)
+    shop.integration.begin("HEAD")
+    assert shop.git("rev-parse", INT).strip() == head
+    assert shop.integration.undone_moves == []
+
+
+def test_a_second_iteration_on_merged_work(begun: Shop) -> None:
+    """More work on top of a squashed iteration is a change relative to that iteration, and conflicts with nothing."""
+    first = begun.work("010", "src/a.txt", "one\n2\nthree\n")
+    begun.merge("010", first.commit)
+    begun.merge("020", begun.work("020", "other.txt", "other\n").commit)
+    begun.write("src/a.txt", "one\nzwei\nthree\n", where=Path(begun.worktrees.path("010")))
+    base = begun.integration.base_of("010", begun.worktrees.branch("010"))
+    assert base == first.commit
+    second = begun.worktrees.collect("010", 2, "More", base)
+    assert second.paths == ["src/a.txt"]
+    merge = begun.merge("010", second.commit, 2)
+    assert merge.conflicts == ()
+    assert begun.text(merge.commit, "src/a.txt") == "one\nzwei\nthree\n"
+    assert begun.text(merge.commit, "other.txt") == "other\n"
+
+
+def test_a_conflict_resolved_with_the_branch(begun: Shop) -> None:
+    """A worker that merges the squashed branch into its own resolves the conflict for good."""
+    base = begun.integration.head
+    where = begun.prepare("020", base)
+    begun.write("src/a.txt", "theirs\n", where=where)
+    begun.collect("020", base=base)
+    begun.merge("010", begun.work("010", "src/a.txt", "ours\n").commit)
+    begun.git("merge", "-q", INT, cwd=where, ok=False)
+    begun.write("src/a.txt", "both\n", where=where)
+    begun.commit("resolved", where=where)
+    found = begun.worktrees.collect("020", 2, "m", begun.integration.base_of("020", begun.worktrees.branch("020")))
+    assert begun.text(begun.merge("020", found.commit, 2).commit, "src/a.txt") == "both\n"
+
+
+def test_work_that_changed_nothing_is_merged_as_well(begun: Shop) -> None:
+    """A task without a change is recorded as merged, and makes no commit."""
+    where = begun.prepare("010", begun.integration.head)
+    collected = begun.collect("010", base=begun.integration.head)
+    assert where.exists()
+    merge = begun.merge("010", collected.commit)
+    assert merge.tree == begun.git("rev-parse", "HEAD^{tree}").strip()
+    assert merge.commit == begun.integration.base
+    assert begun.integration.merged_work() == {("010", 1): collected.commit}
+
+
+def test_a_conflict(begun: Shop) -> None:
+    """A conflict gives the paths and git's words, with names in place of numbers, and nothing is made."""
+    base = begun.integration.head
+    ours = begun.work("010", "src/a.txt", "ours\n")
+    where = begun.prepare("020", base)
+    begun.write("src/a.txt", "theirs\n", where=where)
+    (where / "src/b.txt").unlink()
+    theirs = begun.collect("020", base=base)
+    begun.merge("010", ours.commit)
+    again = begun.prepare("030", base)
+    begun.write("src/b.txt", "changed\n", where=again)
+    begun.merge("030", begun.collect("030", base=base).commit)
+    head = begun.integration.head
+    merge = begun.integration.try_merge("020", 1, theirs.commit, "Merge")
+    assert merge.commit == ""
+    assert merge.conflicts == ("src/a.txt", "src/b.txt")
+    assert any("Merge conflict in src/a.txt" in each for each in merge.messages)
+    assert any("task 020" in each and "the integration branch" in each for each in merge.messages)
+    assert begun.integration.head == head
+
+
+def test_a_conflict_in_an_odd_name(begun: Shop) -> None:
+    """A path with a line end in its name is told whole."""
+    base, name = begun.integration.head, "new\nline"
+    first = begun.work("010", name, "ours\n")
+    where = begun.prepare("020", base)
+    begun.write(name, "theirs\n", where=where)
+    second = begun.collect("020", base=base)
+    begun.merge("010", first.commit)
+    assert begun.integration.try_merge("020", 1, second.commit, "Merge").conflicts == (name,)
+
+
+def test_the_state_never_conflicts(begun: Shop) -> None:
+    """State that was saved here and committed by the user there merges: the user's is newer, and wins."""
+    begun.write(STATE, "saved\n")
+    begun.integration.save_state("state")
+    begun.write(STATE, "committed by the user\n")
+    begun.write("user.txt")
+    user = begun.commit("the user's")
+    merge = begun.integration.merge_user_commits(user)
+    assert merge.conflicts == ()
+    assert begun.text(merge.commit, STATE) == "committed by the user\n"
+    assert begun.text(merge.commit, "user.txt") == "text\n"
+    assert begun.git("log", "-1", "--format=%P", merge.commit).split()[1] == user
+
+
+def test_what_is_shown_is_clean(begun: Shop) -> None:
+    """What checks left or changed is gone when another commit is shown; ignored files stay."""
+    begun.work("010", "old/a.txt", "a\n")
+    first = begun.merge("010", begun.collect("010").commit).commit
+    where = Path(begun.integration.path)
+    begun.write("left/over.txt", where=where)
+    begun.write("src/a.txt", "changed by a check\n", where=where)
+    begun.write("out.log", where=where)
+    begun.git("switch", "-q", "-c", "by-a-check", cwd=where)
+    (begun.root / ".git/worktrees" / where.name / "index.lock").touch()
+    begun.integration.checkout(begun.integration.base)
+    assert begun.git("status", "--porcelain", cwd=where) == ""
+    assert (where / "src/a.txt").read_text() == "one\ntwo\nthree\n"
+    assert not (where / "old").exists()
+    assert (where / "out.log").exists()
+    assert begun.git("rev-parse", "by-a-check").strip() == first
+
+
+def test_showing_kinds_that_change(begun: Shop) -> None:
+    """A file that becomes a folder, and a folder that becomes a file, are shown right, there and back."""
+    base = begun.head()
+    (begun.root / "src/a.txt").unlink()
+    begun.write("src/a.txt/deep.txt")
+    begun.git("rm", "-q", "-r", "--cached", "src/b.txt")
+    (begun.root / "src/b.txt").unlink()
+    (begun.root / "README.md").unlink()
+    (begun.root / "README.md").symlink_to("CLAUDE.md")
+    other = begun.commit()
+    for commit in (other, base, other):
+        where = Path(begun.integration.checkout(commit))
+        assert begun.git("status", "--porcelain", cwd=where) == ""
+        assert begun.git("diff", "--name-only", commit, cwd=where) == ""
+
+
+def test_the_branch_moves_only_from_where_it_was(begun: Shop) -> None:
+    """Advancing from another commit than expected is refused, and changes nothing."""
+    work = begun.work("010", "new.txt", "new\n")
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
+    head = begun.integration.head
+    with pytest.raises(SystemFailure, match="has moved meanwhile"):
+        begun.integration.advance(merge.commit, work.commit)
+    assert begun.integration.head == head
+
+
+def test_the_branch_does_not_move_under_a_checkout(begun: Shop) -> None:
+    """A branch that the user has checked out is not moved, and the refusal names the place."""
+    peek = begun.root.parent / "peek"
+    begun.git("worktree", "add", "-q", str(peek), INT)
+    work = begun.work("010", "new.txt", "new\n")
+    merge = begun.integration.try_merge("010", 1, work.commit, "Merge")
+    with pytest.raises(EnvironmentProblem, match="peek"):
+        begun.integration.advance(merge.commit, begun.integration.head)
+    assert begun.git("status", "--porcelain", cwd=peek) == ""
+
+
+def test_a_deleted_branch_comes_back(begun: Shop) -> None:
+    """A branch that somebody deleted comes back with all that was merged, during a run and with the next one."""
+    work = begun.work("010", "new.txt", "new\n")
+    head = begun.merge("010", work.commit).commit
+    for back in (begun.integration.restore_branch, lambda: begun.integration.begin("HEAD")):
+        begun.git("branch", "-q", "-D", INT)
+        back()
+        assert begun.integration.head == head == begun.git("rev-parse", INT).strip()
+    assert begun.integration.undone_moves == []
+    assert begun.integration.merged_work() == {("010", 1): work.commit}
+
+
+@pytest.mark.parametrize("damage", ["folder", "pointer", "record"])
+def test_a_damaged_worktree_is_made_again(begun: Shop, damage: str) -> None:
+    """The integration worktree stands again, whatever was removed of it."""
+    where = Path(begun.integration.path)
+    work = begun.work("010", "new.txt", "new\n")
+    if damage == "folder":
+        shutil.rmtree(where)
+    elif damage == "pointer":
+        (where / ".git").unlink()
+    else:
+        shutil.rmtree(begun.root / ".git/worktrees" / where.name)
+    merge = begun.merge("010", work.commit)
+    assert (where / "new.txt").exists()
+    assert begun.head(where) == merge.commit
+    assert begun.git("status", "--porcelain", cwd=where) == ""
+
+
+def test_the_users_commits_are_brought_in(begun: Shop) -> None:
+    """New commits of the user are merged with two parents and no trailer, or conflict; old ones are no work."""
+    assert begun.integration.merge_user_commits("HEAD").commit == begun.integration.head
+    begun.write("user.txt")
+    user = begun.commit("the user's")
+    merge = begun.integration.merge_user_commits(user)
+    assert begun.git("log", "-1", "--format=%P", merge.commit).split() == [begun.integration.head, user]
+    begun.integration.advance(merge.commit, begun.integration.head)
+    assert begun.integration.merged_work() == {}
+    work = begun.work("010", "src/a.txt", "ours\n")
+    begun.merge("010", work.commit)
+    begun.write("src/a.txt", "the user's\n")
+    conflict = begun.integration.merge_user_commits(begun.commit())
+    assert conflict.conflicts == ("src/a.txt",)
+    assert conflict.commit == ""
+
+
+def test_the_state_is_saved(begun: Shop) -> None:
+    """State is one commit on the branch; the user's index, files and staged changes are not touched."""
+    begun.write("staged.txt")
+    begun.git("add", "staged.txt")
+    begun.write("src/a.txt", "changed\n")
+    begun.write("orchestration/plan.md", "plan\n")
+    begun.write(".sow/project/new.yaml", "new\n")
+    begun.write(".sow/project/half.tmp", "half\n")
+    (begun.root / STATE).write_text("state\n")
+    before, index = begun.user_side(), (begun.root / ".git/index").read_bytes()
+    head = begun.integration.head
+    saved = begun.integration.save_state("Save the state")
+    assert begun.integration.head == saved
+    assert begun.git("log", "-1", "--format=%P", saved).strip() == head
+    changed = begun.git("diff", "--name-only", head, saved).split()
+    assert changed == [".sow/project/new.yaml", STATE, "orchestration/plan.md"]
+    assert begun.user_side() == before
+    assert (begun.root / ".git/index").read_bytes() == index
+    assert begun.integration.save_state("Save the state") == saved
+    shutil.rmtree(begun.root / ".sow/project")
+    gone = begun.integration.save_state("Cleaned up")
+    assert ".sow/project" not in begun.git("ls-tree", "-r", "--name-only", gone)
+
+
+def test_a_crash_when_a_state_commit_is_replaced(begun: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a crash between the record and the branch, the old state commit on the branch is no foreign move."""
+    begun.write(STATE, "one\n")
+    old = begun.integration.save_state("Save")
+    begun.write(STATE, "two\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(begun.integration.repository), "set_ref", _crash)
+        with pytest.raises(KeyboardInterrupt):
+            begun.integration.save_state("Save")
+    assert begun.git("rev-parse", INT).strip() == old != begun.integration.head
+    begun.integration.begin("HEAD")
+    assert begun.integration.undone_moves == []
+    assert begun.git("rev-parse", INT).strip() == begun.integration.head
+
+
+def _crash(*words: object, **more: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("history", ["squash", "full"])
+def test_a_merge_is_taken_out(begun: Shop, history: str) -> None:
+    """Later merges are made again without it, work on top of it does not bring it back, and its commit is kept."""
+    begun.keep_history(history)
+    for number in (1, 2, 3):
+        begun.merge(f"0{number}0", begun.work(f"0{number}0", f"{number}.txt", f"{number}\n").commit)
+    late = begun.work("040", "4.txt", "4\n")
+    old = begun.integration.head
+    assert begun.integration.drop(["020"], begun.head()) == {}
+    assert [each["task"] for each in begun.integration.merges] == ["010", "030"]
+    assert begun.is_kept(old)
+    begun.merge("040", late.commit)
+    files = begun.git("ls-tree", "--name-only", INT).split()
+    assert [each for each in files if each[0].isdigit()] == ["1.txt", "3.txt", "4.txt"]
+    assert begun.integration.undone_moves == []
+
+
+def test_a_delivered_merge_is_not_taken_out(begun: Shop) -> None:
+    """A merge that is on the user's branch stays."""
+    begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
+    head = begun.integration.head
+    assert begun.integration.drop(["010"], head) == {}
+    assert begun.integration.head == head
+
+
+def test_a_merge_that_needs_another_is_taken_out_with_it(begun: Shop) -> None:
+    """A later merge that conflicts without the one that is taken out is named, and goes too."""
+    begun.merge("010", begun.work("010", "1.txt", "1\n").commit)
+    begun.merge("020", begun.work("020", "1.txt", "2\n").commit)
+    begun.merge("030", begun.work("030", "3.txt", "3\n").commit)
+    assert begun.integration.drop(["010"], begun.head()) == {"020": ("1.txt",)}
+    assert [each["task"] for each in begun.integration.merges] == ["030"]
+
+
+def test_ignored_state_is_not_saved(begun: Shop) -> None:
+    """A folder of the state that the user has git ignore is left alone, and the rest is saved."""
+    begun.write(".git/info/exclude", "orchestration\n")
+    begun.write("orchestration/plan.md", "plan\n")
+    assert begun.integration.save_state("Save") == begun.integration.head
+    begun.write(STATE, "state\n")
+    saved = begun.integration.save_state("Save")
+    assert begun.git("diff", "--name-only", f"{saved}~1", saved).split() == [STATE]
+
+
+def test_removal(begun: Shop) -> None:
+    """The integration worktree goes with whatever lies there, and the branch stays."""
+    where = Path(begun.integration.path)
+    begun.write("left.txt", where=where)
+    assert begun.integration.remove(busy=lambda path: {7: "make"}) is not None
+    assert where.exists()
+    assert begun.integration.remove() is None
+    assert not where.exists()
+    assert os.path.isdir(begun.integration.begin("HEAD"))
+    assert begun.integration.remove() is None
+    assert begun.integration.remove() is None
+    assert begun.git("rev-parse", INT)

@@ -1,0 +1,145 @@
+"""Everything that runs produced is listed, can be brought back, and goes only where it is contained elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from support.worktree_repo import BRANCH, RUN, Shop
+
+from sow.errors import SowError
+from sow.gitwork import prune as gitwork_prune
+from sow.gitwork import salvage
+from sow.gitwork.salvage import BRANCH as OF_BRANCH
+from sow.gitwork.salvage import PIN, WORKTREE
+
+DAY = 86400.0
+NOW = -10.0  # older than ten seconds from now: everything
+
+
+@pytest.fixture
+def done(shop: Shop) -> Shop:
+    """A run with one merged task, and one that was never merged."""
+    shop.integration.begin("HEAD")
+    for task in ("010", "020"):
+        work = shop.work(task, f"{task}.txt", task)
+        if task == "010":
+            shop.merge(task, work.commit)
+    return shop
+
+
+def kinds(shop: Shop, kind: str) -> dict[str, salvage.KeptItem]:
+    return {each.short: each for each in salvage.list_items(shop.home) if each.kind == kind}
+
+
+def prune(shop: Shop, *ended: str, older_than: float = NOW, unmerged: bool = False) -> gitwork_prune.PruneResult:
+    return gitwork_prune.prune(shop.home, older_than, ended=ended, unmerged=unmerged)
+
+
+def test_everything_is_listed(done: Shop) -> None:
+    """Pins, branches and worktrees are told with run, task, iteration, date, subject and where they are merged."""
+    pins = kinds(done, PIN)
+    pin = pins[f"{RUN}/010/1"]
+    assert (pin.run, pin.task, pin.name, pin.subject) == (RUN, "010", "1", "Work on 010")
+    assert pin.commit == done.pins()["010/1"]
+    assert abs(pin.date - int(done.git("log", "-1", "--format=%ct", pin.commit))) == 0
+    assert pin.merged == [f"sow/int/{RUN}"]
+    assert pins[f"{RUN}/020/1"].merged == []
+    assert set(kinds(done, OF_BRANCH)) == {f"sow/int/{RUN}", f"sow/task/{RUN}/010", f"sow/task/{RUN}/020"}
+    worktrees = [each for each in salvage.list_items(done.home) if each.kind == WORKTREE]
+    assert {each.task for each in worktrees} == {"", "010", "020"}
+    assert all(each.path for each in worktrees)
+    done.integration.deliver(BRANCH)
+    assert set(kinds(done, PIN)[f"{RUN}/010/1"].merged) == {BRANCH, f"sow/int/{RUN}"}
+
+
+def test_nothing_to_list(shop: Shop) -> None:
+    """A repository in which nothing ran has nothing to salvage, and listing makes nothing."""
+    assert salvage.list_items(shop.home) == []
+
+
+def test_damaged_worktrees_do_not_stop_the_list(done: Shop) -> None:
+    """A worktree that lost its folder or its record is left out, and the rest is listed."""
+    shutil.rmtree(done.root / ".sow/local/worktrees/010")
+    shutil.rmtree(done.root / ".git/worktrees/020")
+    assert f"{RUN}/020/1" in kinds(done, PIN)
+
+
+@pytest.mark.parametrize("form", ["short", "ref", "commit"])
+def test_bringing_back(done: Shop, form: str) -> None:
+    """What was kept becomes a branch, named by its pin or its commit."""
+    commit = done.pins()["020/1"]
+    what = {"short": f"{RUN}/020/1", "ref": f"refs/sow/keep/{RUN}/020/1", "commit": commit[:10]}[form]
+    kept = salvage.restore(done.home, what, "salvaged/020")
+    assert kept.commit == commit
+    assert done.git("rev-parse", "salvaged/020").strip() == commit
+
+
+@pytest.mark.parametrize("branch", ["", "-x", "a..b", BRANCH, "a b", "sow/task/x/010", "sow/int/x", "x.lock"])
+def test_names_that_are_no_branch(done: Shop, branch: str) -> None:
+    """A name that is bad, taken or ours is refused, and no branch is moved."""
+    before = done.git("for-each-ref")
+    with pytest.raises(SowError):
+        salvage.restore(done.home, f"{RUN}/020/1", branch)
+    assert done.git("for-each-ref") == before
+
+
+@pytest.mark.parametrize("what", ["", "HEAD", BRANCH, "020", "f" * 40, f"{RUN}/020/9", "--all"])
+def test_what_is_not_kept(done: Shop, what: str) -> None:
+    """What no run left cannot be brought back."""
+    with pytest.raises(SowError, match="is nothing that a run left"):
+        salvage.restore(done.home, what, "salvaged/x")
+
+
+def test_pruning_keeps_what_is_contained_nowhere_else(done: Shop) -> None:
+    """Without being asked, nothing that only a run holds goes, however old; what is merged goes with its worktree."""
+    lost = done.pins()["020/1"]
+    done.integration.deliver(BRANCH)
+    pruned = prune(done, "010", "020")
+    assert {"010", "020", f"{RUN}/010/1", f"sow/int/{RUN}", f"sow/task/{RUN}/010"} <= set(pruned.removed)
+    assert pruned.kept[f"{RUN}/020/1"] == "contained nowhere else"
+    assert done.is_kept(lost)
+    assert f"sow/task/{RUN}/020" in pruned.removed  # its commit is pinned
+    assert set(done.pins()) == {"020/1"}
+    assert not (done.root / ".sow/local/worktrees/010").exists()
+    assert not (done.root / f".sow/local/worktrees/integration-{RUN}").exists()
+    asked = prune(done, unmerged=True)
+    assert asked.removed == [f"{RUN}/020/1"]
+
+
+def test_pruning_before_anything_is_finished(done: Shop) -> None:
+    """What is merged into the run's own branch alone is not contained elsewhere."""
+    pruned = prune(done, "010")
+    assert pruned.kept[f"{RUN}/010/1"] == "contained nowhere else"
+    assert pruned.kept[f"sow/int/{RUN}"] == "contained nowhere else"
+    assert pruned.kept[f"sow/task/{RUN}/020"] == "task 020 has not ended"
+
+
+def test_pruning_keeps_what_is_young(done: Shop) -> None:
+    """What is younger than asked for stays, merged or not."""
+    done.integration.deliver(BRANCH)
+    pruned = prune(done, older_than=DAY, unmerged=True)
+    assert pruned.removed == []
+    assert set(pruned.kept.values()) == {"not old enough"}
+
+
+def test_pruning_keeps_work(done: Shop) -> None:
+    """A worktree of an ended task with loose work stays, and the reason is told; a judge's checkout goes."""
+    where = done.prepare("020")
+    done.write("loose.txt", where=where)
+    done.worktrees.make_judge_checkout("020", done.pins()["020/1"], "HEAD")
+    pruned = prune(done, "020")
+    assert "loose.txt" in pruned.kept["020"]
+    assert "020-review" in pruned.removed
+    assert (where / "loose.txt").exists()
+    assert pruned.kept[f"sow/task/{RUN}/020"].startswith("checked out in")
+
+
+def test_pruning_with_odd_tags(done: Shop) -> None:
+    """Tags on files and on other tags are no obstacle."""
+    blob = done.git("rev-parse", "HEAD:README.md").strip()
+    done.git("tag", "a-file", blob)
+    done.git("tag", "-a", "-m", "x", "annotated", done.pins()["020/1"])
+    done.git("tag", "-a", "-m", "x", "twice", "annotated")
+    pruned = prune(done, "020")
+    assert f"{RUN}/020/1" in pruned.removed

@@ -1,0 +1,219 @@
+"""A slot holds exactly the files of a commit, whatever was done in it before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.worktree_repo import Shop, home_at
+
+from sow.gitwork.repository import Repository
+from sow.gitwork.slot import Slot
+from sow.gitwork.slots import Slots, remove_free
+from sow.system.process.generator_steps import run_to_end
+
+
+@pytest.fixture
+def slot(shop: Shop) -> Slot:
+    """A slot that is held and shows the head."""
+    shop.write("bin/run.sh", "#!/bin/sh\n").chmod(0o755)
+    (shop.root / "link").symlink_to("src/a.txt")
+    shop.commit("more kinds of files")
+    made = taken(shop)
+    made.checkout(shop.head())
+    return made
+
+
+def taken(shop: Shop) -> Slot:
+    """The first slot, as a new process would take it."""
+    found = run_to_end(Slots(Repository(home_at(shop.root)), 1).acquire())
+    assert found is not None
+    return found
+
+
+def picture(folder: Path) -> dict[str, tuple[str, bool]]:
+    """Every file below a folder, with its content and whether it is executable; empty folders too."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        for name in [*names, *(each for each in folders if (Path(place) / each).is_symlink())]:
+            path = Path(place, name)
+            shown = f"-> {os.readlink(path)}" if path.is_symlink() else path.read_text()
+            found[str(path.relative_to(folder))] = (shown, os.access(path, os.X_OK) and not path.is_symlink())
+        if not names and not folders:
+            found[f"{Path(place).relative_to(folder)}/"] = ("", False)
+    found.pop(".git", None)
+    return found
+
+
+def plain(shop: Shop, commit: str) -> dict[str, tuple[str, bool]]:
+    """What git itself checks out for a commit, without the state of the run."""
+    folder = shop.root.parent / f"plain-{commit[:8]}"
+    if not folder.exists():
+        shop.git("worktree", "add", "-q", "--detach", str(folder), commit)
+    return {path: shown for path, shown in picture(folder).items() if not path.startswith(".sow/project/")}
+
+
+def same_size_and_time(path: Path, text: str) -> None:
+    facts = path.stat()
+    assert len(text) == facts.st_size
+    path.write_text(text)
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+MISCHIEF = {
+    "a rewritten file": "echo other > src/a.txt",
+    "a file that is gone": "rm src/a.txt",
+    "a folder that is gone": "rm -r src",
+    "a file that is a folder": "rm src/a.txt; mkdir -p src/a.txt/b; touch src/a.txt/b/c",
+    "a folder that is a file": "rm -r src; echo x > src",
+    "a folder that is a link": "mv src moved; ln -s moved src",
+    "a file that is a link": "rm src/a.txt; ln -s b.txt src/a.txt",
+    "a link that is a file": "rm link; echo x > link",
+    "an executable file": "chmod +x src/a.txt",
+    "a file that cannot be run any more": "chmod -x bin/run.sh",
+    "untracked and ignored files": "touch x.log src/new.txt; mkdir -p node_modules/a; touch node_modules/a/b",
+    "an empty folder": "mkdir -p src/deep/empty",
+    "a repository of its own": "git init -q inner; touch inner/file",
+    "its own commit": "echo new > src/a.txt; git add -A; git commit -qm own",
+    "a lock and flags in its index": (
+        "git update-index --assume-unchanged src/a.txt; git update-index --skip-worktree src/b.txt;"
+        "echo x > src/a.txt; echo x > src/b.txt; touch $(git rev-parse --git-dir)/index.lock"
+    ),
+    "no pointer": "rm .git",
+    "a repository in place of the pointer": "rm .git; git init -q",
+    "a folder without permissions": "mkdir shut; touch shut/file; chmod 0 shut; chmod 500 src",
+    "nothing left": "rm -rf -- * .git .gitignore",
+}
+
+
+@pytest.mark.parametrize("script", MISCHIEF.values(), ids=MISCHIEF)
+@pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
+def test_a_slot_is_clean_after_anything(shop: Shop, slot: Slot, script: str, anew: bool) -> None:
+    """Whatever a command did in a slot, it shows a commit exactly as git would check it out, and looks clean to git."""
+    subprocess.run(["sh", "-c", script], cwd=slot.path, env=shop.repo.environment, check=True, capture_output=True)
+    if anew:
+        slot.release()
+        slot = taken(shop)
+    slot.checkout(shop.head())
+    assert picture(Path(slot.path)) == plain(shop, shop.head())
+    assert shop.git("status", "--porcelain", "--ignored", cwd=Path(slot.path)) == ""
+    assert shop.head(Path(slot.path)) == shop.head()
+    assert sorted(os.listdir(shop.root / ".git/worktrees/slot-1")) == ["HEAD", "commondir", "gitdir", "index"]
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
+def test_size_and_time_are_not_believed(shop: Shop, slot: Slot, anew: bool) -> None:
+    """A file with another content, and the same size and modification time, is restored."""
+    same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
+    if anew:
+        slot.release()
+        slot = taken(shop)
+    slot.checkout(shop.head())
+    assert Path(slot.path, "src/b.txt").read_text() == "b\n"
+
+
+def test_unchanged_files_are_not_written_again(shop: Shop, slot: Slot) -> None:
+    """A reuse, by the same process or another one, leaves files alone that are right."""
+    before = Path(slot.path, "src/a.txt").stat()
+    shop.write("src/b.txt", "new\n")
+    slot.checkout(shop.commit())
+    assert Path(slot.path, "src/b.txt").read_text() == "new\n"
+    assert Path(slot.path, "src/a.txt").stat().st_ino == before.st_ino
+    slot.release()
+    slot = taken(shop)
+    slot.checkout(shop.head())
+    assert Path(slot.path, "src/a.txt").stat().st_ctime_ns == before.st_ctime_ns
+
+
+def test_another_commit_is_shown_whole(shop: Shop, slot: Slot) -> None:
+    """Files and folders that another commit has or lacks come and go, names with odd letters included."""
+    first = shop.head()
+    shop.git("rm", "-rq", "bin", "src/b.txt")
+    shop.write("new/deep/file one.txt", "1\n")
+    shop.write("new/line\nbreak.txt", "2\n")
+    (shop.root / "src/a.txt").unlink()
+    shop.write("src/a.txt/now a folder", "3\n")
+    second = shop.commit()
+    for commit in (second, first, second):
+        slot.checkout(commit)
+        assert picture(Path(slot.path)) == plain(shop, commit)
+
+
+def test_restore_keeps_what_a_command_built(shop: Shop, slot: Slot) -> None:
+    """Between two commands tracked files come back, and untracked ones stay."""
+    same_size_and_time(Path(slot.path, "src/b.txt"), "c\n")
+    Path(slot.path, "src/a.txt").unlink()
+    Path(slot.path, "built.log").write_text("x")
+    slot.restore()
+    left = picture(Path(slot.path))
+    assert left.pop("built.log") == ("x", False)
+    assert left == plain(shop, shop.head())
+
+
+def test_spared_paths_stay(shop: Shop, slot: Slot) -> None:
+    """Of what is not committed only the spared paths stay, also below a folder that is not committed."""
+    for path in ("node_modules/a/b.js", "web/node_modules/c.js", "web/other.js", "src/a.egg-info/x"):
+        shop.write(path, where=Path(slot.path))
+    slot.checkout(shop.head(), spare=["node_modules", "web/node_modules", "src/a.egg-info"])
+    extra = set(picture(Path(slot.path))) - set(plain(shop, shop.head()))
+    assert extra == {"node_modules/a/b.js", "web/node_modules/c.js", "src/a.egg-info/x"}
+
+
+def test_changed_attributes_count(shop: Shop, slot: Slot) -> None:
+    """A file whose object stays and whose line endings become others by an attribute file is written again."""
+    shop.write(".gitattributes", "*.txt text eol=crlf\n")
+    slot.checkout(shop.commit())
+    assert Path(slot.path, "src/b.txt").read_bytes() == b"b\r\n"
+
+
+def test_the_state_of_the_run_is_not_shown(shop: Shop, slot: Slot) -> None:
+    """Committed state files are no work: a slot does not have them, and looks clean to git."""
+    for number in range(2):
+        shop.write(".sow/project/note.txt", f"{number}\n")
+        slot.checkout(shop.commit())
+        assert not Path(slot.path, ".sow/project").exists()
+        assert shop.git("status", "--porcelain", cwd=Path(slot.path)) == ""
+
+
+def test_a_submodule_is_an_empty_folder(shop: Shop, slot: Slot) -> None:
+    """The place of a submodule is emptied before a list."""
+    shop.git("update-index", "--add", "--cacheinfo", f"160000,{shop.head()},inner")
+    shop.git("commit", "-qm", "a submodule")
+    for _ in range(2):
+        slot.checkout(shop.head())
+        assert os.listdir(f"{slot.path}/inner") == []
+        shop.write("inner/file", where=Path(slot.path))
+
+
+def test_a_slot_is_removed_unless_it_is_held(shop: Shop, slot: Slot) -> None:
+    """A free slot goes with git's record of it; one that is in use stays."""
+    repository = Repository(shop.home)
+    assert remove_free(repository) == ([], ["slot-1"])
+    slot.release()
+    assert remove_free(repository, dry_run=True) == (["slot-1"], [])
+    assert Path(slot.path).exists()
+    assert remove_free(repository) == (["slot-1"], [])
+    assert not Path(slot.path).exists()
+    assert "slot-1" not in shop.git("worktree", "list")
+
+
+def test_those_who_wait_are_served_in_order(shop: Shop) -> None:
+    """With one slot, lists get it in the order in which they asked; one that gives up is passed over."""
+    slots = Slots(Repository(shop.home), 1)
+    first = run_to_end(slots.acquire())
+    assert first is not None
+    waiting = [slots.acquire() for _ in range(3)]
+    for each in waiting:
+        next(each)
+    with pytest.raises(StopIteration) as gave_up:
+        waiting[0].send("interrupt")
+    assert gave_up.value.value is None
+    slots.release(first)
+    assert next(waiting[2]) is None
+    with pytest.raises(StopIteration) as served:
+        next(waiting[1])
+    slots.release(served.value.value)
+    waiting[2].close()
+    assert slots.waiting == []

@@ -1,0 +1,147 @@
+"""R5 for the commands around a run: killed anywhere and typed again, each comes to the end that it would have had."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FULL, Result
+from support.plan_crash_scene import Gated, Scene, template, was_killed
+
+from sow.system.crash_points import CROSSINGS, VARIABLE
+
+POINTS = 1000 if FULL else 3  # for each command, spread over all of its boundaries
+STOPS = 20 if FULL else 2
+COMMANDS = {
+    "integrate": ("integrate",),
+    "restore": ("salvage", "restore", "{pin}", "--branch", "back"),
+    "prune": ("salvage", "prune", "--older-than", "0s", "--yes"),
+    "answer": ("answer", "1", "blue", "--always"),
+}
+DONE_BEFORE = {  # what the second call says where the first had done it all
+    "restore": "there is a branch back already",
+    "answer": "no open question",
+}
+
+
+class Office:
+    """A run that waits: for an answer, and for the user to take a file out of its way, which is done by now."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "source").mkdir()
+        self.scene = Scene(folder / "scene", template(folder / "source"))
+        in_the_way = self.scene.repo.root / "part_010.txt"
+        in_the_way.write_text("the user's\n")
+        assert self.scene.run().code == 4
+        in_the_way.unlink()
+        (self.scene.repo.root / "theirs.txt").write_text("theirs\n")
+        self.scene.repo.git("add", "theirs.txt")
+        self.scene.repo.git("commit", "-q", "-m", "My own", "--", "theirs.txt")
+        self.pins = self.scene.repo.git("for-each-ref", "--format=%(refname)", "refs/sow/keep").split()
+        shutil.copytree(folder / "scene", folder / "saved", symlinks=True)
+        self.again("integrate")
+        shutil.copytree(folder / "scene", folder / "integrated", symlinks=True)
+
+    def call(self, name: str, kill_at: int = 0) -> Result:
+        """The command, from the same beginning, which may be told to die at a boundary."""
+        shutil.rmtree(self.folder / "scene")
+        saved = self.folder / ("integrated" if name == "prune" else "saved")
+        shutil.copytree(saved, self.folder / "scene", symlinks=True)
+        crossings = str(self.folder / "scene/crossings")
+        return self.again(name, **{VARIABLE: str(kill_at), CROSSINGS: crossings})
+
+    def again(self, name: str, **environment: str) -> Result:
+        words = [word.format(pin=self.pins[0]) for word in COMMANDS[name]]
+        return self.scene.repo.sow(*words, **environment)
+
+    def picture(self) -> dict[str, Any]:
+        """All that the user and the next command can see, but for times."""
+        repo = self.scene.repo
+        refs = repo.git("for-each-ref", "--format=%(refname)").split()
+        places = repo.root / ".sow/local/worktrees"
+        return {
+            **self.scene.end(),
+            "feedback": self.scene.feedback(),
+            "refs": {ref: contents(self.scene, ref) for ref in refs},
+            "worktrees": sorted(os.listdir(places)),
+            "questions": repo.ok("inbox", "--json").json["items"],
+            "answers": [each["answer"] for each in repo.ok("answers", "--json").json["answers"]],
+        }
+
+
+def contents(scene: Scene, ref: str) -> list[str]:
+    return [line for line in scene.repo.git("ls-tree", "-r", ref).splitlines() if "\t.sow/" not in line]
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office(tmp_path_factory.mktemp("office"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_command(office: Office, name: str) -> None:
+    """Killed at a boundary and typed again, a command ends as if nothing had been, and no commit is lost."""
+    calm = office.call(name)
+    assert calm.code == 0, calm
+    wanted, boundaries = office.picture(), len(office.scene.crossings())
+    step = max((boundaries - 1) / max(POINTS - 1, 1), 1)
+    points = sorted({round(1 + step * number) for number in range(min(POINTS, boundaries))})
+    print(f"sow {name}: {boundaries} boundaries, killed at {points}")
+    for point in points:
+        assert was_killed(office.call(name, point)), point
+        crossed = office.scene.crossings()[-1]
+        second = office.again(name)
+        assert second.code == 0 or DONE_BEFORE.get(name, "never") in second.err, (crossed, second)
+        assert office.picture() == wanted, crossed
+        # What was pruned is on the user's branch as one commit for each task: the worker's own commits may go.
+        complaints = [each for each in office.scene.complaints() if name != "prune" or "is lost" not in each]
+        assert complaints == [], crossed
+
+
+def test_killed_answer_is_given_once(office: Office) -> None:
+    """An answer that is cut off after its feedback was written, and typed again, is one feedback."""
+    office.call("answer")
+    steps = office.scene.crossings()
+    written = next(number for number, step in enumerate(steps, 1) if step.endswith("/feedback/001.md"))
+    assert was_killed(office.call("answer", written + 1))
+    assert len(office.scene.repo.ok("feedback", "list", "030", "--json").json["feedback"]) == 1
+    assert office.again("answer").code == 0
+    assert [each["text"] for each in office.scene.repo.ok("feedback", "list", "030", "--json").json["feedback"]] == [
+        "blue"
+    ]
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> Iterator[Gated]:
+    """A plan whose workers wait for a gate to be opened before they hand in."""
+    (tmp_path / "source").mkdir()
+    scene = Gated(tmp_path / "scene", template(tmp_path / "source"))
+    yield scene
+    scene.leave()
+
+
+@pytest.mark.parametrize("seed", range(STOPS))
+def test_killed_while_it_stops(gated: Gated, seed: int) -> None:
+    """`sow runs stop` killed, or the run killed while it stops: both typed again, the plan comes to its end."""
+    dice = random.Random(seed)
+    run = gated.begin()
+    stop = gated.call("runs", "stop")
+    time.sleep(dice.uniform(0.0, 0.3))
+    for process in (stop, run) if seed % 2 else (stop,):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(300)
+    assert gated.repo.sow("runs", "stop").code == 0
+    assert run.wait(300) in (130, -signal.SIGKILL)
+    gated.gate.touch()
+    assert gated.to_the_end()[-1].code == 0
+    assert {status for status, _ in gated.end()["statuses"].values()} == {"completed"}
+    assert gated.complaints() == []

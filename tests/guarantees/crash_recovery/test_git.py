@@ -1,0 +1,88 @@
+"""R5 at the door of git: kill -9 between any two calls, do it again, and the end is the same; no commit is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+import pytest
+from conftest import FULL
+from support.worktree_repo import Shop
+
+from guarantees.fresh_process import in_fresh_process
+from guarantees.git_acts import GIT_ACTS
+from guarantees.killed_child import again, in_child
+
+DATED = ("refs", "head_commit")  # commits of ours have the time in them, and another name each time
+POINTS = 1000 if FULL else 2  # for each act, one in the middle of each part of its boundaries
+
+
+def picture(shop: Shop) -> dict[str, Any]:
+    """How it ended: the user's side, what every ref of ours holds, and every worktree."""
+    refs = shop.git("for-each-ref", "--format=%(refname)").split()
+    places = shop.root / ".sow/local/worktrees"
+    worktrees = sorted(path for path in places.glob("*") if (path / ".git").is_file()) if places.exists() else []
+    return {
+        "user": {name: side for name, side in shop.user_side().items() if name not in DATED},
+        "refs": {ref: shop.git("rev-parse", f"{ref}^{{tree}}") for ref in refs},
+        "worktrees": {
+            path.name: (
+                shop.git("status", "--porcelain", cwd=path),
+                shop.git("symbolic-ref", "--quiet", "HEAD", cwd=path, ok=False),
+                shop.git("rev-parse", "HEAD^{tree}", cwd=path),
+            )
+            for path in worktrees
+        },
+        "records": sorted(os.listdir(shop.root / ".git/worktrees")) if worktrees else [],
+    }
+
+
+def commits(shop: Shop) -> set[str]:
+    """Every commit that there is, reachable or not."""
+    lines = shop.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").splitlines()
+    return {line.split()[1] for line in lines if line.startswith("commit")}
+
+
+def kill_everywhere(root: str, name: str, points: str) -> dict[str, Any]:
+    """Kill one act at many of its boundaries, do it again each time, and tell what differs from an unkilled one."""
+    act, saved = GIT_ACTS[name], f"{root}.saved"
+    act.before(again(root))
+    shutil.copytree(root, saved, symlinks=True)
+    made = commits(again(root))
+    first = in_child(lambda: act.run(again(root)))
+    wanted, wrong, killed = picture(again(root)), [first.error], []
+    step = max(first.boundaries / int(points), 1)
+    for point in sorted({int(1 + step * (number + 0.5)) for number in range(min(int(points), first.boundaries))}):
+        shutil.rmtree(root)
+        shutil.copytree(saved, root, symlinks=True)
+        killed.append(in_child(lambda: act.run(again(root)), point).killed)
+        second = in_child(lambda: act.run(again(root)))
+        wrong.append(second.error)
+        if second.value != first.value:
+            wrong.append(f"killed at {point}: {second.value} is not {first.value}")
+        wrong += differences(point, wanted, picture(again(root)))
+        wrong += [f"killed at {point}: {each} is lost" for each in sorted(made) if not is_reachable(again(root), each)]
+    return {"boundaries": first.boundaries, "killed": killed, "wrong": [each for each in wrong if each]}
+
+
+def differences(point: int, wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    return [
+        f"killed at {point}: {key}: {found[key]} is not {wanted[key]}" for key in wanted if wanted[key] != found[key]
+    ]
+
+
+def is_reachable(shop: Shop, commit: str) -> bool:
+    return bool(shop.git("for-each-ref", "--contains", commit))
+
+
+@pytest.mark.parametrize("name", GIT_ACTS)
+def test_killed_between_two_calls(shop: Shop, name: str) -> None:
+    """Killed at a boundary and done again, an act ends as if nothing had been, and every commit is still reachable."""
+    shop.write("README.md", "changed by the user\n")
+    shop.write("untracked.txt")
+    told = in_fresh_process(kill_everywhere, shop.root, name, str(POINTS))
+    assert told["wrong"] == []
+    assert told["boundaries"] >= 3
+    assert all(told["killed"])
+    assert len(told["killed"]) >= min(POINTS, told["boundaries"]) - 1

@@ -1,0 +1,173 @@
+"""R5 for the commands around a workflow: killed anywhere and typed again, each ends as it would have."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FULL, Repo, Result
+from support.crew_crash_scene import plain
+from support.plan_crash_scene import was_killed
+from support.workflow_repo import Flow as Designed
+from support.workflow_store import Flow, result
+
+from sow.store.workflows import members, question_updates
+from sow.system.crash_points import CROSSINGS, VARIABLE
+
+POINTS = 1000 if FULL else 4  # for each command, spread over all of its boundaries
+DATA, API = "database_agent", "api_agent"
+AGENT = {"SOW_TASK": DATA, "SOW_AGENT": "implementer"}
+
+
+def at_work(flow: Flow) -> None:
+    flow.start()
+    flow.note()
+
+
+def asking(flow: Flow) -> None:
+    flow.start()
+    flow.block()
+    question_updates.ask_person(flow.home, DATA, "Unique?", kind="user")
+
+
+def failed(flow: Flow) -> None:
+    flow.start()
+    for _ in range(3):
+        members.fail_try(flow.home, DATA, "it broke")
+
+
+def ended(flow: Flow) -> None:
+    """Every agent verified, and the workflow complete, with an archived session."""
+    for name in (DATA, API):
+        flow.start(name)
+        flow.hand_in(name)
+        members.record_verified(flow.home, name, result("passed", verifier=name.replace("agent", "verifier")))
+    for name in (DATA, API):
+        members.complete_member(flow.home, name)
+    members.set_workflow_status(flow.home, "completed")
+
+
+def designed(repo: Repo, folder: Path) -> None:
+    """A design that nobody has checked."""
+    Designed(repo, folder).begin().crew({"data": [], "api": ["data"]})
+
+
+def verified(repo: Repo, folder: Path) -> None:
+    """A design that passed its check, and that nobody has approved."""
+    designed(repo, folder)
+    repo.ok("workflow", "verify", "--no-agent")
+
+
+def nothing(repo: Repo, folder: Path) -> None:
+    """A summary, and no workflow."""
+    (repo.root / "summary.md").write_text("# Summary\n")
+
+
+Scene = Callable[[Repo, Path], None]
+
+
+def crew(act: Callable[[Flow], None]) -> Scene:
+    """A crew of two with which something was done."""
+    return lambda repo, folder: act(Flow(repo.root).begin())
+
+
+class Command:
+    """What is typed, how it is there to be typed, and what the second call says where the first had done it all."""
+
+    def __init__(self, words: str, before: Scene, done: str = "never", **marks: str) -> None:
+        self.words = words.split()
+        self.before = before
+        self.done = done
+        self.marks = marks
+
+
+COMMANDS = {
+    "new": Command("workflow new user_management --summary summary.md", nothing, "there is a workflow already"),
+    "verify": Command("workflow verify --no-agent --yes", designed),
+    "approve": Command("workflow approve", verified),
+    "archive": Command("workflow archive", crew(ended), "there is no workflow"),
+    "answer": Command("answer w1 blue", crew(asking), "is answered already"),
+    "set": Command("workflow set status completion_drive_review", crew(at_work), "completion_drive_review", **AGENT),
+    "retry": Command(f"workflow set status working --agent {DATA}", crew(failed), "working and not failed"),
+    "escalate": Command("note escalate 1 --reason mine", crew(at_work), "escalated", **AGENT),
+    "resolve": Command("note resolve 1 --resolution so", crew(at_work), "resolved", **AGENT),
+}
+
+
+def bare(text: str) -> str:
+    """A text without times, ids and revisions; an id is in quotes or not, as it looks like a number or not."""
+    return re.sub(r"revision: \d+", "", plain(text)).replace('"ID"', "ID")
+
+
+class Desk:
+    """One repository in which a command is typed from the same beginning, again and again."""
+
+    def __init__(self, repo: Repo, folder: Path, command: Command) -> None:
+        self.repo = repo
+        self.command = command
+        self.crossings = folder / "crossings"
+        self.saved = folder / "saved"
+        command.before(repo, folder)
+        shutil.copytree(repo.root, self.saved, symlinks=True)
+
+    def call(self, kill_at: int = 0) -> Result:
+        """The command, from its beginning, which may be told to die at a boundary."""
+        shutil.rmtree(self.repo.root)
+        shutil.copytree(self.saved, self.repo.root, symlinks=True)
+        self.crossings.unlink(missing_ok=True)
+        return self.again(**{VARIABLE: str(kill_at), CROSSINGS: str(self.crossings)})
+
+    def again(self, **environment: str) -> Result:
+        return self.repo.sow(*self.command.words, **self.command.marks, **environment)
+
+    def steps(self) -> list[str]:
+        return self.crossings.read_text().splitlines()
+
+    def picture(self) -> dict[str, Any]:
+        """Every document and every kept copy, but for times, ids, revisions and what the dead were about to write.
+
+        The copy of the state may be one change behind until the next one.
+        """
+        folders = (self.repo.root / "orchestration", self.repo.root / ".git/sow")
+        paths = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        paths = [path for path in paths if path.suffix != ".tmp" and path.name != "workflow.yaml"]
+        named = {plain(str(path.relative_to(self.repo.root))): path for path in paths}
+        seen = {name: bare(path.read_text()) for name, path in named.items()}
+        inbox = self.repo.ok("inbox", "--json").json["items"]
+        return {**seen, "inbox": plain(str(inbox)), "doctor": self.repo.sow("doctor").code}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_command(repo: Repo, tmp_path: Path, name: str) -> None:
+    """Killed at a boundary and typed again, a command ends as if nothing had been."""
+    desk = Desk(repo, tmp_path, COMMANDS[name])
+    calm = desk.call()
+    assert calm.code == 0, calm
+    wanted, boundaries = desk.picture(), len(desk.steps())
+    step = max((boundaries - 1) / (min(POINTS, boundaries) - 1), 1)
+    points = sorted({round(1 + step * number) for number in range(min(POINTS, boundaries))})
+    print(f"sow {' '.join(COMMANDS[name].words)}: {boundaries} boundaries, killed at {points}")
+    for point in points:
+        assert was_killed(desk.call(point)), point
+        crossed = desk.steps()[-1]
+        second = desk.again()
+        assert second.code == 0 or COMMANDS[name].done in second.err, (crossed, second)
+        found = desk.picture()
+        assert found == wanted, crossed
+    assert len(points) >= min(POINTS, boundaries)
+
+
+@pytest.mark.parametrize("words", [("workflow", "archive"), ("workflow", "new", "next")])
+def test_an_archive_that_was_cut_off_at_its_last_step_is_found(repo: Repo, tmp_path: Path, words: tuple[str]) -> None:
+    """All of it was moved and it had no name yet: the next call of archive, or of new, names it, and list shows it."""
+    desk = Desk(repo, tmp_path, COMMANDS["archive"])
+    assert desk.call().code == 0
+    last = max(number for number, step in enumerate(desk.steps(), 1) if "replace " in step)
+    assert was_killed(desk.call(last))
+    assert desk.repo.sow(*words).code == 0
+    listed = desk.repo.ok("workflow", "list", "--json").json["workflows"]
+    assert "orchestration/archive/user_management" in [each["path"] for each in listed]

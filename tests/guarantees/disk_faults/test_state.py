@@ -1,0 +1,214 @@
+"""R12: no space, no permission, no handles: a clear error that names the place, and the old state intact."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SOW, Repo
+
+from guarantees.fake_disks import Counting, refusing
+from guarantees.fresh_process import ended, fork, in_fresh_process
+from guarantees.state_tree import Tree, appended, compare, versions_of
+from guarantees.store_acts import ACTS, LONG, Act, desk, home_at, project_log
+from sow.errors import SowError
+from sow.store.files.disk import REASONS
+from sow.store.projects import log
+
+ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
+COMMANDS = (
+    ("task", "set", "--id", "010", "priority", "high"),
+    ("task", "set", "--id", "010", "status", "paused", "--reason", "why?"),
+    ("task", "create", "--name", "Add logout"),
+    ("note", "add", "--task", "010", "--description", LONG, "--context", "here"),
+    ("feedback", "add", "010", LONG),
+    ("log", "--task", "010", LONG * 20),
+    ("project", "remember", LONG * 5),
+    ("phase", "add", "release", "--reason", LONG, "--yes"),
+    ("init",),
+)
+
+
+def complaint_about(act: Act, tree: Tree, disk: Counting, reason: str = "") -> str:
+    """Run the act: nothing is wrong if it is done, or if it says clearly what the machine said, and where."""
+    try:
+        act.run(home_at(tree.root, disk))
+    except SowError as error:
+        clear = error.hint and reason in error.message and (tree.root in error.message or ".sow/" in error.message)
+        return "" if clear else f"not clear: {error.message} ({error.hint})"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if act.done(home_at(tree.root)) else "acknowledged, but not done"
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_every_error_at_every_call(repo: Repo, name: str) -> None:
+    """Whatever error the system reports at whatever call, it is told with its place, and no file is half changed."""
+    act, tree = ACTS[name], Tree(str(repo.root))
+    act.before(home_at(tree.root))
+    tree.save()
+    before = tree.masked()
+    calls, versions = versions_of(act, tree)
+    for number, call in enumerate(calls, 1):
+        for error in ERRORS:
+            tree.restore()
+            when = f"{errno.errorcode[error]} at call {number} ({call})"
+            # Without a copy to repair it from, the broken file itself is the thing to tell.
+            reason = REASONS[error] if name != "repair" else ""
+            assert complaint_about(act, tree, Counting(number, refusing(error)), reason) == "", when
+            assert compare(tree, before, versions, torn=False) == [], when
+
+
+def within_limits(root: str, kind: str, *limits: str) -> list[str]:
+    """Run every act in children that may have only so much of something, and tell what is wrong then."""
+    start, wrong = Tree(root), []
+    start.save()
+    for act in ACTS.values():
+        start.restore()
+        act.before(home_at(root))
+        tree = Tree(root)
+        tree.save()
+        before, (_, versions) = tree.masked(), versions_of(act, tree)
+        for limit in limits:
+            tree.restore()
+            complaints = [limited(act, tree, kind, int(limit)), *compare(tree, before, versions, torn=True)]
+            wrong += [f"{act.name} with {kind} {limit}: {complaint}" for complaint in complaints if complaint]
+    return wrong
+
+
+def limited(act: Act, tree: Tree, kind: str, limit: int) -> str:
+    """What is wrong with the act where there is a limit; for handles it is how many are left."""
+    reader, writer = os.pipe()
+    value = limit + (writer if kind == "NOFILE" else 0)
+
+    def run() -> None:
+        resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (value, value))
+        os.write(writer, complaint_about(act, tree, Counting()).encode() or b"-")
+
+    child = fork(run)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    return "crashed" if ended(child) or not said else said.strip("-")
+
+
+@pytest.mark.parametrize(("kind", "limits"), [("NOFILE", range(1, 6)), ("FSIZE", (0, 1, 100, 500))])
+def test_real_limits(repo: Repo, kind: str, limits: Sequence[int]) -> None:
+    """With too few handles, or with files that may not grow, the error is clear and no file is half changed."""
+    assert in_fresh_process(within_limits, repo.root, kind, *map(str, limits)) == []
+
+
+@contextlib.contextmanager
+def full(place: str) -> Iterator[None]:
+    """Not one block of the disk is free."""
+    with contextlib.suppress(OSError), open(f"{place}/filler", "wb", buffering=0) as filler:
+        while filler.write(b"x" * 4096):
+            pass
+    yield
+    os.unlink(f"{place}/filler")
+
+
+@contextlib.contextmanager
+def read_only(place: str) -> Iterator[None]:
+    """The disk takes no change."""
+    subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", place], check=True)
+
+
+@contextlib.contextmanager
+def small_files(place: str) -> Iterator[None]:
+    """No file may grow, in this process and all that it starts."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextlib.contextmanager
+def no_permission(place: str) -> Iterator[None]:
+    """No folder and no file may be written to."""
+    paths = [place, *(str(path) for path in Path(place).rglob("*"))]
+    modes = {path: os.stat(path).st_mode for path in paths}
+    for path, mode in modes.items():
+        os.chmod(path, mode & ~0o222)
+    yield
+    for path, mode in modes.items():
+        os.chmod(path, mode)
+
+
+MEANS = {
+    "full": (full, REASONS[errno.ENOSPC]),
+    "read_only": (read_only, REASONS[errno.EROFS]),
+    "no_permission": (no_permission, REASONS[errno.EACCES]),
+    "small_files": (small_files, os.strerror(errno.EFBIG)),
+}
+MOUNTED = ("full", "read_only")
+PRIVATE_MOUNTS = (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"])
+HUMBLE_ROOT = ["setpriv", "--bounding-set=-dac_override"]
+
+
+def works(*command: str) -> bool:
+    return bool(shutil.which(command[0])) and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def prefix_for(means: str, folder: Path) -> list[str] | None:
+    """What to start a process with so that it may mount a disk, or that permissions bind it; None if nothing does."""
+    if means in MOUNTED:
+        mounting = ("mount", "-t", "tmpfs", "none", str(folder))
+        return next((each for each in PRIVATE_MOUNTS if works(*each, *mounting)), None)
+    if means == "no_permission" and os.geteuid() == 0:
+        return HUMBLE_ROOT if works(*HUMBLE_ROOT, "true") else None
+    return []
+
+
+def starve(root: str, means: str) -> dict[str, Any]:
+    """Call sow where nothing can be written and then where it can again; what it said, and what was changed."""
+    place, tree = f"{root}.place", Tree(f"{root}.place")
+    os.mkdir(place)
+    if means in MOUNTED:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], check=True)
+    shutil.copytree(root, place, dirs_exist_ok=True)
+    os.unlink(f"{place}/.sow/.gitignore")
+    before, entries = tree.files(), log.read(home_at(place), project_log(home_at(place)))
+    with MEANS[means][0](place):
+        starved = [call(place, words) for words in COMMANDS]
+    after = tree.files()
+    return {
+        "starved": starved,
+        "changed": [path for path in before | after if before.get(path) != after.get(path) and not appended(path)],
+        "entries kept": entries == log.read(home_at(place), project_log(home_at(place)))[: len(entries)],
+        "fed": [call(place, words)[0] for words in COMMANDS],
+        "last entry": log.read(home_at(place), desk(home_at(place)).log_path)[-1]["text"],
+    }
+
+
+def call(place: str, words: tuple[str, ...]) -> tuple[int, str]:
+    done = subprocess.run([SOW, *words], cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("means", MEANS)
+def test_real_disk(task_repo: Repo, tmp_path: Path, means: str) -> None:
+    """Where nothing can be written every command says so and where, changes no state, and works again afterwards."""
+    prefix = prefix_for(means, tmp_path)
+    means = "small_files" if prefix is None else means  # which every machine can do
+    seen = in_fresh_process(starve, task_repo.root, means, prefix=prefix or [])
+    for code, said in seen["starved"]:
+        assert code == 1, said
+        assert said.startswith("error: cannot "), said
+        assert f"{task_repo.root}.place/.sow" in said
+        assert MEANS[means][1] in said
+        assert said.splitlines()[1].startswith("hint: ")
+    assert seen["changed"] == []
+    assert seen["entries kept"]
+    assert seen["fed"] == [0] * len(COMMANDS)
+    assert seen["last entry"] == LONG * 20

@@ -1,0 +1,125 @@
+"""T3: work that was not done is never GREEN by itself: no changes, refused commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import SOW
+from support.plan_repo import Harbour
+
+DONE = {"status": "needs_review"}
+WRITE = {"write": {"path": "part_{task}.txt", "text": "by {task}\n"}}
+NO_CHANGES = "no changes: the work is the same as the commit that it began with"
+REFUSED = "2 commands refused: npm install (2 times)"
+TWICE = [{"refuse": "npm install"}, {"refuse": "npm install"}]
+REVERTED = [WRITE, {"commit": "work"}, {"run": "git revert --no-edit HEAD"}, DONE]
+IDLE: dict[str, list[dict[str, Any]]] = {
+    "only its status": [DONE],
+    "only words": [{"say": "All done, every test passes."}, {"run": "true"}],
+    "an ignored file": [{"run": "sh -c 'echo *.tmp > .git/info/exclude || true'"}, DONE],
+    "its own state": [{"log": "worked hard"}, DONE],
+    "an empty commit": [{"run": "git commit -q --allow-empty -m work"}, DONE],
+    "work that it took back": REVERTED,
+    "everything refused": [*TWICE, DONE],
+}
+
+
+def concerns(harbour: Harbour, task: str = "010") -> list[str]:
+    return [each["kind"] for each in harbour.task(task).get("concerns", ())]
+
+
+@pytest.mark.parametrize("case", IDLE)
+def test_no_changes_without_a_review_are_yellow(harbour: Harbour, case: str) -> None:
+    """A worker that leaves the tree as it was gets YELLOW at best, and that is told live and in the reports."""
+    harbour.simulated("idle", "implementer", IDLE[case])
+    harbour.plan("First")
+    result = harbour.run("--review", "off")
+    assert result.code == 0, result
+    assert (harbour.task("010")["result"], "no_changes" in concerns(harbour)) == ("YELLOW", True)
+    assert NO_CHANGES in result.out + result.err
+    assert NO_CHANGES in harbour.repo.ok("runs", "show").out
+    for form in ("md", "html", "json"):
+        assert NO_CHANGES in harbour.repo.ok("runs", "report", "--format", form).out
+    assert NO_CHANGES in harbour.repo.ok("task", "show", "010").out
+
+
+def test_no_changes_with_a_review_are_shown_to_the_reviewer(harbour: Harbour) -> None:
+    """The reviewer is told that there are no changes, and its verdict is the result."""
+    harbour.simulated("idle", "implementer", [DONE])
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    assert f"look at this: {NO_CHANGES}" in harbour.prompt("010", role="quality-control")
+    assert harbour.task("010")["result"] == "GREEN"
+
+
+def test_a_task_that_allows_no_changes_is_green(harbour: Harbour) -> None:
+    """With allow_empty in its plan a task without changes is fine, and nothing is said about it."""
+    harbour.simulated("idle", "implementer", [DONE])
+    harbour.plan({"allow_empty": True, "name": "Look around"}, "Second")
+    result = harbour.run("--review", "off")
+    assert result.code == 0, result
+    assert (harbour.task("010")["result"], concerns(harbour)) == ("GREEN", [])
+    assert harbour.task("020")["result"] == "YELLOW"
+
+
+def test_real_work_is_green(harbour: Harbour) -> None:
+    """Changed files and nothing refused: no concern, and GREEN without a review."""
+    harbour.simulated("busy", "implementer", [WRITE, DONE])
+    harbour.plan("First")
+    assert harbour.run("--review", "off").code == 0
+    assert (harbour.task("010")["result"], concerns(harbour)) == ("GREEN", [])
+    assert not harbour.journal("concern", "refused")
+
+
+def test_work_after_a_refusal_is_yellow_and_names_the_command(harbour: Harbour) -> None:
+    """A worker that was refused a command and handed in anyway: live, in the journal and in every report."""
+    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
+    harbour.plan("First")
+    result = harbour.run("--review", "off")
+    assert result.code == 0, result
+    assert (harbour.task("010")["result"], concerns(harbour)) == ("YELLOW", ["refused"])
+    said = result.out + result.err
+    assert said.count("First: refused: npm install") == 1 and "2 commands refused" in said
+    (entry,) = harbour.journal("refused")
+    assert (entry["task"], entry["tool"], entry["command"]) == ("010", "Bash", "npm install")
+    for words in (["show"], *(["report", "--format", form] for form in ("md", "html"))):
+        shown = harbour.repo.ok("runs", *words).out.replace("\\", "")
+        assert REFUSED in shown and "agents.executors.barred.settings.yolo_mode: true" in shown
+    (row,) = harbour.repo.ok("runs", "report", "--format", "json").json["tasks"]
+    assert [(each["command"], each["count"]) for each in row["refusals"]] == [("npm install", 2)]
+
+
+def test_the_reviewer_hears_of_refused_commands(harbour: Harbour) -> None:
+    """The reviewer's prompt names what the worker was refused, and a reviewer's own refusals do not count."""
+    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE])
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    assert f"look at this: {REFUSED}" in harbour.prompt("010", role="quality-control")
+    green = {"say": "Quality Control: GREEN\n\nFeedback: fine"}
+    harbour.simulated("judge2", "quality-control", [{"refuse": "rm -rf /"}, green])
+    harbour.simulated("busy", "implementer", [WRITE, DONE])
+    harbour.plan("First", "Second")
+    assert harbour.run().code == 0
+    assert (harbour.task("020")["result"], concerns(harbour, "020")) == ("GREEN", [])
+
+
+def test_the_next_iteration_starts_without_old_refusals(harbour: Harbour) -> None:
+    """Work that was sent back and done again without a refusal has no concern any more."""
+    harbour.judge("010", "RED", "GREEN")
+    more = {"append": {"path": "part_{task}.txt", "text": "more\n"}}
+    harbour.simulated("barred", "implementer", [*TWICE, WRITE, DONE], [more, DONE])
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    assert "refused" in harbour.prompt("010", 1, role="quality-control")
+    assert "refused" not in harbour.prompt("010", 2, role="quality-control")
+
+
+@pytest.mark.parametrize(("script", "result"), [("echo x > made.txt\n", "GREEN"), ("true\n", "YELLOW")])
+def test_without_worktrees_a_watched_folder_tells(harbour: Harbour, script: str, result: str) -> None:
+    """A CLI that tells nothing of its tools hands in from the shared folder: unchanged files are YELLOW."""
+    harbour.act("implementer", f"{script}{SOW} task set status needs_review\n")
+    harbour.plan("First")
+    done = harbour.run("--review", "off", "--isolation", "none")
+    assert done.code == 0, done
+    assert harbour.task("010")["result"] == result

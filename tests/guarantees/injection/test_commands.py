@@ -1,0 +1,430 @@
+"""S1: a hostile value is refused before anything changes, or stored and read back; it never becomes a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FULL, Repo, fresh_environment
+from support.call_server import Answer, Caller
+from support.paths import ROOT
+
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
+from sow.cli.command import GROUPS, commands
+from sow.system.terminal.terminal import escape_control, escape_line
+
+NO_TEXT_FOR_GIT = ("\ufffe", "\U0010ffff")  # it takes a message with one of these for Latin-1
+EXAMPLE = str(ROOT / "examples" / "user-accounts.md")
+STDIN = "typed on standard input"
+
+Template = tuple[str, str, str]  # the other words with {} for the value, what kind of value it is, and where to read it
+NEVER = "never"
+LINE, TEXT, MARKDOWN, LOG, PATH, ANY = "line", "text", "markdown", "log", "path", "any"
+CREATE: dict[str, Template] = {
+    "--name": ("--agent=a", LINE, "task show 050"),
+    "--agent": ("--name=n", LINE, "task show 050"),
+    "--phase": ("--name=n", NEVER, ""),
+    "--description": ("--name=n", MARKDOWN, "task show 050"),
+    "--criterion": ("--name=n", LINE, "task show 050"),
+    "--reference": ("--name=n", PATH, "task show 050"),
+    "--depends-on": ("--name=n", ANY, ""),
+    "--after": ("--name=n", NEVER, ""),
+    "--priority": ("--name=n", NEVER, ""),
+}
+ENTRY: dict[str, Template] = {
+    "log_text": ("--task=010 {}", LOG, "log --list --task=010"),
+    "--file": ("--task=010 words", LINE, "log --list --task=010"),
+    "--action": ("--task=010 words", ANY, "log --list --task=010"),
+    "--result": ("--task=010 words", ANY, "log --list --task=010"),
+    "--task": ("words", NEVER, ""),
+}
+RUN = f"{EXAMPLE} --executor=simulated --dry-run"  # what it starts without it is a worker of test_workers.py
+FIELDS: dict[str, dict[str, Template]] = {
+    "init": {
+        "--project": ("", LINE, "project show"),
+        "--description": ("--project=p", TEXT, "project show"),
+        "--phase": ("--project=p", LINE, "project show"),
+    },
+    "start": {  # there is a project already; what becomes of a goal is shown in tests/cli/setup/test_start.py
+        "goal": ("{} --print", NEVER, ""),
+        "--branch": ("goal --print", NEVER, ""),
+        "--phases": ("goal --print", NEVER, ""),
+        "--executor": ("goal", NEVER, ""),
+    },
+    "continue": {"--executor": ("", NEVER, "")},
+    "install": {"cli": ("{} --dry-run", NEVER, "")},
+    "uninstall": {"cli": ("{} --dry-run", NEVER, "")},
+    "hook": {"event": ("{}", NEVER, "")},
+    "ui": {"--port": ("--root=nowhere", NEVER, "")},  # a good port would be listened on for ever
+    "project new": {
+        "name": ("{}", LINE, "project show"),
+        "--description": ("n", TEXT, "project show"),
+        "--phase": ("n", LINE, "project show"),
+    },
+    "project save": {"--message": ("", ANY, "")},
+    "project remember": {"memory_text": ("{}", MARKDOWN, "project show")},
+    "phase add": {
+        "name": ("{} --reason=r", LINE, "phase list"),
+        "--reason": ("qa", LINE, "phase list"),
+        "--after": ("qa --reason=r", NEVER, ""),
+        "--before": ("qa --reason=r", NEVER, ""),
+    },
+    "phase back": {"name": ("{}", NEVER, "")},
+    "phase approve": {"name": ("{}", NEVER, "")},
+    "task create": CREATE,
+    "task add": CREATE,
+    "task list": {"--phase": ("", NEVER, ""), "--status": ("", NEVER, "")},
+    "task show": {"task": ("{}", NEVER, "")},
+    "task set": {
+        "field": ("--id=010 {} high", NEVER, ""),
+        "value": ("--id=010 name {}", LINE, "task show 010"),
+        "--id": ("priority high", NEVER, ""),
+        "--reason": ("--id=010 status paused", LINE, "task show 010"),
+    },
+    "task abandon": {"task": ("{} --reason=r", NEVER, ""), "--reason": ("020", LINE, "task show 020")},
+    "plan show": {"plan": ("{}", NEVER, ""), "--graph": (EXAMPLE, NEVER, "")},
+    "plan validate": {"plan": ("{}", NEVER, "")},
+    "plan waves": {"plan": ("{}", NEVER, "")},
+    "plan simulate": {
+        "plan": ("{}", NEVER, ""),
+        "--max-concurrency": (EXAMPLE, NEVER, ""),
+        "--schedule": (EXAMPLE, NEVER, ""),
+    },
+    "plan import": {"plan": ("{}", NEVER, ""), "--phase": (EXAMPLE, NEVER, "")},
+    "plan update": {"plan": ("{}", NEVER, "")},
+    "run": {
+        "plan": ("{} --executor=simulated --dry-run", NEVER, ""),
+        "--max-concurrency": (RUN, NEVER, ""),
+        "--executor": (f"{EXAMPLE} --dry-run", NEVER, ""),
+        "--agent": (RUN, NEVER, ""),
+        "--task": (RUN, NEVER, ""),
+        "--schedule": (RUN, NEVER, ""),
+        "--isolation": (RUN, NEVER, ""),
+        "--review": (RUN, NEVER, ""),
+        "--baseline": (RUN, NEVER, ""),
+        "--final-checks": (RUN, NEVER, ""),
+        "--history": (RUN, NEVER, ""),
+        "--accept": (RUN, NEVER, ""),
+        "--retries": (f"{RUN} --isolation=none", ANY, ""),  # with worktrees git is asked about their setup
+        "--timeout": (RUN, NEVER, ""),
+        "--max-cost": (f"{RUN} --isolation=none", ANY, ""),
+        "--max-wait": (RUN, NEVER, ""),
+    },
+    "runs show": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, "")},
+    "runs report": {"run": ("{}", NEVER, ""), "--format": ("", NEVER, ""), "--out": ("", NEVER, "")},
+    "runs stop": {"run": ("{}", NEVER, ""), "--wait": ("", NEVER, "")},
+    "runs verify": {"run": ("{}", NEVER, ""), "--task": ("", NEVER, "")},
+    "watch": {"run": ("{}", NEVER, "")},
+    "integrate": {"run": ("{}", NEVER, "")},
+    "salvage prune": {"--older-than": ("--yes", NEVER, "")},
+    "answers forget": {"number": ("{}", NEVER, "")},
+    "consent forget": {"number": ("{}", NEVER, "")},
+    "context": {"task": ("{}", NEVER, ""), "--budget": ("010", NEVER, "")},
+    "adr new": {"title": ("{}", LINE, "adr list"), "--status": ("words", NEVER, "")},
+    "feedback add": {"task": ("{} words", NEVER, ""), "feedback_text": ("010 {}", MARKDOWN, "task show 010")},
+    "feedback list": {"task": ("{}", NEVER, "")},
+    "log": ENTRY,
+    "agent log": ENTRY,
+    "note add": {
+        "--description": ("--task=010 --context=c", TEXT, "note list --task=010"),
+        "--context": ("--task=010 --description=d", TEXT, "note list --task=010"),
+        "--category": ("--task=010 --context=c --description=d", NEVER, ""),
+        "--task": ("--context=c --description=d", NEVER, ""),
+    },
+    "note resolve": {
+        "number": ("{} --task=010 --resolution=r", NEVER, ""),
+        "--resolution": ("1 --task=010", TEXT, "note list --task=010"),
+        "--task": ("1 --resolution=r", NEVER, ""),
+    },
+    "note escalate": {
+        "number": ("{} --task=010 --reason=r", NEVER, ""),
+        "--reason": ("1 --task=010", TEXT, "note list --task=010"),
+        "--task": ("1 --reason=r", NEVER, ""),
+    },
+    "note list": {"--task": ("", NEVER, "")},
+    "answer": {"question": ("{} words", NEVER, ""), "answer_text": ("030 {}", TEXT, "task show 030")},
+    "approve": {"task": ("{}", NEVER, "")},
+    "schema show": {"name": ("{}", NEVER, ""), "--format": ("task", NEVER, ""), "--version": ("task", NEVER, "")},
+    "schema diff": {"older": ("{} 1.0.0", NEVER, ""), "newer": ("0.9.0 {}", NEVER, "")},
+    "validate": {"file": ("{}", ANY, ""), "--kind": (".sow/config.yaml", NEVER, "")},
+    "completion": {"shell": ("{}", NEVER, ""), "words": ("words {}", ANY, "")},
+}
+ELSEWHERE = ("agent ", "config ", "prompt", "demo", "salvage restore", "sinks ", "repos ", "workflow ")
+ALIKE = ("init", "task add", "agent log")  # done by the code of project new, task create and log
+CASES = [(command, field) for command, fields in FIELDS.items() for field in fields]
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    with Caller() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def busy_template(caller: Caller, _project_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a task in progress that has a note, others that wait or ask, and a second phase."""
+    folder = tmp_path_factory.mktemp("busy")
+    environment = fresh_environment(folder / "home")
+    root = folder / "repo"
+    shutil.copytree(_project_template, root, symlinks=True)
+    for words in (
+        *(f"task create --agent implementer --name {name}" for name in ("Login", "Logout", "Reset", "Tests")),
+        "task set --id 030 status in_progress",
+        "task set --id 030 status paused --reason Which?",
+        "task set --id 010 status in_progress",
+        "note add --task 010 --description d --context c --category detail",
+        "phase add review --reason r --yes",
+    ):
+        answer = caller.call(*words.split(), cwd=root, environment=environment)
+        assert answer.code == 0, answer
+    return root
+
+
+@pytest.fixture
+def busy_repo(tmp_path: Path, environment: dict[str, str], busy_template: Path) -> Repo:
+    shutil.copytree(busy_template, tmp_path / "repo", symlinks=True)
+    return Repo(tmp_path / "repo", environment)
+
+
+def spellings(command: str, field: str, value: str) -> Iterator[tuple[list[str], bool]]:
+    """The ways in which a person could write the value there, and whether it can only be meant as a value."""
+    base = FIELDS[command][field][0].split()
+    options = [*command.split(), *(word for word in base if word.startswith("--"))]
+    places = [value if word == "{}" else word for word in base if not word.startswith("--")]
+    if field.startswith("--"):
+        yield [*options, *places, field, value], value not in ("-h", "--help")
+        if value[:1] in ("-", ""):
+            yield [*options, *places, f"{field}={value}"], True
+        return
+    yield [*options, *places], value[:1] != "-"
+    if value[:1] == "-":
+        yield [*options, "--", *places], True
+
+
+def stored(kind: str, value: str) -> str:
+    """What is read back of an accepted value."""
+    value = STDIN if kind in (TEXT, MARKDOWN, LOG) and value == "-" else value
+    if kind == PATH:
+        return "/".join(part for part in value.strip().split("/") if part not in ("", ".")) or "."
+    return {
+        LINE: value.strip(),
+        MARKDOWN: escape_control(value).strip(),
+        LOG: escape_control(value).strip("\n"),
+    }.get(kind, value)
+
+
+def leaves(data: Any) -> Iterator[str]:
+    """Every text in a document."""
+    if isinstance(data, str):
+        yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from leaves(each)
+
+
+def check_refusal(answer: Answer) -> None:
+    """A refusal says what and what next, and is no crash; only the machine's own word on a file is exit 1."""
+    assert answer.code == 2 or (answer.code == 1 and "cannot read" in answer.err), answer
+    assert f"\n{answer.err}".count("\nerror: ") == 1, answer
+    assert "\nhint: " in answer.err, answer
+
+
+def read(caller: Caller, repo: Repo, view: str) -> Any:
+    """What a command shows as JSON."""
+    return json.loads(caller.call(*view.split(), "--json", cwd=repo.root, environment=repo.environment).out)
+
+
+def check_stored(caller: Caller, repo: Repo, command: str, field: str, value: str) -> None:
+    """Read an accepted value back."""
+    _, kind, view = FIELDS[command][field]
+    wanted = stored(kind, value)
+    texts = list(leaves(read(caller, repo, view)))
+    # A description is a page of its own, below its title.
+    assert wanted in texts or (field == "--description" and any(wanted.strip() in each for each in texts)), value
+
+
+def check(caller: Caller, repo: Repo, command: str, field: str, value: str, before: Picture) -> int:
+    """Make the call in every spelling; returns how often the value was stored."""
+    accepted = 0
+    _, kind, view = FIELDS[command][field]
+    for words, literal in spellings(command, field, value):
+        answer = caller.call(*words, cwd=repo.root, environment=repo.environment, stdin=STDIN.encode())
+        changed = before.changes()
+        assert answer.started == [], words
+        if answer.code:
+            check_refusal(answer)
+            assert changed == [], words
+            continue
+        inside = (f"{repo.root}/.sow/project", f"{repo.root}/.sow/knowledge/adrs", f"{repo.root}/.git/sow")
+        assert all(path.startswith(inside) for path in changed), changed
+        assert kind != NEVER or not literal or answer.out.startswith("Usage: "), (words, answer)
+        if view and literal and not answer.out.startswith("Usage: "):
+            accepted += 1
+            check_stored(caller, repo, command, field, value)
+        if changed:
+            before.bring_back()
+    return accepted
+
+
+def values() -> list[str]:
+    """The table, and in a full run what a generator makes of its pieces."""
+    chance = random.Random(1)
+    pieces = [each for each in HOSTILE if len(each) < 40] + list(string.printable)
+    more = ["".join(chance.choices(pieces, k=chance.randint(2, 5))) for _ in range(1500 if FULL else 0)]
+    # No system passes a NUL on in an argument, and there is no file with one in its name.
+    return list(dict.fromkeys([*HOSTILE, *(each for each in more if "\0" not in each)]))
+
+
+def test_the_table_has_every_field_of_every_command():
+    """A new command or option without a row here fails this test; the values are 150 at least."""
+    known = {
+        (command.name, entry)
+        for group in GROUPS
+        for command in commands(group)
+        for entry in (*(each.name for each in command.arguments), *(o.flag for o in command.options if o.metavar))
+    }
+    # What starts an agent is in test_workers.py, and what writes the user's own file in errors/test_config.py; the
+    # tests of the demo have a hostile folder, those of salvage and of knowledge look at what git is given, and
+    # workflows are in test_workflow.py.
+    elsewhere = {case for case in known if case[0].startswith(ELSEWHERE) and case[0] != "agent log"}
+    assert known - elsewhere == set(CASES)
+    assert len(set(HOSTILE)) >= 150
+
+
+@pytest.mark.parametrize(("command", "field"), [case for case in CASES if case != ("project save", "--message")])
+def test_a_hostile_value_does_no_harm(caller, busy_repo, command, field):
+    """Every hostile value in every field is refused with nothing changed, or read back; nothing is started."""
+    if command in ("init", "project new"):
+        shutil.rmtree(busy_repo.project)
+    before = Picture(busy_repo.root.parent)
+    chosen = values()[:: 5 if command in ALIKE else 1]
+    if (command, field) == ("validate", "file"):
+        chosen = [each for each in chosen if "\0" not in each]  # no system passes that on, and there is no such path
+    accepted = sum(check(caller, busy_repo, command, field, value, before) for value in chosen)
+    assert accepted > 0 or not FIELDS[command][field][2] or command in ALIKE
+    assert not list(busy_repo.root.parent.rglob("owned"))
+
+
+def test_a_hostile_message_is_one_word_for_git(caller, busy_repo):
+    """The message of a commit reaches git as one word, and the commit has it as it was given."""
+    messages = []
+    for number, value in enumerate(each for each in HOSTILE if each not in NO_TEXT_FOR_GIT):
+        (busy_repo.project / "context" / "number.md").write_text(str(number))
+        answer = caller.call(
+            "project", "save", f"--message={value}", cwd=busy_repo.root, environment=busy_repo.environment
+        )
+        if answer.code:
+            check_refusal(answer)
+            assert answer.started == [], value
+            continue
+        messages.append(value.strip())
+        assert all(words[0] == "git" for words in answer.started)
+        assert [word for words in answer.started for word in words if word.startswith("--message=")] == [
+            f"--message={value.strip()}"
+        ]
+    assert len(messages) > 60
+    log = busy_repo.git("log", "--format=%B%x00", f"--max-count={len(messages)}").split("\0")
+    assert [each.strip("\n") for each in log[:-1]] == list(reversed(messages))
+    assert not list(busy_repo.root.parent.rglob("owned"))
+
+
+@pytest.mark.parametrize("source", ["--root", "SOW_ROOT"])
+def test_a_hostile_root_leads_nowhere_else(caller, busy_repo, source):
+    """A root that is not a checkout is refused, and one that is gets the entry; no other folder is touched."""
+    outside = Picture(busy_repo.root.parent)
+    for value in HOSTILE:
+        if source == "SOW_ROOT" and "\0" in value:  # no system can pass that on
+            continue
+        words = [f"--root={value}"] if source == "--root" else []
+        environment = busy_repo.environment | ({"SOW_ROOT": value} if source == "SOW_ROOT" else {})
+        answer = caller.call("log", "words", *words, cwd=busy_repo.root, environment=environment)
+        assert answer.started == []
+        if answer.code:
+            check_refusal(answer)
+        else:
+            assert os.path.realpath(busy_repo.root / value) == str(busy_repo.root)
+    assert outside.changes() in ([], [f"{busy_repo.project}/log.md"])
+
+
+MARKED = ("log words", "agent log words", "note list", "task show", "task set status paused", "approve 010")
+
+
+def test_a_hostile_mark_is_no_task(caller, busy_repo):
+    """SOW_TASK is a task id or the call is refused, whatever command reads it."""
+    before = Picture(busy_repo.root.parent)
+    for value in HOSTILE:
+        if "\0" in value or not value:
+            continue
+        environment = busy_repo.environment | {"SOW_TASK": value}
+        for words in MARKED:
+            check_refusal(caller.call(*words.split(), cwd=busy_repo.root, environment=environment))
+    assert before.changes() == []
+
+
+SIGNED = {
+    "SOW_AGENT": ("log words --task=010", "log --list --task=010"),
+    "USER": ("answer 030 words", "log --list"),
+    "LOGNAME": ("answer 030 words", "log --list"),
+}
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_a_hostile_name_signs_in_one_line(caller, busy_repo, name):
+    """Whoever says who they are signs an entry with a short name on one line, and every entry is found again."""
+    words, view = SIGNED[name]
+    before = Picture(busy_repo.root.parent)
+    at_first = len(read(caller, busy_repo, view)["entries"])
+    marks = {"SOW_TASK": "010"} if name == "SOW_AGENT" else {"USER": ""}
+    for value in [each for each in HOSTILE if "\0" not in each][:: 5 if name == "LOGNAME" else 1]:
+        environment = busy_repo.environment | marks | {name: value}
+        answer = caller.call(*words.split(), cwd=busy_repo.root, environment=environment)
+        assert answer.code == 0, (value, answer)
+        entries = read(caller, busy_repo, view)["entries"]
+        assert len(entries) == at_first + 1, value
+        signed = entries[-1]["agent"]
+        assert signed == escape_line(signed)
+        assert 0 < len(signed) <= 70
+        before.bring_back()
+
+
+@pytest.mark.parametrize("words", ["project remember words", "feedback add 010 words"])
+def test_a_hostile_name_stays_out_of_the_text(caller, busy_repo, words):
+    """A name with line breaks or marks of our Markdown does not become a part of what was written."""
+    before = Picture(busy_repo.root.parent)
+    for value in (each for each in HOSTILE if "\0" not in each):
+        environment = busy_repo.environment | {"USER": value}
+        assert caller.call(*words.split(), cwd=busy_repo.root, environment=environment).code == 0
+        if words.startswith("project"):
+            assert read(caller, busy_repo, "project show")["memories"] == ["words"]
+        else:
+            assert [each["text"] for each in read(caller, busy_repo, "task show 010")["feedback"]] == ["words"]
+        before.bring_back()
+
+
+def test_a_hostile_command_is_unknown(caller, busy_repo):
+    """A hostile word where a command stands is unknown, or asks for help; it changes nothing."""
+    before = Picture(busy_repo.root.parent)
+    for value in HOSTILE:
+        for words in ([value], ["task", value], ["help", value], [value, "task"]):
+            answer = caller.call(*words, cwd=busy_repo.root, environment=busy_repo.environment)
+            if answer.code:
+                check_refusal(answer)
+            assert answer.started == []
+    assert before.changes() == []
+
+
+@pytest.mark.parametrize("value", [each for each in HOSTILE if "\0" not in each and len(each) < 1000][::6])
+def test_the_real_command_takes_it_the_same_way(repo, value):
+    """Through the real command, with a real argument list, a hostile text is logged and read back, or refused."""
+    done = repo.sow("log", "--", os.fsencode(value))
+    assert done.code in (0, 2), done
+    if done.code == 0:
+        entry = repo.ok("log", "--list", "--json").json["entries"][-1]
+        assert entry["text"] == escape_control(value).strip("\n")

@@ -1,0 +1,28 @@
+"""S1 for what asks git first: a hostile name is refused after the look, and no word of it was given to git."""
+
+from __future__ import annotations
+
+from support.call_server import Caller
+from support.plan_repo import Harbour
+
+from guarantees.hostile_values import HOSTILE
+from sow.domain.text.branch_name import is_branch_name
+
+
+def test_no_hostile_word_reaches_git(harbour: Harbour):
+    """Whatever is given as a name, or as the name of a branch, git hears nothing of it, and no ref changes."""
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    pin = next(each["called"] for each in harbour.repo.ok("salvage", "--json").json["kept"] if each["kind"] == "pin")
+    refs = harbour.repo.git("for-each-ref")
+    with Caller() as caller:
+        for value in HOSTILE:
+            ways = [["--", value], *([[pin, f"--branch={value}"]] if value and not is_branch_name(value) else [])]
+            for words in ways:
+                answer = caller.call(
+                    "salvage", "restore", *words, cwd=harbour.repo.root, environment=harbour.repo.environment
+                )
+                assert answer.code == 2, (words, answer)
+                assert not [each for each in answer.started if len(value) > 2 and value in each[1:]], words
+    assert harbour.repo.git("for-each-ref") == refs
+    assert not list(harbour.repo.root.parent.rglob("owned"))

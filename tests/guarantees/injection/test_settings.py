@@ -1,0 +1,201 @@
+"""S1 for the user's settings: no value in the config, in SOW_AGENTS_… or in EDITOR becomes more than one plain word."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Repo
+from support.call_server import Answer, Caller
+
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
+from sow.system.terminal.terminal import escape_control
+
+Config = dict[str, Any]
+SHORT = [each for each in dict.fromkeys(HOSTILE) if len(each) < 100_000]
+PASSED_ON = [each for each in SHORT if "\0" not in each]  # no system has a NUL in a variable or an argument
+WRITTEN = [each for each in SHORT if not any("\ud800" <= letter <= "\udfff" for letter in each)]  # as UTF-8
+SPAWN = ("agent", "spawn", "implementer", "010", "--dry-run")
+
+
+def executor(kind: str = "claude", name: str = "mine", custom_args: tuple[str, ...] = (), **settings: Any) -> Config:
+    """A config with one executor, which plays the implementer."""
+    entry = {"type": kind, "settings": settings, "custom_args": list(custom_args)}
+    return {"agents": {"executors": {name: entry}, "bindings": {"implementer": name}}}
+
+
+# Where a value stands in the file.
+FIELDS: dict[str, Callable[[str], Config]] = {
+    "model": lambda value: executor(model=value),
+    "custom_args": lambda value: executor(custom_args=(value,)),
+    "binary": lambda value: executor(binary=value),
+    "env": lambda value: executor(env=[value]),
+    "scenario": lambda value: executor("simulated", scenario=value),
+    "command": lambda value: executor("command", command=[value]),
+    "word of the command": lambda value: executor("command", command=["claude", value]),
+    "type": lambda value: executor(value),
+    "name of an executor": lambda value: executor(name=value),
+    "binding": lambda value: {"agents": {"bindings": {"implementer": value}}},
+    "bound role": lambda value: {"agents": {"bindings": {value: "codex"}}},
+    "fallback": lambda value: {"agents": {"fallbacks": {"implementer": [value]}}},
+    "role with a fallback": lambda value: {"agents": {"fallbacks": {value: ["codex"]}}},
+    "limit": lambda value: {"limits": {"turn_timeout": value}},
+    "trust": lambda value: {"trust": [value]},
+    "command for notifications": lambda value: {"notify": {"command": value}},
+    "word of that command": lambda value: {"notify": {"command": [value, value]}},
+    "section": lambda value: {value: {}},
+}
+# The fields whose values reach a command line: what stands there for an accepted one, among the words of the call.
+WORDS: dict[str, Callable[[list[str]], str]] = {
+    "model": lambda words: words[words.index("--model") + 1],
+    "custom_args": lambda words: words[-1],
+    "scenario": lambda words: words[-1].removeprefix("--scenario="),
+    "word of the command": lambda words: words[-1],
+}
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    with Caller() as started:
+        yield started
+
+
+class User:
+    """A repository with a task, a `claude` that must not be started, and calls by its user."""
+
+    def __init__(self, repo: Repo, caller: Caller) -> None:
+        self.repo = repo
+        self.caller = caller
+        self.home = Path(repo.environment["HOME"])
+        self.file = self.home / ".config/sow/config.yaml"
+        self.file.parent.mkdir(parents=True)
+        self.program("claude", "touch owned")
+        repo.environment["PATH"] = f"{self.home / 'bin'}:{repo.environment['PATH']}"
+        repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
+
+    def program(self, name: str, line: str) -> Path:
+        path = self.home / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+        return path
+
+    def call(self, *words: str, **environment: str) -> Answer:
+        """One call that starts nothing, and says nothing that moves a cursor."""
+        answer = self.quiet(*words, **environment)
+        assert answer.started == [], (words, answer.started)
+        return answer
+
+    def quiet(self, *words: str, **environment: str) -> Answer:
+        surroundings = {**self.repo.environment, **environment}
+        answer = self.caller.call(*words, cwd=self.repo.root, environment=surroundings)
+        assert answer.code in (0, 2), (words, answer)
+        if answer.code:
+            assert f"\n{answer.err}".count("\nerror: ") == 1 and "\nhint: " in answer.err, answer
+        rude = {letter for letter in answer.said if letter < " " or "\x7f" <= letter <= "\x9f"} - {"\n", "\t"}
+        assert rude == set(), (words, rude)
+        return answer
+
+
+@pytest.fixture
+def user(repo: Repo, caller: Caller) -> User:
+    return User(repo, caller)
+
+
+def texts(data: Any) -> Iterator[str]:
+    """Every text in a document, keys included."""
+    if isinstance(data, str):
+        yield data
+    for each in [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from texts(each)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_hostile_setting_is_refused_or_stays_one_word(user: User, field: str) -> None:
+    """In every field of the file it is refused by name, or shown as it is and one word of the command line."""
+    accepted = 0
+    user.file.touch()
+    before = Picture(user.repo.root.parent)
+    for value in WRITTEN:
+        user.file.write_text(yaml.safe_dump(FIELDS[field](value)))
+        checked, spawned = user.call("config", "validate"), user.call(*SPAWN)
+        shown = user.call("config", "show", "--json")
+        assert shown.code or value in texts(json.loads(shown.out)) or field in ("limit", "section"), value
+        assert shown.code == 0 or checked.code == spawned.code == 2
+        assert user.call("config", "show").code == shown.code
+        if checked.code == 0 and spawned.code == 0 and field in WORDS:
+            # The user's own file may be named from the user's home, as in a shell.
+            meant = value.replace("~", str(user.home), 1) if field == "scenario" and value[:2] in ("~", "~/") else value
+            assert escape_control(meant) == WORDS[field](shlex.split(spawned.out.partition("\nin ")[0])), value
+            accepted += 1
+    assert before.changes() in ([], [str(user.file)])
+    assert accepted > (0 if field == "scenario" else 50) or field not in WORDS  # a scenario is named by a full path
+    assert not list(user.repo.root.parent.rglob("owned"))
+
+
+def test_a_model_is_never_a_flag(user: User) -> None:
+    """What an agent CLI could take for an option is no model, in any type that takes one."""
+    for kind in ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "aider", "cursor", "windsurf"):
+        for value in ("--dangerously-skip-permissions", "-x", "a b"):
+            user.file.write_text(yaml.safe_dump(executor(kind, model=value)))
+            assert user.call("config", "validate").code == user.call(*SPAWN).code == 2
+
+
+def test_a_hostile_binding_in_the_environment(user: User) -> None:
+    """SOW_AGENTS_<ROLE> names an executor that exists, or the call is refused and says who named it."""
+    before = Picture(user.repo.root.parent)
+    for value in PASSED_ON:
+        spawned = user.call(*SPAWN, SOW_AGENTS_IMPLEMENTER=value)
+        user.call("config", "show", SOW_AGENTS_IMPLEMENTER=value)
+        assert (spawned.code == 0) == (value == ""), (value, spawned)
+        assert value == "" or "SOW_AGENTS_IMPLEMENTER names it" in spawned.err
+    assert before.changes() == []
+
+
+def test_a_hostile_role_in_the_name_of_a_variable(user: User) -> None:
+    """Whatever stands behind SOW_AGENTS_ is shown harmlessly, and binds no role that exists to anything else."""
+    before = Picture(user.repo.root.parent)
+    for value in (each for each in PASSED_ON if "=" not in each):
+        variable = {f"SOW_AGENTS_{value}": "codex"}
+        for words in (("config", "show"), ("config", "show", "--json"), ("config", "validate")):
+            assert user.call(*words, **variable).code == 0
+        assert str(user.home / "bin/claude") in user.call(*SPAWN, **variable).out
+    assert before.changes() == []
+
+
+@pytest.mark.parametrize("variable", ["EDITOR", "VISUAL"])
+def test_a_hostile_editor_is_no_program(user: User, variable: str) -> None:
+    """It is a program and its words, looked for before anything is written; no shell ever reads it."""
+    before = Picture(user.repo.root.parent)
+    for value in (each for each in PASSED_ON if each.split()[:1] != ["touch"]):  # which is a program, and its word
+        assert user.call("config", "edit", **{variable: value}).code == 2, value
+    assert before.changes() == []
+
+
+def test_hostile_words_of_an_editor_reach_it_as_they_are(user: User) -> None:
+    """A word behind the editor's name is one word of its command line, followed by the file and nothing else."""
+    editor, reached = str(user.program("editor", "exit 0")), 0
+    for value in PASSED_ON[::2]:
+        answer = user.quiet("config", "edit", EDITOR=f"editor {shlex.quote(value)}")
+        assert answer.started == [[editor, value, str(user.file)]] or answer.code == 2, value
+        reached += len(answer.started)
+    assert reached > 40
+    assert not list(user.repo.root.parent.rglob("owned"))
+
+
+def test_an_editor_below_the_current_folder_is_not_run(user: User) -> None:
+    """A relative path would let a repository decide what is run: it is looked for nowhere."""
+    program = user.repo.root / "bin" / "editor"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ntouch owned\n")
+    program.chmod(0o755)
+    user.program("editor", "touch owned")
+    for value in ("./bin/editor", "bin/editor", "../bin/editor", "../repo/bin/editor"):
+        answer = user.call("config", "edit", EDITOR=value)
+        assert answer.code == 2 and f"there is no program {value}" in answer.err

@@ -1,0 +1,114 @@
+"""S1 for workers: no value that somebody types becomes a flag of an agent CLI, or starts anything."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import Repo
+from support.call_server import Caller
+
+from guarantees.folder_snapshot import Picture
+from guarantees.hostile_values import HOSTILE
+from sow.system.terminal.terminal import escape_control
+
+SPAWN = ("agent", "spawn", "implementer", "010", "--executor", "simulated", "--dry-run")
+FIELDS = {
+    "model": lambda value: (*SPAWN, f"--model={value}"),
+    "timeout": lambda value: (*SPAWN, f"--timeout={value}"),
+    "executor": lambda value: ("agent", "spawn", "implementer", "010", "--dry-run", f"--executor={value}"),
+    "agent": lambda value: ("agent", "spawn", "--dry-run", "--", value, "010"),
+    "task": lambda value: ("agent", "spawn", "--dry-run", "--", "implementer", value),
+    "prompt": lambda value: ("prompt", "--", value),
+    "shown agent": lambda value: ("agent", "show", "--", value),
+}
+VALUES = [each for each in dict.fromkeys(HOSTILE) if each and "\0" not in each and len(each) < 10_000]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_hostile_value_is_refused_or_stays_one_word(repo: Repo, field: str):
+    """Every third hostile value is refused before anything changes, or reaches the command line as one plain word."""
+    repo.ok("task", "create", "--name", "Add login")
+    before = repo.snapshot()
+    for value in [*VALUES[::3], "--dangerously-skip-permissions", "-x"]:
+        result = repo.sow(*FIELDS[field](value))
+        assert "Traceback" not in result.err, value
+        if result.code == 0 and field == "model":
+            words = shlex.split(result.out.splitlines()[0])
+            assert words[words.index("--model") + 1] == value
+            assert not value.startswith("-")
+        elif result.code:
+            assert result.code == 2, (value, result)
+    assert repo.snapshot() == before
+    assert repo.sow(*FIELDS["model"]("--dangerously-skip-permissions")).code == 2
+
+
+# It writes down its words and its stdin, and nothing else; that it changes nothing is allowed.
+RECORDER = """#!/bin/sh
+printf '%s\\0' "$0" "$@" > "$HOME/words"
+cat > "$HOME/stdin"
+"""
+STDIN = "typed on standard input"
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    with Caller() as started:
+        yield started
+
+
+@pytest.fixture
+def worked(repo: Repo) -> Repo:
+    """A task that a recording program has handed in."""
+    home = Path(repo.environment["HOME"])
+    program = home / "recorder"
+    program.write_text(RECORDER)
+    program.chmod(0o755)
+    config = home / ".config/sow/config.yaml"
+    config.parent.mkdir(parents=True)
+    executor = {"type": "command", "settings": {"command": [str(program), "work"], "allow_empty": True}}
+    agents = {"executors": {"recorder": executor}, "bindings": {"implementer": "recorder"}}
+    config.write_text(yaml.safe_dump({"agents": agents}))
+    repo.ok("task", "create", "--name", "Add login", "--agent", "implementer")
+    repo.ok("agent", "spawn", "implementer", "010")
+    return repo
+
+
+def pause(repo: Repo) -> None:
+    repo.ok("task", "set", "--id", "010", "status", "in_progress")
+    repo.ok("note", "add", "--task", "010", "--description", "Which?", "--context", "c")
+    repo.ok("note", "escalate", "1", "--task", "010", "--reason", "r")
+    repo.ok("task", "set", "--id", "010", "status", "paused")
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["sent back", "answered"])
+def test_what_a_resume_says_goes_to_stdin_and_nowhere_else(caller: Caller, worked: Repo, paused: bool):
+    """Every hostile text is refused with nothing changed, or is the worker's stdin and its feedback, byte for byte."""
+    if paused:
+        pause(worked)
+    home = Path(worked.environment["HOME"])
+    program, accepted = str(home / "recorder"), 0
+    before = Picture(worked.root)
+    for value in dict.fromkeys(HOSTILE):
+        words = ("agent", "resume", "--json", "--", "010", value)
+        answer = caller.call(*words, cwd=worked.root, environment=worked.environment, stdin=STDIN.encode())
+        started = [each for each in answer.started if each[0] != "git"]
+        if answer.code:
+            assert (answer.code, started, before.changes()) == (2, [], []), (value[:80], answer)
+            continue
+        said = STDIN if value == "-" else value
+        assert started == [[program, "work"]], value
+        assert (home / "words").read_text() == f"{program}\0work\0"
+        assert (home / "stdin").read_bytes().startswith(f"{said}\n\n(Task 010, iteration ".encode()), value
+        view = caller.call("task", "show", "010", "--json", cwd=worked.root, environment=worked.environment)
+        shown = json.loads(view.out)
+        assert shown["feedback"][-1]["text"] == escape_control(said).strip(), value
+        assert not paused or shown["notes"][0]["resolution"] == shown["questions"][0]["answer"] == said
+        accepted += 1
+        before.bring_back()
+    assert accepted > 120
+    assert not list(worked.root.parent.rglob("owned"))

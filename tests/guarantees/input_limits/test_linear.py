@@ -1,0 +1,207 @@
+"""S5: reading takes time in proportion to the size, whatever the text was made for."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable
+
+import pytest
+
+from guarantees.oversized_plans import PLAN_MARKDOWN, PLAN_YAML
+from guarantees.oversized_texts import JSON, YAML, Make, numbered, pattern
+from sow.domain.plans.plan import PlanSource
+from sow.errors import SowError
+from sow.plans.reader import read as read_plan
+from sow.store import file_kinds
+from sow.store.files.checkout_home import Home
+from sow.store.formats import json_text, yaml_text
+from sow.store.projects import feedback, log, memory
+from sow.store.state import state_file
+from sow.store.validators.task import validate
+from sow.system.checkout import Checkout
+from sow.system.terminal.terminal import escape_control, escape_line
+
+KIB = 1 << 10
+FLOOR = 0.003  # seconds; below this a clock measures the machine, not the reader
+TRIES = 3
+PER_STEP = 10.0  # a step is four times the size: a linear reader takes four times as long, a quadratic one sixteen
+
+HEAD = "### 2026-01-31T09:00:00Z · a-1 · note · info\n\n"
+LOGS: dict[str, Make] = {
+    "empty lines in an entry": pattern("\n", before=HEAD, after="end\n"),
+    "empty lines at the end": pattern("\n", before=f"{HEAD}text"),
+    "heads": pattern(HEAD),
+    "broken heads": pattern("### x\n", before=HEAD),
+    "files": pattern("- a\n", before=HEAD),
+    "files and a text": pattern("- a\n", before=HEAD, after="\ntext\n"),
+    "almost files": pattern("- a\n", before=HEAD, after="x\n\ntext\n"),
+    "backslashes": pattern("\\", before=HEAD),
+    "lines of backslashes": pattern("\\\\\\### x\n", before=HEAD),
+    "dots": pattern(" · ", before="### 2026-01-31T09:00:00Z"),
+    "one long line": pattern("x", before=HEAD),
+    "entries": pattern(f"\n{HEAD}- a.py\n- b.py\n\nSome words\n\nand more\n"),
+}
+MEMORIES: dict[str, Make] = {
+    "heads": pattern("## "),
+    "lines of heads": pattern("## x\n\ntext\n"),
+    "empty lines": pattern("\n", before="## x\n"),
+    "backslashes": pattern("\\", before="## x\n\n"),
+}
+FEEDBACK: dict[str, Make] = {
+    "facts": pattern("- a: b\n", before="# Feedback 001\n\n"),
+    "empty lines": pattern("\n", before="# Feedback 001\n\n- by: a\n"),
+    "colons": pattern(": ", before="# Feedback 001\n\n- by"),
+    "titles": pattern("# Feedback 001\n\n"),
+}
+TEXTS: dict[str, Make] = {
+    "escapes": pattern("\x1b[31m"),
+    "white space": pattern(" \t\n"),
+    "turned text": pattern("\u202e"),
+    "words": pattern("a "),
+}
+OUR_LAYOUT: dict[str, Make] = {
+    "criteria": pattern("    - It works\n", before='schema_version: "1.1.0"\ntask:\n  criteria:\n'),
+    "dependencies": numbered('    - "#"\n', before='schema_version: "1.1.0"\ntask:\n  depends_on:\n'),
+    "unknown fields": numbered("k#: 1\n", before='schema_version: "1.1.0"\n'),
+    "a long text": pattern("x", before='schema_version: "1.1.0"\ntask:\n  name: '),
+}
+
+
+def grown(make: Make, size: int) -> str:
+    """The pattern at about this size, and never cut: a half unit at its end may be refused sooner than a whole one."""
+    unit = max((len(make(200)) - len(make(100))) // 100, 1)
+    count = max(size - len(make(0)), 0) // unit
+    while len(text := make(count)) > size and count:  # numbers have more digits later
+        count = count * size // len(text) * 99 // 100
+    return text
+
+
+def once(read: Callable[[str], object], text: str) -> float:
+    """The reader's own time: a collection of garbage goes through all that other tests left in this process."""
+    gc.disable()
+    try:
+        start = time.process_time()
+        with contextlib.suppress(SowError):
+            read(text)
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def check_linear(read: Callable[[str], object], make: Make) -> None:
+    """Some try finds the times in proportion: a busy machine is slow by chance, a slow reader always."""
+    slow: list[str] = []
+    while len(slow) < TRIES and (said := slowness(read, make)):
+        slow.append(said)
+    assert len(slow) < TRIES, slow
+
+
+def slowness(read: Callable[[str], object], make: Make) -> str:
+    """Grow the text from 16 KiB to 1 MiB; what took longer than in proportion, if anything did."""
+    size = 16 * KIB
+    allowed = max(FLOOR, min(once(read, grown(make, size)) for _ in range(3)))
+    while size < 1024 * KIB:
+        size *= 4
+        allowed *= PER_STEP
+        taken = once(read, grown(make, size))
+        if taken > allowed:
+            return f"{size >> 10} KiB took {taken:.3f} s, at most {allowed:.3f} s would be in proportion"
+    return ""
+
+
+# A ladder of lines grows with the square of its height, and laughs are as short as they come.
+FLAT = [name for name in YAML if name != "laughs" and not name.startswith("steps")]
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_yaml_is_read_in_linear_time(name):
+    """Twice the YAML takes about twice the time, up to the limit of a state file."""
+    check_linear(lambda text: yaml_text.load(text, "f.yaml"), YAML[name])
+
+
+@pytest.mark.parametrize("name", OUR_LAYOUT)
+def test_a_state_is_checked_in_linear_time(name):
+    """Twice the state takes about twice the time to read and to validate."""
+    check_linear(lambda text: state_file.parse(text, "f.yaml", validate), OUR_LAYOUT[name])
+
+
+@pytest.mark.parametrize("name", PLAN_MARKDOWN)
+def test_a_plan_in_markdown_is_read_in_linear_time(name):
+    """Twice the Markdown takes about twice the time to read, to resolve and to check."""
+    check_linear(lambda text: read_plan([PlanSource("plan.md", text)]), PLAN_MARKDOWN[name])
+
+
+@pytest.mark.parametrize("name", [*FLAT, *PLAN_YAML])
+def test_a_plan_in_yaml_is_read_in_linear_time(name):
+    """Twice the YAML takes about twice the time to read, to resolve and to check."""
+    check_linear(lambda text: read_plan([PlanSource("plan.yaml", text)]), {**YAML, **PLAN_YAML}[name])
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_json_is_read_in_linear_time(name):
+    """Twice the JSON takes about twice the time."""
+    check_linear(lambda text: json_text.load(text, "f.json"), JSON[name])
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_read_in_linear_time(name):
+    """Twice the log takes about twice the time to read and to validate."""
+    check_linear(log.parse, LOGS[name])
+    check_linear(lambda text: log.validate_text(text, "log.md"), LOGS[name])
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_text_is_rendered_in_linear_time(name):
+    """Twice the text takes about twice the time to write into a log."""
+    entry = {"timestamp": "2026-01-31T09:00:00Z", "agent": "a", "action": "a", "result": "b", "files": []}
+    check_linear(lambda text: log.render({**entry, "text": text}), LOGS[name])
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_memories_are_read_in_linear_time(tmp_path, name):
+    """Twice the memories take about twice the time."""
+    (tmp_path / ".sow" / "project" / "context").mkdir(parents=True)
+    home = Home(Checkout(root=str(tmp_path), git="", common=""))
+
+    def read(text: str) -> None:
+        (tmp_path / ".sow" / "project" / "context" / "memories.md").write_text(text)
+        memory.read(home)
+
+    check_linear(read, MEMORIES[name])
+
+
+@pytest.mark.parametrize("name", FEEDBACK)
+def test_feedback_is_read_in_linear_time(name):
+    """Twice the feedback takes about twice the time."""
+    check_linear(feedback._split, FEEDBACK[name])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_is_made_harmless_in_linear_time(name):
+    """Twice the text takes about twice the time to show."""
+    check_linear(escape_control, TEXTS[name])
+    check_linear(escape_line, TEXTS[name])
+
+
+def test_a_description_is_read_in_linear_time(tmp_path):
+    """Twice the description takes about twice the time to validate."""
+    path = tmp_path / "description.md"
+
+    def read(text: str) -> None:
+        path.write_text(text)
+        file_kinds.validate_file(str(path), "description.md", "")
+
+    check_linear(read, pattern("\n# x", before="# Title\n"))
+
+
+def test_a_quadratic_reader_would_be_found():
+    """The measure fails for a reader that goes through the text once for every few of its letters."""
+
+    def read(text: str) -> None:
+        for _ in range(len(text) // 4):
+            text.count("x")
+
+    with pytest.raises(AssertionError, match="in proportion"):
+        check_linear(read, pattern("a"))

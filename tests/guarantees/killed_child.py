@@ -1,0 +1,53 @@
+"""Acts in children that are killed at a boundary, and what they came to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from conftest import Repo
+from support.worktree_repo import Shop
+
+from guarantees.fresh_process import ended, fork
+from sow.system.crash_points import COUNTER, VARIABLE
+
+
+class Ended:
+    """How an act in a child ended."""
+
+    def __init__(self, code: int, said: str) -> None:
+        self.killed = code == -signal.SIGKILL
+        told = json.loads(said) if said else {}
+        self.boundaries: int = told.get("boundaries", 0)
+        self.value: Any = told.get("value")
+        self.error: str = told.get("error", "") if told or self.killed else f"ended with {code}"
+
+
+def again(root: str) -> Shop:
+    """The same repository, as the next process sees it."""
+    return Shop(Repo(Path(root), dict(os.environ)))
+
+
+def in_child(act: Callable[[], Any], kill_at: int = 0) -> Ended:
+    """Do it in a child that is killed at a boundary, or not."""
+    reader, writer = os.pipe()
+
+    def run() -> None:
+        os.environ[VARIABLE] = str(kill_at)
+        COUNTER.crossed = 0
+        try:
+            told = {"value": act()}
+        except BaseException:
+            told = {"error": traceback.format_exc()}
+        os.write(writer, json.dumps({**told, "boundaries": COUNTER.crossed}).encode())
+
+    child = fork(run)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    return Ended(ended(child), said)

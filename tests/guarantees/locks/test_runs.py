@@ -1,0 +1,78 @@
+"""R4 for runs: a killed run lets go at once, two runs never share a project, and no worker waits for one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import FULL
+from support.plan_crash_scene import Gated, template
+
+from guarantees.fresh_process import shard
+from guarantees.store_acts import home_at
+from sow.errors import Waiting
+
+ROUNDS = 100 // shard()[1] if FULL else 4
+PAUSE = 0.05
+WORKER = {"SOW_TASK": "010", "SOW_AGENT": "implementer"}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Gated]:
+    """A plan whose workers wait for a gate to be opened before they hand in."""
+    (tmp_path / "source").mkdir()
+    scene = Gated(tmp_path / "scene", template(tmp_path / "source"))
+    yield scene
+    scene.leave()
+
+
+def enter(scene: Gated) -> float:
+    """How long we wait until the project's claim is ours; what a busy machine takes from us is no wait."""
+    waited = 0.0
+    while waited < 20:
+        try:
+            with home_at(str(scene.repo.root)).claim("run", purpose="the next one"):
+                return waited
+        except Waiting:
+            time.sleep(PAUSE)
+            waited += PAUSE
+    return waited
+
+
+def test_killed_run(scene: Gated) -> None:
+    """After kill -9 of a run at work the next one gets in within a second, every time, and ends what was left."""
+    for _ in range(ROUNDS):
+        process = scene.begin()
+        process.send_signal(signal.SIGKILL)
+        process.wait(300)
+        assert enter(scene) < 1
+    process = scene.begin()
+    assert scene.open(process) == 0
+    assert scene.complaints() == []
+    assert {status for status, _ in scene.end()["statuses"].values()} == {"completed"}
+
+
+def test_second_run(scene: Gated) -> None:
+    """A second run is refused with exit 4 while the first lives, and names its pid and host; the first goes on."""
+    process = scene.begin()
+    refused = scene.run()
+    assert refused.code == 4
+    assert f"pid {process.pid} on {os.uname().nodename}" in refused.err
+    assert "hint:" in refused.err
+    assert scene.open(process) == 0
+
+
+def test_workers_never_wait(scene: Gated) -> None:
+    """Workers change their tasks and write their logs while a run is at work, which ends only after they have."""
+    process = scene.begin()
+    for number in range(20):
+        scene.repo.ok("task", "set", "--id", "010", "priority", ("low", "high")[number % 2])
+        scene.repo.ok("agent", "log", f"step {number}", **WORKER)
+    scene.repo.ok("task", "set", "status", "needs_review", **WORKER)
+    assert process.poll() is None
+    assert scene.open(process) == 0
+    assert scene.states()["010"]["priority"] == "high"

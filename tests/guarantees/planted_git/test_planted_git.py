@@ -1,0 +1,326 @@
+"""T5, our git calls execute and believe nothing that a worker planted in the git folder or in its worktree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.plan_repo import WORK, Harbour
+
+from sow.system import git
+
+# Each script plants one thing. `$EVIL` is a program that leaves a file behind; the worker itself never runs it.
+PLANTED = {
+    "a clean and a smudge filter": """
+git config filter.evil.clean "$EVIL"; git config filter.evil.smudge "$EVIL"
+echo '* filter=evil' > .gitattributes
+""",
+    "a process filter": """
+git config filter.evil.process "$EVIL"; git config filter.evil.required false
+echo '* filter=evil' > .gitattributes
+""",
+    "attributes of the repository": """
+git config filter.evil.clean "$EVIL"; git config filter.evil.smudge "$EVIL"
+echo '* filter=evil' > "$(git rev-parse --git-path info/attributes)"
+""",
+    "an included file": """
+printf '[filter "evil"]\\n\\tclean = %s\\n\\tsmudge = %s\\n' "$EVIL" "$EVIL" > "$HOME/evil.config"
+git config include.path "$HOME/evil.config"
+echo '* filter=evil' > .gitattributes
+""",
+    "the user's own settings": """
+git config --global filter.evil.clean "$EVIL"; git config --global filter.evil.smudge "$EVIL"
+git config --global core.attributesFile "$HOME/attributes"; echo '* filter=evil' > "$HOME/attributes"
+""",
+    "settings of the worktree": """
+git config extensions.worktreeConfig true
+git config --worktree filter.evil.clean "$EVIL"; git config --worktree filter.evil.smudge "$EVIL"
+echo '* filter=evil' > .gitattributes
+""",
+    "merge and diff drivers": """
+git config merge.evil.driver "$EVIL"; git config diff.evil.command "$EVIL"; git config diff.evil.textconv "$EVIL"
+git config diff.external "$EVIL"
+echo '* merge=evil diff=evil' > "$(git rev-parse --git-path info/attributes)"
+""",
+    "hooks": """
+hooks="$(git rev-parse --git-common-dir)/hooks"; mkdir -p "$hooks"
+for each in pre-commit post-commit post-checkout post-merge reference-transaction post-index-change; do
+    cp "$EVIL" "$hooks/$each"
+done
+""",
+    "a folder of hooks": """
+mkdir -p "$HOME/hooks"
+for each in post-checkout post-merge reference-transaction post-index-change; do cp "$EVIL" "$HOME/hooks/$each"; done
+git config core.hooksPath "$HOME/hooks"
+""",
+    "other commands": """
+for key in core.fsmonitor core.sshCommand core.editor core.pager core.askPass sequence.editor gpg.program \\
+    core.alternateRefsCommand credential.helper pager.log pager.status uploadpack.packObjectsHook; do
+    git config $key "$EVIL"
+done
+git config commit.gpgSign true; git config log.showSignature true; git config alias.status "!$EVIL"
+""",
+    "a promise of missing objects": """
+git config extensions.partialClone evil; git config remote.evil.url "$PWD"; git config remote.evil.promisor true
+git config remote.evil.uploadpack "$EVIL"; git config core.repositoryFormatVersion 1
+""",
+    "a repository in place of the pointer": """
+rm .git; git init -q; git config filter.evil.clean "$EVIL"; git config filter.evil.smudge "$EVIL"
+git config core.fsmonitor "$EVIL"; echo '* filter=evil' > .git/info/attributes
+""",
+    "a submodule with settings of its own": """
+git init -q inner; echo '* filter=evil' > inner/.gitattributes; echo x > inner/x
+git -C inner add -A; git -C inner commit -q -m inner
+git add inner 2>/dev/null; git commit -q -m 'with inner'
+git -C inner config filter.evil.clean "$EVIL"; echo y > inner/x
+""",
+}
+SILENT = {"a repository in place of the pointer", "a submodule with settings of its own"}  # nothing in the git folder
+
+
+@pytest.fixture
+def evil(harbour: Harbour, tmp_path: Path) -> Path:
+    """The file that a planted program would leave behind."""
+    left = tmp_path / "evil-was-here"
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\nps -o args= -p $PPID >> {left}\ncat\n")
+    program.chmod(0o755)
+    harbour.repo.environment["EVIL"] = str(program)
+    return left
+
+
+def plant(harbour: Harbour, script: str, tmp_path: Path, who: str = "implementer-010") -> None:
+    """Let a worker do its work and plant something."""
+    harbour.act(who, f"EVIL={tmp_path}/evil.sh\n{WORK}echo {who} >> shared.txt\n{script}")
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_no_git_call_runs_what_a_worker_planted(harbour: Harbour, evil: Path, tmp_path: Path, name: str) -> None:
+    """A second task, the merges, the reviews and the user's branch come after the plant, and nothing of it runs."""
+    (harbour.repo.root / "shared.txt").write_text("\n".join("abcdefghijklmnop") + "\n")
+    harbour.repo.git("add", "shared.txt")
+    plant(harbour, PLANTED[name], tmp_path)
+    harbour.act("implementer-020", f"{WORK}sed -i s/^a$/A/ shared.txt\n")
+    harbour.plan("First", "Second", commit=True)
+    result = harbour.run("--max-concurrency", "1")
+    assert not evil.exists(), evil.read_text()
+    assert result.code == 0, result
+    assert (harbour.repo.root / "part_010.txt").read_text() == "by 010\n"
+    assert (harbour.repo.root / "part_020.txt").read_text() == "by 020\n"
+    assert "+by 010" in harbour.prompt("010", role="quality-control")
+    told = harbour.journal("git_changed")
+    if name in SILENT:
+        assert told == []
+        return
+    assert len(told) == 1
+    assert "task" not in told[0]  # nobody knows who did it
+    assert "These changes appeared in the git folder while workers ran:" in result.err
+    for change in told[0]["changes"]:
+        assert change in result.err
+        assert f"meanwhile {change}" in harbour.prompt("010", role="quality-control")
+    report = harbour.repo.ok("runs", "show", "--json").json
+    assert any(told[0]["changes"][0] in each for each in report["remarks"])
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_a_home_whose_git_folder_is_elsewhere(harbour: Harbour, evil: Path, tmp_path: Path, kind: str) -> None:
+    """The same in a linked worktree of the user, and in a submodule, whose settings name its folder."""
+    repo = harbour.repo
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", "-b", "feat/linked", str(tmp_path / "linked"))
+        repo.root = tmp_path / "linked"
+    else:
+        repo.git("init", "-q", str(tmp_path / "outer"))
+        words = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.root), "sub")
+        repo.git("-C", str(tmp_path / "outer"), *words)
+        repo.root = tmp_path / "outer/sub"
+        repo.git("switch", "-q", "-c", "feat/sub")
+        assert "sub" in repo.git("config", "core.worktree")
+    plant(harbour, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
+    harbour.act("implementer-020", WORK)
+    harbour.plan("First", "Second < 1")
+    result = harbour.run()
+    assert not evil.exists(), evil.read_text()
+    assert result.code == 0, result
+    assert (repo.root / "part_020.txt").read_text() == "by 020\n"
+    assert "filter.evil.clean" in result.err
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert "filter.evil" not in repo.git("config", "--list")
+
+
+def test_a_planted_key_is_named_until_it_is_undone(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+    """Later commands ignore it and doctor names it, until it is undone; the next run then has nothing to say."""
+    plant(harbour, PLANTED["a clean and a smudge filter"] + PLANTED["hooks"], tmp_path)
+    harbour.plan("First")
+    before = harbour.repo.git("config", "--local", "--list")
+    result = harbour.run("--yes")
+    assert result.code == 0, result
+    assert "filter.evil" in harbour.repo.git("config", "--local", "--list")  # --yes is no consent to that
+    (harbour.repo.root / "part_010.txt").write_text("changed by the user\n")
+    harbour.repo.ok("project", "save")
+    harbour.plan("First", "Second", commit=False)
+    assert harbour.run("--yes").code == 0
+    assert not evil.exists(), evil.read_text()
+    named = [each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"]]
+    assert any("filter.evil.clean" in each for each in named)
+    assert any(".git/hooks/post-commit was added" in each for each in named)
+    refused = harbour.repo.sow("doctor", "--undo-git-changes")
+    assert refused.code == 4, refused
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert harbour.repo.git("config", "--local", "--list") == before
+    assert not (harbour.repo.root / ".git/hooks/post-commit").exists()
+    assert list((harbour.repo.root / ".git/sow/removed").rglob("post-commit"))
+    assert not any("filter.evil" in each["what"] for each in harbour.repo.sow("doctor", "--json").json["findings"])
+    assert seals(harbour.repo) == []
+
+
+def test_changes_that_are_kept_are_used(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+    """After the user has accepted a filter, it is the user's own, and runs."""
+    plant(harbour, PLANTED["a clean and a smudge filter"], tmp_path)
+    harbour.plan("First")
+    assert harbour.run().code == 0
+    assert not evil.exists()
+    harbour.repo.ok("doctor", "--keep-git-changes", "--yes")
+    assert seals(harbour.repo) == []
+    harbour.plan("First", "Second", commit=False)
+    result = harbour.run("--yes")
+    assert result.code == 0, result
+    assert evil.exists()
+    assert "appeared in the git folder" not in result.err
+
+
+def test_the_users_own_filter_works(harbour: Harbour, tmp_path: Path) -> None:
+    """A filter that was there when the run started cleans what is collected and smudges what is checked out."""
+    repo = harbour.repo
+    repo.git("config", "--global", "filter.upper.clean", "tr a-z A-Z")
+    repo.git("config", "filter.upper.smudge", "tr A-Z a-z")
+    repo.git("config", "filter.upper.required", "true")
+    (repo.root / ".gitattributes").write_text("*.up filter=upper\n")
+    (repo.root / "a.up").write_text("hello\n")
+    repo.git("add", ".gitattributes", "a.up")
+    harbour.act("implementer", f"{WORK}cat a.up > seen.txt; echo world > b.up\n")
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert (repo.root / "seen.txt").read_text() == "hello\n"
+    assert repo.git("show", "HEAD:b.up") == "WORLD\n"
+    assert (repo.root / "b.up").read_text() == "world\n"
+    assert harbour.journal("git_changed") == []
+    assert seals(repo) == []
+
+
+def test_a_filter_that_changes_is_used_as_it_was(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+    """A worker that changes the command of the user's own filter changes nothing for us."""
+    repo = harbour.repo
+    repo.git("config", "filter.upper.clean", "tr a-z A-Z")
+    (repo.root / ".gitattributes").write_text("*.up filter=upper\n")
+    repo.git("add", ".gitattributes")
+    plant(harbour, 'git config filter.upper.clean "$EVIL"; echo world > b.up', tmp_path)
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert not evil.exists()
+    assert repo.git("show", "HEAD:b.up") == "WORLD\n"
+    assert "filter.upper.clean was changed to" in result.err
+
+
+def test_replaced_objects_are_not_believed(harbour: Harbour) -> None:
+    """A replace ref shows harmless bytes to everybody who believes it: the reviewer sees what is merged. (F11)"""
+    script = "echo harmful > part_010.txt; bad=$(git hash-object -w part_010.txt)\n"
+    script += "good=$(echo harmless | git hash-object -w --stdin); git replace $bad $good\n"
+    harbour.act("implementer", script)
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert "+harmful" in harbour.prompt("010", role="quality-control")
+    assert (harbour.repo.root / "part_010.txt").read_text() == "harmful\n"
+    assert "the replacement of object" in result.err
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert harbour.repo.git("replace", "--list") == ""
+
+
+def test_a_graft_and_a_shallow_list_are_not_believed(harbour: Harbour) -> None:
+    """A worker that cuts the history off for git changes nothing for us."""
+    script = f"{WORK}common=$(git rev-parse --git-common-dir); git rev-parse HEAD > $common/shallow\n"
+    harbour.act("implementer", f"{script}git rev-parse HEAD > $common/info/grafts\n")
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert ".git/shallow was added" in result.err
+    assert ".git/info/grafts was added" in result.err
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert harbour.repo.git("log", "--format=%s").splitlines()[-1] == "first"
+
+
+def test_objects_of_another_repository_stop_the_run(harbour: Harbour, tmp_path: Path) -> None:
+    """Git cannot be told to ignore an alternate: nothing is taken from it, and a person decides."""
+    harbour.repo.git("init", "-q", "--bare", str(tmp_path / "other.git"))
+    script = f"{WORK}echo {tmp_path}/other.git/objects > $(git rev-parse --git-common-dir)/objects/info/alternates\n"
+    harbour.act("implementer-010-1", script)
+    harbour.plan("First")
+    head = harbour.repo.git("rev-parse", "HEAD")
+    result = harbour.run()
+    assert result.code == 4, result
+    assert "objects/info/alternates" in result.err
+    assert harbour.repo.git("rev-parse", "HEAD") == head
+    harbour.repo.ok("doctor", "--undo-git-changes", "--yes")
+    assert not (harbour.repo.root / ".git/objects/info/alternates").exists()
+    harbour.repo.ok("answer", "1", "it is undone")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert (harbour.repo.root / "part_010.txt").exists()
+
+
+def test_a_commit_graph_is_not_believed(bare_repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit graph can name another tree than the commit does: our calls read the commit."""
+    for name, value in bare_repo.environment.items():
+        monkeypatch.setenv(name, value)
+    (bare_repo.root / "a").write_text("a\n")
+    bare_repo.git("add", "a")
+    bare_repo.git("commit", "-q", "-m", "second")
+    bare_repo.git("commit-graph", "write", "--reachable")
+    new, old = bare_repo.git("rev-parse", "HEAD^{tree}", "HEAD~1^{tree}").split()
+    graph = bare_repo.root / ".git/objects/info/commit-graph"
+    data = graph.read_bytes()[:-20].replace(bytes.fromhex(new), bytes.fromhex(old))
+    graph.chmod(0o644)
+    graph.write_bytes(data + hashlib.sha1(data).digest())  # noqa: S324 (git's own checksum)
+    assert bare_repo.git("log", "-1", "--format=%T").strip() == old  # who believes it
+    assert git.run(["log", "-1", "--format=%T"], cwd=str(bare_repo.root)).strip() == new
+
+
+def test_a_killed_run_leaves_nothing_to_believe(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+    """What a worker planted before the run was killed is not taken for the user's by the next run."""
+    plant(harbour, f"{PLANTED['a clean and a smudge filter']}kill -9 $PPID_OF_SOW\n", tmp_path)
+    script = (harbour.folder / "implementer-010.sh").read_text()
+    sow = 'sow=$(ps -o ppid= -p $$ | tr -d " "); while ! ps -o args= -p $sow | grep -q " run plan.yaml"; do '
+    sow += 'sow=$(ps -o ppid= -p $sow | tr -d " "); done; kill -9 $sow\n'
+    harbour.act("implementer-010", script.replace("kill -9 $PPID_OF_SOW\n", sow))
+    harbour.act("implementer-010-2", WORK)
+    harbour.plan("First")
+    run = harbour.start()
+    run.communicate(timeout=300)
+    assert run.returncode == -9
+    result = harbour.run()
+    assert result.code == 0, result
+    assert not evil.exists(), evil.read_text()
+    assert "filter.evil.clean" in result.err
+
+
+def test_the_seal_is_written_again_if_somebody_edits_it(harbour: Harbour, evil: Path, tmp_path: Path) -> None:
+    """A worker without a sandbox finds the sealed settings, and edits them: the run has them in memory."""
+    script = (
+        'for config in "$HOME"/.local/state/sow/git/*/config; do git config --file $config filter.evil.clean $EVIL; '
+    )
+    plant(harbour, f"{script}done\necho '* filter=evil' > .gitattributes\n", tmp_path)
+    harbour.plan("First")
+    result = harbour.run()
+    assert result.code == 0, result
+    assert not evil.exists(), evil.read_text()
+
+
+def seals(repo: Repo) -> list[str]:
+    folder = Path(repo.environment["HOME"], ".local/state/sow/git")
+    return sorted(os.listdir(folder)) if folder.is_dir() else []

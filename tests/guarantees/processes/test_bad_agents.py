@@ -1,0 +1,122 @@
+"""R8: a bad agent cannot hang or bloat us."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import FULL
+from support.simulated_workers import Yard, script, wait_for
+
+MEGABYTE = 1 << 20
+SIZE = (1024 if FULL else 50) * MEGABYTE
+MEMORY = 100 * MEGABYTE
+
+
+@pytest.mark.parametrize("step", ["flood", "long_line"])
+def test_endless_output_is_capped(yard: Yard, step: str) -> None:
+    """A worker that prints without end is stopped at the cap, and its transcript is no larger than that."""
+    yard.limits(transcript_mb=8)
+    yard.scenario([{step: SIZE}, {"hang": True}])
+    result = yard.spawn()
+    assert result.code == 1
+    assert "size" in result.err
+    assert not yard.alive()
+    assert yard.transcript().stat().st_size <= 8 * MEGABYTE
+
+
+def test_a_long_line_is_read_without_being_kept(yard: Yard) -> None:
+    """A line of many megabytes is cut, and the events after it are read as usual."""
+    yard.scenario([{"long_line": SIZE}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    call = yard.start("agent", "spawn", "implementer", "010", "--json")
+    out, err = call.communicate(timeout=300)
+    assert call.returncode == 0, err
+    assert json.loads(out)["turn"]["tools"] == 2
+
+
+def test_memory_stays_bounded(yard: Yard) -> None:
+    """While a worker prints far more than we may hold, our own process stays small."""
+    yard.scenario(
+        [{"long_line": SIZE}, {"flood": SIZE}, {"run": ["touch", "begun"]}, {"sleep": 2}, {"status": "needs_review"}]
+    )
+    call = yard.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (yard.repo.root / "begun").exists())
+    peak = next(line for line in Path(f"/proc/{call.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    call.communicate(timeout=300)
+    assert int(peak.split()[1]) * 1024 < MEMORY
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"raw": "not json at all {"}],
+        [{"raw": '{"type": 7, "message": [1, 2'}],
+        [{"raw": '{"type": "result"'}],
+        [{"raw": "[" * 100_000}],
+        [{"raw": '{"type":"assistant","message":{"content":"no list"}}'}],
+        [{"raw": '{"type":"result","usage":7,"permission_denials":{},"errors":"x","total_cost_usd":"much"}'}],
+        [{"bytes": "c3"}],
+        [{"bytes": "fffe000041"}],
+        [{"bytes": "1b5d35323b633b1b5c"}],
+    ],
+)
+def test_garbage_is_survived(yard: Yard, steps: list[dict[str, str]]) -> None:
+    """Whatever stands between the events, the turn ends with what the worker did."""
+    yard.scenario([*steps, {"raw": ""}, {"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}])
+    result = yard.spawn()
+    assert result.code == 0, result
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review"
+    assert "\x1b" not in result.out + result.err
+
+
+def test_a_closed_pipe_is_no_end(yard: Yard) -> None:
+    """A worker that closes its output and lives on is held to the silence limit."""
+    yard.limits(silence_timeout="1s")
+    yard.scenario([{"close_output": True}, {"hang": True}])
+    assert yard.spawn().code == 1
+    assert not yard.alive()
+
+
+FLOODS = {
+    "of the worker": "yes | head -c 400000000",
+    "of one that it left behind": "(yes | head -c 400000000) & sleep 0.3",
+    "on stderr": "yes | head -c 400000000 >&2",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_millions_of_short_lines_do_not_hold_us(yard: Yard, flood: str) -> None:
+    """However slowly lines are read that come fast, the limits are kept, and the call ends soon after its worker."""
+    script(yard, f"#!/bin/sh\n{FLOODS[flood]}\n", limits={"transcript_mb": 8, "stop_grace": "500ms"})
+    result = yard.spawn("--executor", "script")
+    assert result.code in (0, 1), result
+    assert not yard.alive()
+    assert all(yard.transcript(ending=ending).stat().st_size <= 8 * MEGABYTE for ending in ("out", "err"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("just words\n", "it is neither a program for this machine nor a script that begins with #!"),
+        ("#!/no/such/interpreter\n", "the program that its first line (#!) names is missing"),
+    ],
+)
+def test_a_program_that_is_none_is_said(yard: Yard, text: str, error: str) -> None:
+    """A file with the right to be executed that cannot be is an error that says why."""
+    script(yard, text)
+    result = yard.spawn("--executor", "script")
+    assert result.code == 1, result
+    assert result.err.splitlines()[-2].endswith(error), result
+    turn = yard.record()["turns"][0]
+    assert (turn["outcome"], turn["reason"].endswith(error), "ended_at" in turn) == ("failed", True, True)
+    assert yard.spawn("--fresh").err.count("was cut off") == 0
+
+
+def test_a_prompt_of_two_megabytes_arrives(yard: Yard) -> None:
+    """A long prompt reaches the worker whole, through its stdin."""
+    yard.spawn()
+    text = "long words " * 190_000
+    result = yard.repo.sow("agent", "resume", "010", "-", stdin=text.encode())
+    assert result.code == 0, result.err
+    assert text.strip() in yard.transcript(2, "prompt").read_text()

@@ -1,0 +1,168 @@
+"""R7: nothing that we started outlives us, and nothing else is ever signalled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import FULL, SOW
+from support.simulated_workers import Yard, end, environment_of, script, wait_for
+
+ORPHANS = {
+    "forked twice": {"orphan": {"deaf": False}},
+    "deaf": {"orphan": {"deaf": True}},
+    "without its mark": {"orphan": {"unmarked": True}},
+    "nohup": {"run": ["sh", "-c", "nohup sleep 300 >/dev/null 2>&1 &"]},
+    "setsid": {"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 &"]},
+}
+ENDINGS = ("interrupt", "terminate", "timeout", "kill")
+ROUNDS = 20 if FULL else 1
+
+
+def sleepers(yard: Yard) -> set[int]:
+    """Processes of the worker's family, marked or not, by the folder that they work in."""
+    found = set()
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(yard.repo.root):
+                found.add(int(name))
+    return found
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", ORPHANS)
+def test_no_process_is_left(yard: Yard, kind: str, ending: str) -> None:
+    """However the call ends, a family that forks, hides and ignores signals is gone afterwards."""
+    yard.limits(stop_grace="500ms")
+    for _ in range(ROUNDS):
+        (yard.repo.root / "begun").unlink(missing_ok=True)
+        yard.scenario(
+            [
+                {"ignore": ["SIGTERM", "SIGINT"]},
+                ORPHANS[kind],
+                {"sleep": 0.3},
+                {"run": ["touch", "begun"]},
+                {"hang": True},
+            ]
+        )
+        timeout = ("--timeout", "8s") if ending == "timeout" else ()
+        call = yard.start("agent", "spawn", "implementer", "010", "--fresh", *timeout)
+        wait_for(lambda: (yard.repo.root / "begun").exists())
+        assert len(yard.alive()) >= 1
+        number = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}.get(ending)
+        if number is None:
+            call.communicate(timeout=300)
+        else:
+            end(call, number)
+        if ending == "kill":  # nobody was there to clean up: the next call does
+            yard.scenario([{"status": "needs_review"}])
+            yard.resume()
+        assert not yard.alive()
+        if kind != "without its mark" or ending != "kill":
+            assert not sleepers(yard)
+        for pid in sleepers(yard):  # whom nobody can find any more
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_ctrl_c_says_so_and_the_task_can_go_on(yard: Yard) -> None:
+    """An interrupted call exits 130, and the session is resumed afterwards."""
+    yard.scenario(
+        [{"run": ["touch", "begun"]}, {"hang": True}],
+        [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}],
+    )
+    call = yard.start("agent", "spawn", "implementer", "010")
+    wait_for(lambda: (yard.repo.root / "begun").exists())
+    code, _, err = end(call, signal.SIGINT)
+    assert code == 130
+    assert err.splitlines()[-2].startswith("error: interrupted")
+    assert yard.resume().out.splitlines()[-1] == "task 010: status is needs_review"
+
+
+def test_a_bystander_is_never_signalled(yard: Yard) -> None:
+    """A process of the same user, in the same folder, without our mark and not of our family, lives on."""
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=yard.repo.root)
+    try:
+        yard.scenario([ORPHANS["deaf"], {"hang": True}])
+        assert yard.spawn("--timeout", "1s").code == 1
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+# Each starts somebody who is no work of ours, and becomes sow, so that it is a child of ours from the beginning; the
+# last one's parent ends during the turn, and then it is our child too.
+BEFORE_US = {
+    "a job of the shell": "sleep 300 & echo $! > other",
+    "a job in a session of its own": "setsid sleep 300 & echo $! > other",
+    "a job of a job": "(sleep 300 & echo $! > other; while [ ! -e begun ]; do sleep 0.05; done; echo over > over) &",
+}
+
+
+@pytest.mark.parametrize("other", BEFORE_US)
+def test_a_child_that_was_there_before_us_is_never_signalled(yard: Yard, other: str) -> None:
+    """A shell that starts a job and then becomes sow keeps its job."""
+    wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done"
+    yard.scenario([ORPHANS["without its mark"], {"run": ["sh", "-c", wait]}, {"status": "needs_review"}])
+    words = f"{BEFORE_US[other]}\nexec {SOW} agent spawn implementer 010"
+    call = subprocess.Popen(
+        ["sh", "-c", words], cwd=yard.repo.root, env=yard.repo.environment, stdout=subprocess.DEVNULL
+    )
+    pid = int(wait_for(lambda: (yard.repo.root / "other").exists() and (yard.repo.root / "other").read_text().strip()))
+    try:
+        wait_for(lambda: (yard.repo.root / "begun").exists())
+        if other == "a job of a job":
+            wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(call.pid))
+        (yard.repo.root / "go").touch()
+        assert call.wait(timeout=300) == 0
+        assert environment_of(pid), "it was killed"
+        assert sleepers(yard) == {pid}
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_second_ctrl_c_does_not_wait(yard: Yard) -> None:
+    """The first Ctrl-C gives a worker its grace, and the second ends that."""
+    deaf = "#!/bin/sh\ntrap 'touch asked' TERM INT\ntouch begun\nwhile :; do sleep 0.1; done\n"
+    script(yard, deaf, limits={"stop_grace": "1h"})
+    call = yard.start("agent", "spawn", "implementer", "010", "--executor", "script")
+    wait_for(lambda: (yard.repo.root / "begun").exists())
+    call.send_signal(signal.SIGINT)
+    wait_for(lambda: (yard.repo.root / "asked").exists())
+    assert call.poll() is None
+    assert end(call, signal.SIGINT)[0] == 130
+    assert not yard.alive()
+
+
+def test_a_reader_that_goes_away_leaves_nobody_behind(yard: Yard) -> None:
+    """`sow agent spawn … | head -1` ends, and so does a worker that is deaf."""
+    yard.limits(stop_grace="500ms")
+    steps = [{"say": f"line {number}"} for number in range(50)]
+    yard.scenario([{"ignore": ["SIGTERM", "SIGINT"]}, *steps, {"sleep": 0.5}, *steps, {"hang": True}])
+    with yard.start("agent", "spawn", "implementer", "010", "--timeout", "3s") as call:
+        assert call.stdout
+        call.stdout.readline()
+        call.stdout.close()
+        try:
+            call.wait(timeout=300)
+            assert not yard.alive()
+        finally:
+            call.kill()
+            for pid in yard.alive():
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_worker_that_lingers_after_its_last_word_is_ended(yard: Yard) -> None:
+    """The final event counts: a worker that does not exit afterwards is stopped, and its work stands."""
+    yard.limits(linger_timeout="1s")
+    yard.scenario(
+        [{"write": {"path": "a", "text": "b"}}, {"status": "needs_review"}, {"finish": "done"}, {"hang": True}]
+    )
+    result = yard.spawn()
+    assert result.out.splitlines()[-1] == "task 010: status is needs_review"
+    assert not yard.alive()

@@ -1,0 +1,158 @@
+"""S8: secrets reach neither disk nor children."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from conftest import FULL, SOW
+from fakes import install
+from support.simulated_workers import Yard, script
+
+NAMES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD", "NPM_AUTH")
+SECRETS = [f'sk-{name.lower()}-"{index}"/+=&é' for index, name in enumerate(NAMES)]
+FORMS = {
+    "plain": lambda text: text,
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "shifted base64": lambda text: base64.b64encode(b"a:" + text.encode()).decode(),
+    "url": lambda text: quote(text, safe=""),
+    "hex": lambda text: text.encode().hex(),
+}
+
+
+def everything(folder: Path) -> bytes:
+    return b"\0".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_secret_is_kept(yard: Yard, form: str) -> None:
+    """A secret of our environment that a worker prints is struck out of every file of the turn."""
+    yard.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
+    shown = [FORMS[form](secret) for secret in SECRETS]
+    yard.scenario(
+        [*({"say": text} for text in shown), *({"stderr": text} for text in shown), {"status": "needs_review"}]
+    )
+    yard.spawn()
+    kept = everything(yard.repo.root / ".sow/local/sessions")
+    for text in shown:
+        assert text.encode()[3:-3] not in kept
+    assert yard.record()["turns"][0]["redacted"] >= len(SECRETS)
+
+
+UNNAMED = {
+    "HTTPS_PROXY": ("http://ada:pr%40xy-w0rd@127.0.0.1:9", ["pr%40xy-w0rd", "pr@xy-w0rd"]),
+    "MY_DATABASE": ("postgres://ada:d4tabase-w0rd@127.0.0.1/db", ["d4tabase-w0rd"]),
+    "SLASHED_TOKEN": ("/begins/like/a-path", ["/begins/like/a-path"]),
+    "PLAIN": ("let-through-by-the-user", ["let-through-by-the-user"]),
+}
+
+
+def test_secrets_that_do_not_look_like_one_are_not_kept(yard: Yard) -> None:
+    """Passwords in URLs, values that begin with a slash and what the user lets a worker have are struck out as well."""
+    yard.repo.environment |= {name: value for name, (value, _) in UNNAMED.items()}
+    shown = [text for _, texts in UNNAMED.values() for text in texts]
+    lines = "".join(f"echo 'it is {text}.'\necho 'it is {text}.' >&2\n" for text in shown)
+    script(yard, f"#!/bin/sh\n{lines}echo Ada wrote it.\n{SOW} task set status needs_review\n", env=["PLAIN"])
+    yard.repo.environment |= {"GIT_AUTHOR_NAME": "Ada wrote it"}
+    assert yard.spawn("--executor", "script").code == 0
+    kept = everything(yard.repo.root / ".sow/local/sessions")
+    assert [text for text in shown if text.encode() in kept] == []
+    assert b"Ada wrote it." in kept
+
+
+def test_a_child_has_its_own_key_and_no_other(yard: Yard) -> None:
+    """The environment of a worker is an allow-list: no other provider's key, no mark of an outer session."""
+    yard.repo.environment |= dict(zip(NAMES, SECRETS, strict=True))
+    yard.repo.environment |= {
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_SESSION_ID": "x",
+        "SOW_SIMULATED_KEY": "mine-and-only-mine",
+        "FOO": "bar",
+    }
+    yard.scenario([{"run": ["sh", "-c", "env > seen.txt"]}, {"status": "needs_review"}])
+    yard.spawn()
+    seen = (yard.repo.root / "seen.txt").read_text()
+    names = {line.partition("=")[0] for line in seen.splitlines()}
+    assert not names & {*NAMES, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "FOO"}
+    assert names >= {
+        "SOW_TASK",
+        "SOW_AGENT",
+        "SOW_ROOT",
+        "SOW_DESK",
+        "SOW_MARK",
+        "SOW_RUN",
+        "SOW_SIMULATED_KEY",
+        "PATH",
+    }
+
+
+def test_files_of_a_session_are_private(yard: Yard) -> None:
+    """Transcripts and prompts can be read by their owner only."""
+    yard.spawn()
+    folder = yard.repo.root / ".sow/local/sessions/010/1"
+    assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir() if path.name != "record.yaml")
+
+
+def test_a_secret_over_the_edge_of_a_block_is_found(tmp_path: Path) -> None:
+    """Striking out works in blocks, and a secret that lies across two of them is still found."""
+    from sow.system import redaction
+
+    secret = "a-secret-that-lies-on-the-edge"
+    for offset in range(-len(secret) - 1, 3, 1 if FULL else 7):
+        path = tmp_path / "file"
+        path.write_bytes(b"x" * (redaction.CHUNK + offset) + secret.encode() + b"y" * 100)
+        size = path.stat().st_size
+        assert redaction.redact_file(str(path), [secret]) >= 1
+        assert secret.encode() not in path.read_bytes()
+        assert path.stat().st_size == size
+
+
+def test_no_secret_is_in_what_is_said_about_a_failure(yard: Yard) -> None:
+    """The reason of a turn that failed is shown and kept without the secrets in it."""
+    secret = SECRETS[0]
+    yard.repo.environment["ANTHROPIC_API_KEY"] = secret
+    yard.scenario([{"stderr": f"bad key {secret} (401)"}, {"exit": 3}])
+    result = yard.spawn("--json")
+    assert result.code == 1
+    assert secret not in result.out + result.err
+    assert result.json["reason"].startswith("bad key *") and result.json["reason"].endswith("(401)")
+    assert yard.record()["turns"][0]["reason"] == result.json["reason"]
+    assert secret.encode() not in everything(yard.repo.root / ".sow/local/sessions")
+
+
+def test_no_secret_is_in_the_last_words(yard: Yard) -> None:
+    """What a worker said last is kept and given to programs without the secrets in it."""
+    yard.repo.environment["ANTHROPIC_API_KEY"] = SECRETS[0]
+    yard.scenario([{"say": f"the key is {SECRETS[0]}"}, {"status": "needs_review"}])
+    result = yard.spawn("--json")
+    assert result.json["text"].startswith("the key is *") and SECRETS[0] not in result.out
+    assert yard.transcript(ending="txt").read_text().strip() == result.json["text"]
+
+
+def test_files_of_a_cli_are_struck_too(yard: Yard) -> None:
+    """A CLI's own history and the files that were written for it lie in the session's folder, and are struck out."""
+    edits = yard.folder / "edits.json"
+    edits.write_text('[[["a.py", "", "x"]], [["a.py", "", "y"]]]')
+    yard.repo.environment |= {"ANTHROPIC_API_KEY": "sk-dummy-secret-1", "AIDER_STAND_IN_EDITS": str(edits)}
+    install(yard.repo, "aider", yard.folder / "bin")
+    assert yard.spawn("--executor", "aider").code == 0
+    assert yard.resume("Use sk-dummy-secret-1 there").code == 0
+    history = yard.repo.root / f".sow/local/sessions/010/1/{yard.record()['session_id']}.md"
+    assert "Use ***************** there" in history.read_text()
+    assert b"sk-dummy-secret-1" not in everything(yard.repo.root / ".sow/local/sessions")
+
+
+def test_words_of_a_role_that_are_given_in_a_file_are_struck_too(yard: Yard) -> None:
+    """The file in which a CLI is told its role is struck out after the turn, and written anew for the next."""
+    folder = yard.repo.root / ".claude/agents"
+    folder.mkdir(parents=True)
+    (folder / "swiftdev.md").write_text("---\nname: swiftdev\ndescription: d\n---\nSay sk-dummy-secret-1.\n")
+    yard.repo.environment["ANTHROPIC_API_KEY"] = "sk-dummy-secret-1"
+    install(yard.repo, "claude", yard.folder / "bin")
+    yard.repo.sow("agent", "spawn", "swiftdev", "010", "--executor", "claude-code")
+    told = (yard.repo.root / ".sow/local/sessions/010/1/agents.json").read_text()
+    assert "Say *****************." in told
+    assert b"sk-dummy-secret-1" not in everything(yard.repo.root / ".sow/local/sessions")

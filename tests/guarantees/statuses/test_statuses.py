@@ -1,0 +1,214 @@
+"""R10: statuses obey the tables. The tables stand here once more, written from the design and not from the code."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import product
+from pathlib import Path
+
+import pytest
+from support.samples import ACTORS, ADA, LATER, note, task
+
+from sow.domain import note as notes
+from sow.domain import task as tasks
+from sow.domain.note import NOTE
+from sow.domain.phase import PHASE
+from sow.domain.task import TASK
+from sow.domain.workflows.lifecycle import WORKFLOW_AGENT
+from sow.errors import IllegalStatusChange
+from sow.store.files.checkout_home import find
+from sow.store.formats import yaml_text
+from sow.store.projects import tasks as projects_tasks
+
+TASK_STATUSES = ("pending", "in_progress", "needs_review", "completed", "paused", "failed", "abandoned")
+TASK_MOVES = {
+    ("pending", "in_progress"),
+    ("pending", "abandoned"),
+    ("in_progress", "needs_review"),
+    ("in_progress", "paused"),
+    ("in_progress", "failed"),
+    ("in_progress", "abandoned"),
+    ("needs_review", "completed"),
+    ("needs_review", "in_progress"),
+    ("needs_review", "abandoned"),
+    ("paused", "in_progress"),
+    ("paused", "abandoned"),
+    ("failed", "in_progress"),
+    ("failed", "abandoned"),
+    ("completed", "in_progress"),
+}
+ONLY_A_RUN = {("completed", "in_progress")}  # after a final check of the merged tree
+WORKER_MOVES = {
+    ("pending", "in_progress"),
+    ("in_progress", "needs_review"),
+    ("in_progress", "paused"),
+    ("in_progress", "failed"),
+}
+
+PHASE_STATUSES = ("proposed", "pending", "active", "completed")
+PHASE_MOVES = {
+    ("proposed", "pending"),
+    ("pending", "active"),
+    ("pending", "completed"),
+    ("active", "completed"),
+    ("active", "pending"),
+    ("completed", "active"),
+    ("completed", "pending"),
+}
+
+NOTE_STATUSES = ("open", "escalated", "resolved")
+NOTE_MOVES = {("open", "resolved"), ("open", "escalated"), ("escalated", "resolved")}
+BEYOND_A_WORKER = ("technology", "architecture", "security", "requirements", "conflict")
+WITHIN_A_WORKER = ("consistency", "bug", "detail", "documentation")
+
+AGENT_STATUSES = (
+    "pending",
+    "working",
+    "completion_drive_review",
+    "ready_for_verification",
+    "verified",
+    "blocked",
+    "session_complete",
+    "failed",
+)
+AGENT_MOVES = {
+    ("pending", "working"),
+    ("working", "completion_drive_review"),
+    ("working", "blocked"),
+    ("working", "failed"),
+    ("completion_drive_review", "ready_for_verification"),
+    ("completion_drive_review", "blocked"),
+    ("completion_drive_review", "working"),
+    ("completion_drive_review", "failed"),
+    ("ready_for_verification", "verified"),
+    ("ready_for_verification", "working"),
+    ("ready_for_verification", "failed"),
+    ("verified", "session_complete"),
+    ("verified", "working"),
+    ("verified", "failed"),
+    ("blocked", "working"),
+    ("blocked", "failed"),
+    ("failed", "working"),
+}
+
+LIFECYCLES = {
+    "task": (TASK, TASK_STATUSES, TASK_MOVES),
+    "phase": (PHASE, PHASE_STATUSES, PHASE_MOVES),
+    "note": (NOTE, NOTE_STATUSES, NOTE_MOVES),
+    "workflow agent": (WORKFLOW_AGENT, AGENT_STATUSES, AGENT_MOVES),
+}
+EVERY_PAIR = [
+    pytest.param(noun, source, to, id=f"{noun}: {source} to {to}")
+    for noun, (_, statuses, _) in LIFECYCLES.items()
+    for source, to in product(statuses, statuses)
+]
+
+
+@pytest.mark.parametrize(("noun", "source", "to"), EVERY_PAIR)
+def test_a_pair_is_legal_exactly_when_the_design_has_it(noun, source, to):
+    """Every pair of statuses of every lifecycle is legal or raises, as the design says."""
+    lifecycle, _, legal = LIFECYCLES[noun]
+    if (source, to) in legal:
+        assert lifecycle.move(noun, source, to)
+        return
+    with pytest.raises(IllegalStatusChange) as refused:
+        lifecycle.move(noun, source, to)
+    assert noun in refused.value.message
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("noun", LIFECYCLES)
+def test_a_lifecycle_has_no_other_statuses(noun):
+    """No lifecycle knows a status that the design does not have, and a target outside of it is refused by name."""
+    lifecycle, statuses, _ = LIFECYCLES[noun]
+    assert sorted(lifecycle.statuses) == sorted(statuses)
+    for source in statuses:
+        with pytest.raises(IllegalStatusChange, match="unknown status 'done'"):
+            lifecycle.move(noun, source, "done")
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+@pytest.mark.parametrize(("source", "to"), list(product(TASK_STATUSES, [*TASK_STATUSES, "done"])))
+def test_a_task_moves_only_as_its_table_and_its_actor_allow(source, to, actor):
+    """A person and the orchestrator make every move of the table, a worker its four on its own task, nobody another."""
+    before = task(status=source, session_id="s-1", iteration=3)
+    kept = deepcopy(before)
+    allowed = {"worker": WORKER_MOVES, "other worker": set()}.get(actor, TASK_MOVES - ONLY_A_RUN)
+    if (source, to) in allowed:
+        changed, _ = tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
+        assert changed["status"] == to
+    else:
+        with pytest.raises(IllegalStatusChange):
+            tasks.move(before, to, actor=ACTORS[actor], now=LATER, reason="because")
+    assert before == kept
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+def test_only_a_run_reopens_a_completed_task(actor):
+    """What a run may do after a final check, no person, orchestrator or worker does with a command."""
+    done = task(status="completed", iteration=3, completed_at=LATER, result="GREEN")
+    if "worker" in actor:
+        with pytest.raises(IllegalStatusChange):
+            tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
+        return
+    changed, event = tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER, may_reopen=True)
+    assert (event, changed["status"], changed["iteration"]) == ("reopen", "in_progress", 4)
+    assert not {"completed_at", "result", "approval"} & changed.keys()
+    with pytest.raises(IllegalStatusChange, match="is completed"):
+        tasks.move(done, "in_progress", actor=ACTORS[actor], now=LATER)
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+@pytest.mark.parametrize("category", ["", *BEYOND_A_WORKER, *WITHIN_A_WORKER])
+@pytest.mark.parametrize("source", NOTE_STATUSES)
+def test_a_note_is_resolved_only_by_those_who_may_decide(source, category, actor):
+    """Open and escalated notes are resolved; a worker closes neither an escalated one nor a matter above it."""
+    before = note(source, **({"category": category} if category else {}))
+    kept = deepcopy(before)
+    worker = "worker" in actor
+    allowed = source == "open" and category not in BEYOND_A_WORKER if worker else source != "resolved"
+    if allowed:
+        changed = notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
+        assert changed["status"] == "resolved"
+    else:
+        with pytest.raises(IllegalStatusChange):
+            notes.resolve(before, "yes", actor=ACTORS[actor], epoch=1727541600)
+    assert before == kept
+
+
+@pytest.mark.parametrize("source", NOTE_STATUSES)
+def test_only_an_open_note_is_escalated(source):
+    """A note is escalated once, and a resolved one never again."""
+    before = note(source)
+    kept = deepcopy(before)
+    if source == "open":
+        assert notes.escalate(before, "a requirement")["status"] == "escalated"
+    else:
+        with pytest.raises(IllegalStatusChange):
+            notes.escalate(before, "a requirement")
+    assert before == kept
+
+
+def test_a_task_that_has_ended_asks_nothing(task_repo):
+    """An open note of an abandoned task cannot become a question that nobody would ever close."""
+    task_repo.ok("note", "add", "--task", "010", "--description", "d", "--context", "c")
+    task_repo.ok("task", "abandon", "010", "--reason", "enough")
+    before = task_repo.snapshot()
+    assert task_repo.sow("note", "escalate", "1", "--task", "010", "--reason", "r").code == 2
+    assert task_repo.snapshot() == before
+
+
+@pytest.mark.parametrize("to", [*TASK_STATUSES, "done"])
+def test_an_illegal_move_changes_no_file(task_repo, to):
+    """From every status the store makes the legal moves of a task, and an illegal one leaves every byte as it was."""
+    home = find(option=str(task_repo.root), environment={}, cwd="/")
+    path = Path(task_repo.desk("010") / "state.yaml")
+    for source in TASK_STATUSES:
+        path.write_text(yaml_text.dump({"schema_version": "1.1.0", "revision": 7, "task": task(status=source)}))
+        before = task_repo.snapshot()
+        if (source, to) in TASK_MOVES - ONLY_A_RUN:
+            assert projects_tasks.set_status(home, "010", to, actor=ADA, reason="because").task["status"] == to
+            continue
+        with pytest.raises(IllegalStatusChange):
+            projects_tasks.set_status(home, "010", to, actor=ADA, reason="because")
+        assert task_repo.snapshot() == before

@@ -1,0 +1,262 @@
+"""The labels of a task in Markdown, and the lists below them."""
+
+from __future__ import annotations
+
+import pytest
+
+from plans.plan_text import found, plan_of, task_of
+
+# How a label may stand there; # is where it goes.
+FORMS = [
+    "**#**: {}",
+    "**#:** {}",
+    "**#** : {}",
+    "**#**:{}",
+    "**#:**{}",
+    "__#__: {}",
+    "- **#**: {}",
+    "* **#:** {}",
+    "1. **#**: {}",
+    "  **#**: {}",
+    "**#:**: {}",
+    "+ __#:__ {}",
+    "**#** (note): {}",
+    "- [x] **#**: {}",
+]
+SPELLINGS = {
+    "files": ("Files", "File", "File(s)", "FILES", "file"),
+    "depends_on": ("Depends on", "Depends On", "DEPENDS ON", "depends_on", "Dependencies", "Dependency"),
+    "estimated_time": ("Estimated time", "Estimated Time", "estimate", "Estimated_time"),
+    "agent": ("Agent", "agents", "AGENT"),
+    "status": ("Status", "STATUS"),
+    "type": ("Type", "types"),
+    "allow_empty": ("Allow empty", "Allow Empty", "allow_empty"),
+    "worktree_group": ("WorktreeGroup", "Worktree Group", "worktree_group", "worktreegroups"),
+    "protected": ("Protected", "PROTECTED", "Protected paths", "protected path"),
+    "success_criteria": ("Success Criteria", "success criterion"),
+    "integration_criteria": ("Integration Criteria", "Integration criterion"),
+    "structured_criteria": ("Structured Criteria",),
+    "test_commands": ("Test Commands", "Test Command", "test_commands"),
+    "key_points": ("Key Points", "Key point"),
+    "dependency_checks": ("Dependency Checks", "Dependency check"),
+    "documentation_targets": ("Documentation Targets", "documentation target"),
+    "prompt_blocks": ("Prompt Blocks", "Prompt block"),
+    "commit_message": ("Commit message", "Commit Messages"),
+    "files_to_commit": ("Files to commit", "File to commit"),
+}
+VALUES = {
+    "files": ("a.py", lambda task: task.files == ["a.py"]),
+    "depends_on": ("9", lambda task: task.depends_on == ["9"]),
+    "estimated_time": ("30m", lambda task: task.estimated_minutes == 30),
+    "agent": ("`dev`", lambda task: task.agent == "dev"),
+    "status": ("completed", lambda task: task.status == "completed"),
+    "type": ("component", lambda task: task.type == "component"),
+    "allow_empty": ("yes", lambda task: task.allow_empty),
+    "worktree_group": ("api", lambda task: task.worktree_group == "api"),
+    "protected": ("tests/**, ci/**", lambda task: task.protected == ["tests/**", "ci/**"]),
+    "success_criteria": ("it works", lambda task: task.success_criteria[0].text == "it works"),
+    "integration_criteria": ("it works", lambda task: task.integration_criteria[0].text == "it works"),
+    "structured_criteria": ("it works", lambda task: task.success_criteria[0].text == "it works"),
+    "test_commands": ("`make`", lambda task: task.test_commands == ["make"]),
+    "key_points": ("a point", lambda task: task.key_points == ["a point"]),
+    "dependency_checks": ("`make`", lambda task: task.dependency_checks == ["make"]),
+    "documentation_targets": ("README.md", lambda task: task.documentation_targets == ["README.md"]),
+    "prompt_blocks": ("words", lambda task: task.prompt_blocks == ["words"]),
+    "commit_message": ("`feat: x`", lambda task: task.commit == {"message": "feat: x"}),
+    "files_to_commit": ("`a`, b", lambda task: task.commit == {"files": ["a", "b"]}),
+}
+LISTS = {
+    "dashes": ("- a.py\n- b.py", ["a.py", "b.py"]),
+    "stars": ("* a.py\n* b.py", ["a.py", "b.py"]),
+    "numbers": ("1. a.py\n2) b.py", ["a.py", "b.py"]),
+    "boxes": ("- [ ] a.py\n- [x] b.py", ["a.py", "b.py"]),
+    "dots": ("• a.py\n• b.py", ["a.py", "b.py"]),
+    "behind an empty line": ("\n- a.py\n\n- b.py", ["a.py", "b.py"]),
+    "indented": ("  - a.py\n  - b.py", ["a.py", "b.py"]),
+    "behind a tab": ("\t- a.py\n\t- b.py", ["a.py", "b.py"]),
+    "with details": ("- a.py\n  - new\n- b.py\n  it has words", ["a.py", "b.py"]),
+    "a fence": ("```\na.py\nb.py\n```", ["a.py", "b.py"]),
+    "behind a remark": ("(both are new)\n- a.py\n- b.py", ["a.py", "b.py"]),
+    "behind a comment": ("<!-- more\nto come -->\n- a.py\n- b.py", ["a.py", "b.py"]),
+    "a paragraph": ("`a.py`,\n`b.py`", ["a.py", "b.py"]),
+    "up to the text": ("- a.py\n\nSome words.\n\n- not-a-file.py", ["a.py"]),
+    "up to a heading": ("- a.py\n### Steps\n- not-a-file.py", ["a.py"]),
+    "up to a label": ("- a.py\n- **Agent**: dev", ["a.py"]),
+    "none": ("(none)\n\n- not-a-file.py", []),
+    "empty": ("\nSome words.", []),
+}
+COMMANDS = {
+    "a fence": ("\n```bash\nmake a\nmake b\n```", ["make a", "make b"]),
+    "tildes": ("\n~~~\nmake a\n~~~", ["make a"]),
+    "two fences": ("\n```\nmake a\n```\n\n```\nmake b\n```", ["make a", "make b"]),
+    "comments and prompts": ("\n```\n# first\n$ make a\n\n  make b\n```", ["make a", "make b"]),
+    "a long one": ("\n```\nmake \\\n  a \\\n  b\nmake c\n```", ["make a b", "make c"]),
+    "bullets": ("\n- `make a`\n- make b\n* `make c` — checks it", ["make a", "make b", "make c"]),
+    "a long bullet": ("\n- make \\\n  a", ["make a"]),
+    "fences below bullets": (
+        "\n1. Build:\n   ```\n   make a\n   ```\n2. Test:\n   ```\n   make b\n   ```",
+        ["make a", "make b"],
+    ),
+    "details are none": ("\n- `make a`\n  - it takes a while", ["make a"]),
+    "on the line": (" `make a`", ["make a"]),
+    "several on the line": (" `make a`, `make b` and `make c`", ["make a", "make b", "make c"]),
+    "words around them": ("\n- Run `make a` first\n- `make b` (it needs `c`)", ["make a", "make b"]),
+    "on the line, then bullets": (" `make a`\n- `make b`", ["make a", "make b"]),
+    "a heading of its own": (" run these:\n- `make a`", ["make a"]),
+    "backticks in a fence": ("\n```\necho `date`\n```", ["echo `date`"]),
+    "code of somebody else": ("\n- make a\n\n```python\nprint(1)\n```", ["make a"]),
+    "an end in the air": ("\n```\nmake a \\\n```", ["make a"]),
+}
+
+
+@pytest.mark.parametrize("field", SPELLINGS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_label_in_any_form(field: str, form: str):
+    """In any case, singular or plural, with the colon inside or outside, in a list or not, a label is its field."""
+    value, holds = VALUES[field]
+    for spelling in SPELLINGS[field]:
+        task = task_of(f"\n{form.replace('#', spelling).format(value)}\n\nDo it.")
+        assert holds(task), spelling
+        assert task.lines[field] == 5
+
+
+def test_several_labels_on_one_line():
+    """Labels that stand side by side are all read; marks between them belong to none."""
+    task = task_of("**Phase**: two | **Depends on**: 9 | **Agent**: dev · **Estimated time**: 5m, **Files**: a.py\nx")
+    assert (task.depends_on, task.agent, task.estimated_minutes, task.files) == (["9"], "dev", 5, ["a.py"])
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_below_its_label(name: str):
+    """A field goes on below its label, as a list of any kind, and ends where something else begins."""
+    body, files = LISTS[name]
+    assert task_of(f"**Files**:\n{body}\n\nDo it.").files == files
+    assert task_of(f"### Files:\n{body}\n\nDo it.").files == files
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_in_a_fence_or_in_bullets(name: str):
+    """A test command is a line of code or a bullet; comments, prompts and remarks are not run."""
+    body, commands = COMMANDS[name]
+    assert task_of(f"**Test Commands**:{body}\n\nDo it.").test_commands == commands
+
+
+def test_steps_behind_a_fact_are_no_part_of_it():
+    """Bullets right behind `**Depends on**: 9` are the work, and no dependencies."""
+    task = task_of("**Depends on**: 9\n- [ ] write it\n- [x] test it")
+    assert task.depends_on == ["9"]
+    assert task.status == "pending"
+
+
+def test_headings_are_labels_of_lists_only():
+    """`### Test Commands` begins that field without a colon; `### Dependencies` may be about packages, and is text."""
+    task = task_of("### Test Commands\n\n- `make`\n\n### Dependencies\n\n- numpy\n\n### Status\n\ncompleted")
+    assert (task.test_commands, task.depends_on, task.status) == (["make"], [], "pending")
+
+
+def test_of_two_facts_the_last_counts():
+    """A label that a task has once is taken from its last place, and the first is named."""
+    plan = plan_of("## Task 1: a\n**Status**: done\n**Agent**: dev\n**Status**: failed\n\nx\n")
+    assert plan.tasks[0].status == "failed"
+    assert found(plan, error=False) == [
+        "plan.md:4: task 1: a second status; that of line 2 is left out (keep one of the two)"
+    ]
+
+
+def test_lists_add_up():
+    """Fields that are lists may stand in several places."""
+    task = task_of(
+        "**Files**: a.py\n\nx\n\n**Files**: b.py\n**Success Criteria**: one\n**Structured Criteria**:\n1. two"
+    )
+    assert task.files == ["a.py", "b.py"]
+    assert [each.text for each in task.success_criteria] == ["one", "two"]
+
+
+SLIPS = {
+    "**Agnet**: dev": "Agent",
+    "**Depnds on**: 9": "Depends on",
+    "**Sucess Criteria**: x": "Success criteria",
+    "- **Test Comands**: x": "Test commands",
+    "**Files** a.py": "Files",
+    "- **Depends on** Task 9": "Depends on",
+    "Depends on: 9": "Depends on",
+    "Status: done": "Status",
+}
+OWN_WORDS = [
+    "**Approach**: x",
+    "**Test file**: `a`",
+    "**Note**: x",
+    "Note: x",
+    "- Status: 200 is answered",
+    "Key points: x",
+    "**Bold** words",
+    "**Created**: today",
+    "http://x: y",
+    "**" * 50,
+    "a: b",
+]
+
+
+@pytest.mark.parametrize("line", SLIPS)
+def test_a_slip_is_said(line: str):
+    """A label that is mistyped, has no colon or is not bold stays text, and the right one is named."""
+    plan = plan_of(f"## Task 1: a\n\n{line}\n\nx\n")
+    what, hint = f"task 1: {line!r} is read as text", f"if it is the field, write: **{SLIPS[line]}**: …"
+    assert found(plan, error=False) == [f"plan.md:3: {what} ({hint})"]
+
+
+@pytest.mark.parametrize("line", OWN_WORDS)
+def test_own_words_are_no_slip(line: str):
+    """Labels and sentences of the author's own are not commented on."""
+    assert plan_of(f"## Task 1: a\n\n{line}\n\nx\n").findings == []
+
+
+CRITERIA = {
+    "a text": ("- it works", "it works"),
+    "several lines": ("- it works\n  on Mondays\n  - and Tuesdays", "it works\non Mondays\nand Tuesdays"),
+    "a command": ("- it works\n  - Command: `make`", {"command": "make"}),
+    "a verification command": ("- it works\n  - Verification Command: make", {"command": "make"}),
+    "bold names": ("1. it works\n   - **Command**: make\n   - **Expected:** ok", {"command": "make", "expected": "ok"}),
+    "in any case": ("1. it works\n   COMMAND: make\n   expected: ok", {"command": "make", "expected": "ok"}),
+    "globs": ("- it works\n  Command: ls src/**/*.py", {"command": "ls src/**/*.py"}),
+    "a colon": ("- it works\n  Command: curl http://x:1", {"command": "curl http://x:1"}),
+    "on the next line": ("- it works\n  Command:\n    make all", {"command": "make all"}),
+    "in a fence": ("- it works\n  Command:\n  ```\n  make all\n  ```", {"command": "make all"}),
+    "only expected": ("- it works\n  Expected: ok", {"expected": "ok"}),
+    "all": (
+        "- it works\n  Command: a\n  Expected: b\n  Description: c",
+        {"command": "a", "expected": "b", "description": "c"},
+    ),
+}
+
+
+@pytest.mark.parametrize("label", ["Success Criteria", "Structured Criteria", "Integration Criteria"])
+@pytest.mark.parametrize("name", CRITERIA)
+def test_a_criterion_and_how_it_is_verified(label: str, name: str):
+    """A criterion has its text, and the command, the expected answer and the description that stand below it."""
+    body, wanted = CRITERIA[name]
+    task = task_of(f"**{label}**:\n{body}\n")
+    documents = [each.document() for each in [*task.success_criteria, *task.integration_criteria]]
+    assert documents == [wanted if isinstance(wanted, str) else {"criterion": "it works", "verification": wanted}]
+
+
+def test_an_agent_is_one_name():
+    """Marks around an agent's name do not count, nothing is nobody, and more than a name is said."""
+    assert [
+        task_of(f"**Agent**: {name}\nx").agent for name in ("`dev`", "@dev", "**dev**", "dev (the old one)", "dev,")
+    ] == ["dev"] * 5
+    assert task_of("**Agent**: none\nx").agent == ""
+    plan = plan_of("## Task 1: a\n**Agent**: dev or nobody\n\nx\n")
+    assert plan.tasks[0].agent == "dev"
+    assert found(plan, error=False) == ["plan.md:2: task 1: of 'dev or nobody' only 'dev' is read (name one agent)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "warnings"),
+    [("**Allow empty**: yes", True, 0), ("**Allow Empty:** no", False, 0), ("**Allow empty**: perhaps", False, 1)],
+)
+def test_a_task_may_allow_a_result_without_changes(text: str, allowed: bool, warnings: int) -> None:
+    """The label holds yes or no; anything else is no, and is said."""
+    plan = plan_of(f"# P\n\n## Task 1: Look\n{text}\n\nLook around.\n")
+    assert plan.tasks[0].allow_empty is allowed
+    assert len(plan.findings) == warnings

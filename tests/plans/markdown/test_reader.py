@@ -1,0 +1,197 @@
+"""Headings, fences and texts of a plan in Markdown."""
+
+from __future__ import annotations
+
+import pytest
+
+from plans.plan_text import found, plan_of, task_of
+
+HEADINGS = {
+    "## Task 1: A name": ("1", "A name"),
+    "## task 1: A name": ("1", "A name"),
+    "## TASK 01: A name": ("1", "A name"),
+    "##  Task  1 :  A name  ": ("1", "A name"),
+    "##\tTask\t1: A name": ("1", "A name"),
+    "   ## Task 1: A name": ("1", "A name"),
+    "## Task 1: A name ##": ("1", "A name"),
+    "## **Task 1: A name**": ("1", "A name"),
+    "## Task 1: A name: with a colon": ("1", "A name: with a colon"),
+    "## Task 1: `code` # 2": ("1", "`code` # 2"),
+    "## Task 2.5: A name": ("2.5", "A name"),
+    "## Task integration-1: A name": ("integration-1", "A name"),
+}
+PROSE = [
+    "## Tasks 1-5: all",
+    "## Task list",
+    "## Overview",
+    "## Taskmaster 1: a",
+    "#hashtag",
+    "####### Task 1: a",
+    "## ",
+]
+NEARLY = [
+    "### Task 1: a",
+    "# Task 1: a",
+    "#### task integration-1: a",
+    "## Task 1 - a",
+    "## Task 1",
+    "## Task 1. a",
+    "## Task: a",
+    "## Task 1-3: a",
+    "## Task #1: a",
+    "## Task 1 (b): a",
+]
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_a_heading_begins_a_task(heading: str):
+    """The id and the name of a task stand in a second-level heading, in any case and with any spaces."""
+    plan = plan_of(f"{heading}\n\nx\n")
+    assert [(task.number, task.name, task.line, task.text) for task in plan.tasks] == [(*HEADINGS[heading], 1, "x")]
+    assert plan.findings == []
+
+
+@pytest.mark.parametrize("heading", PROSE)
+def test_other_headings_are_prose(heading: str):
+    """What is no heading of a task is prose, without a word of warning."""
+    plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
+    assert [task.number for task in plan.tasks] == ["7"]
+    assert plan.findings == []
+    assert heading.strip() in plan.tasks[0].text + "".join(plan.prose)
+
+
+@pytest.mark.parametrize("heading", NEARLY)
+def test_what_is_nearly_a_task_is_said(heading: str):
+    """A heading that somebody may have meant as a task is kept as text, with a warning and its line."""
+    plan = plan_of(f"## Task 7: A\n\nx\n\n{heading}\n\ny\n")
+    assert [task.number for task in plan.tasks] == ["7"]
+    assert [(each.line, each.error) for each in plan.findings] == [(5, False)]
+    assert heading in plan.tasks[0].text + "".join(plan.prose)
+
+
+@pytest.mark.parametrize("name", ["plan.md", "plan", "plan.txt", "PLAN.MARKDOWN", "yaml", "plan.yaml.md", "a.yml/plan"])
+def test_all_that_is_not_called_yaml_is_markdown(name: str):
+    """A file's ending says what it is, and Markdown is the usual."""
+    assert [task.name for task in plan_of("## Task 1: a\n\nx\n", name=name).tasks] == ["a"]
+
+
+@pytest.mark.parametrize("name", ["plan.yaml", "plan.yml", "PLAN.YAML", "a.md/plan.Yml"])
+def test_yaml_is_called_so(name: str):
+    """.yaml and .yml, in any case, are YAML."""
+    assert [task.name for task in plan_of("tasks: [{id: 1, name: a, prompt: x}]", name=name).tasks] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "words", "# Title\n\nwords\n", "## Tasks\n", "```\n## Task 1: a\n```\n"])
+def test_a_file_without_tasks_is_an_error(text: str):
+    """An empty file, and one that has only prose, says how a task is written."""
+    errors = found(plan_of(text), error=True)
+    assert errors == ["plan.md: there are no tasks in this file (write one as: ## Task 1: name)"]
+
+
+FORMS = {
+    "### Task 2: b": "2",
+    "### Task integration-2: b": "integration-2",
+    "## Task 2.5 - b": "2.5",
+    "## Tsak 12: b": "12",
+    "- Task 2: b": "2",
+    "## Step 03: b": "3",
+    "## 4. b": "4",
+    "## Task 2:": "2",
+    "## Task: b": "N",
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_the_hint_has_the_number_of_the_task(text: str):
+    """A heading that is no task is told how to write this very task."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n{text}\n\ny\n")
+    assert f"write it as: ## Task {FORMS[text]}: name" in [each.hint for each in plan.findings]
+
+
+def test_the_first_title_is_the_name():
+    """The plan is called as its first first-level heading; without one, as its file."""
+    assert plan_of("# One\n# Two\n## Task 1: a\nx\n# Three\n").name == "One"
+    assert plan_of("## Task 1: a\nx\n", name="some/where/bread.md").name == "bread"
+    assert plan_of("```\n# Code\n```\n## Task 1: a\nx\n# Late\n").name == "Late"
+
+
+def test_the_text_runs_to_the_next_section():
+    """A task has all lines up to the next second-level heading, its labels included; the rest is prose."""
+    plan = plan_of("# P\n\nbefore\n\n## Task 1: a\n**Agent**: dev\n\n### Sub\n\nx\n# Title\ny\n\n## Notes\n\nbehind\n")
+    assert plan.tasks[0].text == "**Agent**: dev\n\n### Sub\n\nx\n# Title\ny"
+    assert plan.prose == ["# P\n\nbefore\n\n## Notes\n\nbehind"]
+
+
+@pytest.mark.parametrize("mark", ["```", "~~~", "````", "~~~~~", "   ```", "- ```", "\t~~~"])
+def test_nothing_in_a_fence_is_read(mark: str):
+    """Labels and headings in code are code, whatever fence it has."""
+    fence = mark.replace("- ", "  ")
+    plan = plan_of(f"## Task 1: a\n\n{fence} md\n**Agent**: dev\n# Title\n{fence}\n\n**Status**: done\n")
+    assert (plan.tasks[0].agent, plan.tasks[0].status, plan.name) == ("", "completed", "plan")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["````", "```", "````"],
+        ["~~~", "```", "~~~"],
+        ["```", "~~~", "``` "],
+        ["```", "```py", "```"],
+        ["```", "``", "````"],
+    ],
+)
+def test_a_fence_ends_with_its_own_mark(lines: list[str]):
+    """A shorter, another or a labelled mark does not end a fence."""
+    opening, inner, closing = lines
+    plan = plan_of(f"## Task 1: a\n{opening}\n{inner}\n**Agent**: dev\n{closing}\n**Status**: done\n")
+    assert (plan.tasks[0].agent, plan.tasks[0].status) == ("", "completed")
+
+
+def test_code_in_one_line_opens_nothing():
+    """Three backticks around a word are no fence."""
+    assert task_of("```x``` is it\n**Agent**: dev").agent == "dev"
+
+
+@pytest.mark.parametrize("opener", ["```", "~~~~ md", "<!-- more"])
+def test_what_never_ends_is_said(opener: str):
+    """A fence or a comment without its end hides what follows: the warning names the line where it begins."""
+    plan = plan_of(f"## Task 1: a\n\nx\n\n{opener}\n**Agent**: dev\n")
+    assert plan.tasks[0].agent == ""
+    assert "plan.md:5: a code fence or comment begins here and never ends" in found(plan, error=False)[0]
+
+
+def test_a_task_in_a_fence_is_said():
+    """A heading of a task that stands in code is not read, and is named."""
+    plan = plan_of("## Task 1: a\n```\n## Task 2: b\n```\n")
+    assert [task.number for task in plan.tasks] == ["1"]
+    assert found(plan, error=False) == ["plan.md:3: '## Task 2: b' stands in a code fence and is read as text"]
+
+
+def test_a_comment_is_not_read():
+    """What is commented out begins no task and has no field."""
+    plan = plan_of("## Task 1: a\n<!--\n## Task 2: b\n**Agent**: dev\n-->\n<!-- **Agent**: dev -->\nx\n")
+    assert [(task.number, task.agent) for task in plan.tasks] == [("1", "")]
+    assert plan.findings == []
+
+
+def test_a_ticked_step_completes_nothing():
+    """Boxes in a task's text are not its status."""
+    assert task_of("- [x] one\n- [X] two\n✅ three").status == "pending"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "\n", "**Agent**: dev", "**Files**:\n- a.py\n\n---", "***\n___", "**Depends on**: 9 | **Status**: done"],
+)
+def test_a_task_needs_a_text(body: str):
+    """A task that has only facts says nothing to its agent, and is an error at its heading."""
+    plan = plan_of(f"# P\n\n## Task 1: One\n{body}\n\n## Task 9: Nine\n\nx\n")
+    assert found(plan, error=True) == [
+        "plan.md:3: task 1 has no description (say below its heading what is to be done)"
+    ]
+
+
+@pytest.mark.parametrize("body", ["x", "**Success Criteria**: x", "```\nx\n```", "**Approach**: x", "- [ ] x", "### X"])
+def test_many_things_are_a_text(body: str):
+    """Prose, criteria, code, steps and labels of the author's own all describe a task."""
+    assert found(plan_of(f"## Task 1: One\n**Agent**: dev\n{body}\n"), error=True) == []

@@ -1,0 +1,38 @@
+"""A run's report after a final check failed: its counts, results and next steps agree with each other."""
+
+from __future__ import annotations
+
+import pytest
+from support.plan_repo import Harbour
+
+
+@pytest.fixture
+def asking(harbour: Harbour) -> Harbour:
+    """A run that waits with the question about a final check."""
+    journal = f"{harbour.repo.root}/.sow/local/runs/*/journal.jsonl"
+    wait = f'until grep -q \'"merged", .*"010"\' {journal}; do sleep 0.05; done\n'
+    harbour.act("implementer-020", f"{wait}touch bad.txt\n")
+    harbour.plan({"test_commands": ["test ! -e bad.txt"]}, "Second")
+    result = harbour.run("--yes", "--retries", "0")
+    assert result.code == 4, result
+    return harbour
+
+
+def test_counts_and_results_agree(asking: Harbour) -> None:
+    """The failed final check is counted, its task is RED, and the question is no second try."""
+    told = asking.repo.ok("runs", "report", "--format", "json").json
+    rows = {row["id"]: row for row in told["tasks"]}
+    assert [(rows[ident]["result"], rows[ident]["tries"]) for ident in ("010", "020")] == [("GREEN", 1), ("RED", 1)]
+    assert told["totals"]["checks"]["failed"] == 1
+    assert "1 failed" in asking.repo.ok("runs", "show").out
+
+
+def test_a_try_after_a_question_is_no_retry(asking: Harbour) -> None:
+    """After a question and one more turn, the report shows the tries that count against `--retries`."""
+    asking.act("implementer-020", "rm bad.txt\ntouch good.txt\n")
+    asking.repo.ok("answer", "020", "send back")
+    result = asking.run("--yes", "--retries", "0")
+    assert result.code == 0, result
+    told = asking.repo.ok("runs", "report", "--format", "json").json
+    row = next(row for row in told["tasks"] if row["id"] == "020")
+    assert (row["result"], row["tries"], row["iterations"]) == ("GREEN", 1, asking.task("020")["iteration"])

@@ -1,0 +1,328 @@
+"""Killed between any two changes of the disk, an act of a workflow is whole or not done, and can be made again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from support.workflow_store import ADA, TIME, Flow, begun, deaths, itself, result
+
+from sow.domain.documents.state import RunSettings
+from sow.domain.workflows import escalation
+from sow.errors import SowError
+from sow.store.files.checkout_home import Home
+from sow.store.runs import run_folder
+from sow.store.workflows import archive, member_notes, members, note_archive, question_updates
+
+NAME = "database_agent"
+OTHER = "00000000-0000-4000-8000-000000000000"  # another project
+
+
+def started(flow: Flow) -> None:
+    flow.start()
+
+
+def asking(flow: Flow) -> None:
+    flow.start()
+    flow.block()
+
+
+def asked(flow: Flow) -> None:
+    asking(flow)
+    question_updates.ask_person(flow.home, NAME, "Unique?", kind="user")
+
+
+def ready(flow: Flow) -> None:
+    flow.start()
+    flow.note()
+    member_notes.resolve(flow.home, NAME, "1", resolution="ok", actor=ADA)
+    flow.hand_in()
+
+
+def refused(flow: Flow) -> None:
+    ready(flow)
+    members.record_refused(flow.home, NAME, result("failed"), feedback="no")
+    flow.hand_in()
+
+
+def passed(flow: Flow) -> None:
+    ready(flow)
+    members.record_verified(flow.home, NAME, result("passed"))
+
+
+def note_resolved(flow: Flow) -> bool:
+    session = json.loads(flow.notes().read_text())
+    return flow.member()["status"] == "working" and session["notes"][0]["status"] == "resolved"
+
+
+Act = tuple[Callable[[Flow], object], Callable[[Home], object], Callable[[Flow], bool]]
+ACTS: dict[str, Act] = {
+    "begin": (
+        lambda flow: None,
+        lambda home: members.begin_session(home, NAME, session_id="s-1"),
+        lambda flow: flow.member()["status"] == "working" and flow.notes().is_file(),
+    ),
+    "note": (
+        started,
+        lambda home: member_notes.add(home, NAME, description="d", context="c", category=""),
+        lambda flow: flow.view()["agents"][NAME]["completion_drive_notes_count"] >= 1,
+    ),
+    "move": (
+        started,
+        lambda home: members.set_status(home, NAME, "completion_drive_review", actor=itself(NAME)),
+        lambda flow: flow.member()["status"] == "completion_drive_review",
+    ),
+    "resolve": (
+        asking,
+        lambda home: question_updates.resolve_notes(home, NAME, {"note_001": ("Yes", "user")}),
+        note_resolved,
+    ),
+    "answer": (
+        asked,
+        lambda home: question_updates.answer(home, 1, "Yes", actor=ADA),
+        lambda flow: flow.member().get("pending_answer") == "Yes" and "question" not in flow.member(),
+    ),
+    "refuse": (
+        ready,
+        lambda home: members.record_refused(home, NAME, result("failed"), feedback="no"),
+        lambda flow: flow.member()["rounds"] == 1 and (flow.desk() / "verification_results.json").is_file(),
+    ),
+    "pass": (
+        refused,
+        lambda home: members.record_verified(home, NAME, result("passed", 2)),
+        lambda flow: flow.member()["status"] == "verified",
+    ),
+    "complete": (
+        passed,
+        lambda home: members.complete_member(home, NAME),
+        lambda flow: flow.member()["status"] == "session_complete" and not flow.notes().exists(),
+    ),
+}
+
+
+def notes_anywhere(root: Path) -> int:
+    """How many notes there are in all session files of the agent, archived ones included."""
+    files = (root / f"orchestration/agents/{NAME}/completion_drive").glob("session_*.json")
+    return sum(len(json.loads(path.read_text())["notes"]) for path in files)
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_an_act_that_was_cut_off_is_made_again(repo: Repo, tmp_path: Path, name: str):
+    """After a death before each change the files are whole, mending is enough, and the same act gets through."""
+    prepare, act, is_done = ACTS[name]
+    first = begun(repo)
+    prepare(first)
+    before = notes_anywhere(repo.root)
+    died = 0
+    for at in deaths_on_copies(repo.root, tmp_path, act):
+        died += 1
+        flow = Flow(at)
+        members.recover(flow.home)
+        assert notes_anywhere(at) >= before
+        if not is_done(flow):
+            act(flow.home)
+        assert is_done(flow)
+        assert flow.folder.view_text() == flow.folder.view(flow.folder.load())
+        assert members.recover(flow.home) == []
+        assert not (flow.desk() / "set_aside").exists(), "a change of our own was taken for an edit by hand"
+        shutil.rmtree(at)
+    assert died >= 3
+
+
+def deaths_on_copies(root: Path, folder: Path, act: Callable[[Home], object]):
+    """A copy of the repository for every change before which the act died there."""
+    number = 0
+    while True:
+        number += 1
+        copy = folder / f"copy-{number}"
+        shutil.copytree(root, copy, symlinks=True)
+        if dies(Flow(copy), act, number):
+            yield copy
+        else:
+            shutil.rmtree(copy)
+            return
+
+
+def dies(flow: Flow, act: Callable[[Home], object], at: int) -> bool:
+    from support.workflow_store import Dying, Gone
+
+    try:
+        act(flow.with_disk(Dying(at)))
+    except Gone:
+        return True
+    return False
+
+
+def test_archival_can_be_repeated_and_loses_nothing(repo: Repo):
+    """Dying before each change again and again on the same files, archival ends with one file and one entry."""
+    flow = begun(repo)
+    passed(flow)
+    died = list(deaths(flow, lambda home: members.complete_member(home, NAME)))
+    assert len(died) >= 3
+    files = list((flow.desk() / "completion_drive").glob("session_*.json"))
+    assert len(files) == 1
+    assert notes_anywhere(flow.root) == 1
+    (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
+    assert flow.root / "orchestration" / entry["file"] == files[0]
+    assert entry["notes"] == 1
+    assert not flow.notes().exists()
+    log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
+    assert [each.get("file") for each in log["entries"]] == [entry["file"]]
+
+
+def test_what_a_killed_writer_left_is_removed_at_the_start(repo: Repo):
+    """Unfinished files of the dead go, those of the living, of agents and of others stay."""
+    flow = begun(repo)
+    with subprocess.Popen(["true"]) as dead:
+        dead.wait()
+    ours = f".state.yaml.{dead.pid}.0123abcd.tmp"
+    left = [flow.root / "orchestration" / ours, flow.desk() / "completion_drive" / ours]
+    stay = [flow.desk() / "task_output" / ours, flow.desk() / f".state.yaml.{os.getpid()}.0123abcd.tmp"]
+    stay += [flow.desk() / name for name in (".tmp", ".notes.tmp", "x.1.0123abcd.tmp", f".x.{dead.pid}.0123abcz.tmp")]
+    for path in (*left, *stay):
+        path.touch()
+    members.archive_leftover_sessions(flow.home)
+    assert [path for path in left if path.exists()] == []
+    assert [path for path in stay if not path.exists()] == []
+
+
+def test_an_answer_that_nobody_gave_is_no_answer(repo: Repo):
+    """An agent that writes a resolution of its own into an escalated note gains nothing, however it signs it."""
+    flow = begun(repo)
+    asking(flow)
+    question_updates.record_routes(
+        flow.home, NAME, [escalation.EscalationDecision("note_001", "user", question="Unique?")]
+    )
+    session = json.loads(flow.notes().read_text())
+    answer = {"status": "resolved", "resolution": "No", "resolved_by": "user", "resolution_timestamp": 1727539300}
+    session["notes"][0] |= answer
+    flow.notes().write_text(json.dumps(session))
+    assert any("against the rules" in each for each in members.recover(flow.home))
+    assert json.loads(flow.notes().read_text())["notes"][0]["status"] == "escalated"
+
+
+def test_a_session_that_a_crash_left_is_archived_at_the_start(repo: Repo):
+    """An agent that has not started, but has a session, lost it to a crash: it is archived, and begun anew."""
+    flow = begun(repo)
+    flow.notes().write_text('{"task_id": "old_1727539200", "session_start": 1, "notes": []}\n')
+    said = members.archive_leftover_sessions(flow.home)
+    assert any("its session is archived as" in each for each in said)
+    assert not flow.notes().exists()
+    (entry,) = note_archive.index(flow.folder.agent_folder(NAME))["archives"]
+    assert entry["task_id"] == "old_1727539200"
+    log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
+    assert [(each["action"], each["reason"]) for each in log["entries"]] == [("archived", "left_over")]
+    assert members.archive_leftover_sessions(flow.home) == []
+
+
+def test_a_session_that_was_just_begun_is_gone_on_with(repo: Repo):
+    """Killed before an agent is at work, its empty session of notes is no left-over: the agent starts with it."""
+    flow = begun(repo)
+    session = {"task_id": flow.member()["task_id"], "session_start": 1727539201, "notes": []}
+    flow.notes().write_text(json.dumps(session))
+    assert members.archive_leftover_sessions(flow.home) == []
+    assert flow.notes().exists()
+    assert members.begin_session(flow.home, NAME).member["session_start"] == 1727539201
+
+
+def test_archiving_never_writes_over_a_file(repo: Repo):
+    """A name that is taken gets a number behind it."""
+    flow = begun(repo)
+    stem = flow.root / "orchestration/x"
+    assert note_archive.free_path(str(stem), ".json") == f"{stem}.json"
+    Path(f"{stem}.json").touch()
+    Path(f"{stem}-2.json").touch()
+    assert note_archive.free_path(str(stem), ".json") == f"{stem}-3.json"
+
+
+def test_a_failed_archival_is_said_and_logged(repo: Repo):
+    """The session stays where it is, and the log says why."""
+    flow = begun(repo)
+    passed(flow)
+    flow.notes().unlink()
+    flow.notes().mkdir()
+    said = note_archive.archive(flow.folder.agent_folder(NAME), reason="session_complete")
+    assert "was not archived" in said[0]
+    log = json.loads((flow.root / "orchestration/agents/archival_agent/cleanup_log.json").read_text())
+    assert log["entries"][-1]["action"] == "failed"
+    assert "error" in log["entries"][-1]
+
+
+def test_a_whole_workflow_is_put_away_whatever_happens(repo: Repo):
+    """Dying before each change, the same call moves all of it; a second one of that name gets a number."""
+    for expected in ("user_management", "user_management-2"):
+        flow = begun(repo)
+        flow.start()
+        flow.note()
+        with pytest.raises(SowError, match="is pending"):
+            archive.archive(flow.home)
+        assert len(list(deaths(flow, lambda home: away(home)))) >= 3
+        archive.finish(flow.home)
+        assert not flow.folder.exists()
+        folder = flow.root / "orchestration/archive" / expected
+        assert (
+            len(json.loads((folder / f"agents/{NAME}/completion_drive/session_current.json").read_text())["notes"]) == 1
+        )
+        assert sorted(path.name for path in (flow.root / "orchestration").iterdir()) == ["archive"]
+    assert archive.names(flow.home) == ["user_management", "user_management-2"]
+
+
+def test_the_runs_of_a_workflow_end_with_it_whatever_happens(repo: Repo):
+    """Dying before each change, the same call ends the open run once, and touches no other one."""
+    flow = begun(repo)
+    asked(flow)
+    workflow = flow.folder.workflow()
+    settings: RunSettings = {
+        "max_concurrency": 1,
+        "schedule": "ready",
+        "isolation": "none",
+        "review": "on",
+        "retries": 0,
+    }
+    names = list(workflow["members"])
+    for ident, owner in (("1", workflow["id"]), ("2", OTHER)):
+        folder = run_folder.create(
+            flow.home,
+            {
+                "id": ident,
+                "project_id": owner,
+                "name": "it",
+                "branch": "feat/auth",
+                "base": "0" * 40,
+                "status": "waiting",
+                "started_at": TIME,
+                "plans": [],
+                "tasks": names,
+                "settings": settings,
+            },
+        )
+        folder.append_event("task_ended", task=NAME, t=7.5, status="paused")
+    assert list(deaths(flow, away))
+    own, other = run_folder.listed(flow.home)
+    assert (own.run["status"], other.run["status"]) == ("ended", "waiting")
+    assert [(each["task"], each["status"], each["t"]) for each in own.journal()] == [
+        (NAME, "paused", 7.5),
+        *((name, "abandoned", 7.5) for name in names),
+    ]
+    assert len(list(other.journal())) == 1
+
+
+def away(home: Home) -> None:
+    """Put a workflow away, unless an earlier call has moved its last file already."""
+    if (Path(home.root) / "orchestration/state.yaml").exists():
+        archive.archive(home, force=True)
+
+
+def test_an_archive_name_that_is_taken_is_refused(repo: Repo):
+    """A name that a person gives is used as it is, or not at all."""
+    flow = begun(repo)
+    (flow.root / "orchestration/archive/old").mkdir(parents=True)
+    with pytest.raises(SowError, match="there is an archive old already"):
+        archive.archive(flow.home, "old", force=True)
+    assert flow.folder.exists()

@@ -1,0 +1,104 @@
+"""A scene that is killed at one of its boundaries and played to its end, as often as one likes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from support.plan_crash_scene import Scene, was_killed
+
+TRIES = 3  # the same plan takes a few steps more or less, as its tasks meet
+
+
+class Stage:
+    """A scene at the beginning of each of its calls: the first one, and those that follow an answer.
+
+    Sessions know the folder that they began in, so every try plays in the same one, which is put back before.
+    """
+
+    def __init__(self, folder: Path, scene: Scene) -> None:
+        self.folder = folder
+        self.scene = scene
+        self.counts: list[int] = []
+        self.steps: list[str] = []  # what the calls do at each of their boundaries
+        self.visited: set[int] = set()
+        code = 4
+        while code == 4:
+            if self.counts:
+                scene.answer()
+            shutil.copytree(scene.folder, folder / f"call-{len(self.counts)}", symlinks=True)
+            code = scene.run(0).code
+            crossed = scene.crossings()
+            self.counts.append(len(crossed))
+            self.steps += [line.partition(" ")[2] for line in crossed]
+        assert code == 0
+        self.wanted, self.said = scene.end(), scene.feedback()
+        self.tries = {ident: task.get("retry_count", 0) for ident, task in scene.states().items()}
+        assert scene.complaints() == []
+
+    def back_to(self, call: int) -> None:
+        shutil.rmtree(self.scene.folder)
+        shutil.copytree(self.folder / f"call-{call}", self.scene.folder, symlinks=True)
+
+    def after(self, ending: str) -> list[int]:
+        """The boundaries that come right after a step whose words end so."""
+        return [number + 1 for number, step in enumerate(self.steps, 1) if step.endswith(ending)]
+
+    def visit(self, point: int) -> list[str]:
+        """Kill the run at one of its boundaries and run it to its end; returns what is wrong then."""
+        call, number = 0, point
+        while number > self.counts[call]:
+            call, number = call + 1, number - self.counts[call]
+        for _ in range(TRIES):
+            self.back_to(call)
+            if was_killed(self.scene.run(number)):
+                break
+        else:
+            return [f"boundary {point}: not visited"]
+        crossed = self.scene.crossings()
+        where = f"boundary {point} ({crossed[-1]})"
+        if len(crossed) != number:
+            return [f"{where}: {len(crossed)} were crossed"]
+        self.visited.add(point)
+        begun, may = self.scene.starts(), self.scene.still_to_start()
+        ended = self.scene.to_the_end()
+        wrong = [] if ended[-1].code == 0 else [f"ended with {ended[-1]}"]
+        wrong += (
+            self._differences()
+            + self._repeated()
+            + self._retried()
+            + self.scene.complaints()
+            + self._too_many(begun, may)
+        )
+        return [f"{where}: {each}" for each in wrong]
+
+    def _differences(self) -> list[str]:
+        found = self.scene.end()
+        return [
+            f"{key}: {found.get(key)} is not {value}" for key, value in self.wanted.items() if found.get(key) != value
+        ]
+
+    def _repeated(self) -> list[str]:
+        """Feedback that stands twice; a worker that was cut off may be better the second time, and hear less."""
+        found = {ident: [each.partition("\n")[2] for each in texts] for ident, texts in self.scene.feedback().items()}
+        return [
+            f"{ident}: it was said twice: {texts}" for ident, texts in found.items() if len(set(texts)) < len(texts)
+        ]
+
+    def _retried(self) -> list[str]:
+        """Tasks that used up more tries than without a kill."""
+        return [
+            f"{ident}: {task.get('retry_count', 0)} tries, {self.tries.get(ident, 0)} would do"
+            for ident, task in self.scene.states().items()
+            if task.get("retry_count", 0) > self.tries.get(ident, 0)
+        ]
+
+    def _too_many(self, begun: dict[str, int], may: dict[str, int]) -> list[str]:
+        """Tasks on which a worker started although what it was to do was handed in already."""
+        iterations = {ident: task["iteration"] for ident, task in self.scene.states().items()}
+        most = {ident: may.get(ident, 0) + number for ident, number in iterations.items()}
+        return [
+            f"{ident}: {count - begun.get(ident, 0)} starts after the kill, {most[ident]} would do"
+            for ident, count in self.scene.starts().items()
+            if count - begun.get(ident, 0) > most[ident]
+        ]

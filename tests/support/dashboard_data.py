@@ -1,0 +1,30 @@
+"""What a dashboard shows of a repository, asked without a server in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conftest import Repo
+
+from sow.dashboard.data.dashboard_data import DashboardData
+from sow.dashboard.data.listener import EventFeed
+from support.journals import home_of
+
+
+def facts_of(repo: Repo, **environment: str) -> DashboardData:
+    """The facts of this repository, with an environment of their own."""
+    return DashboardData(home_of(repo), {**repo.environment, **environment}, read_only=False, person="ada")
+
+
+def fresh(facts: DashboardData) -> dict[str, Any]:
+    """The state after a look at everything, however short ago the last one was."""
+    facts.watch.look(whole=True)
+    return facts.state()
+
+
+def told(feed: EventFeed, *kinds: str, seconds: float = 0.3) -> list[Any]:
+    """What a feed says until it is silent for so long, or what it says of some kinds."""
+    found = []
+    while events := feed.next(seconds):
+        found += [(kind, data) for _, kind, data in events if not kinds or kind in kinds]
+    return found

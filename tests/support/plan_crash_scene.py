@@ -1,0 +1,355 @@
+"""A plan of three tasks whose run is killed somewhere, and everything that must hold when it was run to its end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+from conftest import SOW, Repo, Result, fresh_environment
+
+from sow.system.crash_points import CROSSINGS, VARIABLE
+from support.simulated_workers import environment_of, processes, wait_for
+
+BRANCH = "feat/parts"
+PLAN = """\
+# Three parts
+
+## Task 1: First
+Make the first part.
+
+**Test Commands**:
+```
+test -f part_010.txt
+```
+
+## Task 2: Second
+**Depends on**: 1
+
+Make the second part.
+
+## Task 3: Third
+Make the third part.
+"""
+HANDED_IN = ("needs_review", "completed", "paused")
+MOST_CALLS = 8
+
+
+def scenario(ledger: Path) -> dict[str, Any]:
+    """One that is RED once, one that never says a status, and one that asks; each writes down that it started."""
+    start = {"append": {"path": str(ledger), "text": "{task}\n"}}
+
+    def write(text: str) -> dict[str, Any]:
+        return {"write": {"path": "part_{task}.txt", "text": text}}
+
+    hand_in, commit = {"status": "needs_review"}, {"commit": "Part {task}"}
+    return {
+        "010": [[start, write("one\n"), commit, hand_in], [start, write("one\ntwo\n"), commit, hand_in]],
+        "020": [[start, write("one\ntwo\n"), commit]],
+        "030": [
+            [start, {"sow": ["task", "set", "status", "paused", "--reason", "Which colour?"]}],
+            [start, write("one\ntwo\n"), hand_in],
+        ],
+    }
+
+
+class Scene:
+    """One repository with its own home, its workers, and the ledger in which they write down their starts."""
+
+    def __init__(self, folder: Path, template: Path, tasks: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.ledger = folder / "ledger"
+        self.log = folder / "said"
+        folder.mkdir()
+        shutil.copytree(template, folder / "repo", symlinks=True)
+        self.repo = Repo(folder / "repo", fresh_environment(folder / "home"))
+        self._write("worker.yaml", {"tasks": tasks or scenario(self.ledger)})
+        self._write("judge.yaml", {"tasks": {"default": [[{"verdict": {"path": "part_{task}.txt", "holds": "two"}}]]}})
+        executors = {
+            name: {"type": "simulated", "settings": {"scenario": str(folder / f"{name}.yaml")}}
+            for name in ("worker", "judge")
+        }
+        bindings = {"implementer": "worker", "quality-control": "judge"}
+        (folder / "home/.config/sow").mkdir(parents=True)
+        self._write("home/.config/sow/config.yaml", {"agents": {"executors": executors, "bindings": bindings}})
+
+    def _write(self, name: str, data: Any) -> None:
+        (self.folder / name).write_text(yaml.safe_dump(data))
+
+    def plan(self, text: str) -> None:
+        """Another plan, committed by the user."""
+        (self.repo.root / "plan.md").write_text(text)
+        self.repo.git("commit", "-q", "-m", "another plan", "--", "plan.md")
+
+    def run(self, kill_at: int = -1, **environment: str) -> Result:
+        """`sow run`, which may be told to die at a boundary."""
+        if kill_at >= 0:
+            crossings = self.folder / "crossings"
+            crossings.unlink(missing_ok=True)
+            environment |= {VARIABLE: str(kill_at), CROSSINGS: str(crossings)}
+        return self.repo.sow("run", "plan.md", "--max-concurrency", "3", "--yes", "--json", **environment)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """The same in the background."""
+        return self.call("run", "plan.md", "--max-concurrency", "3", "--yes")
+
+    def call(self, *words: str) -> subprocess.Popen[bytes]:
+        """Any call of sow in the background, in a process group of its own, which its calls of git share."""
+        with self.log.open("ab") as said:
+            return subprocess.Popen(
+                [SOW, *words],
+                cwd=self.repo.root,
+                env=self.repo.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def crossings(self) -> list[str]:
+        """The boundaries that the last counted call crossed."""
+        path = self.folder / "crossings"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def answer(self) -> None:
+        """Answer everything that waits for a person, always with the same words."""
+        for item in self.repo.ok("inbox", "--json").json["items"]:
+            self.repo.ok("answer", str(item["number"]), "blue")
+
+    def to_the_end(self) -> list[Result]:
+        """Run again until everything is done, and answer whenever the run waits."""
+        calls: list[Result] = []
+        while not calls or calls[-1].code == 4:
+            assert len(calls) < MOST_CALLS, calls
+            if calls:
+                self.answer()
+            calls.append(self.run())
+        return calls
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """Every task's state, as it is on disk."""
+        paths = sorted(self.repo.project.glob("phases/*/tasks/[0-9]*/state.yaml"))
+        return {path.parent.name: yaml.safe_load(path.read_text())["task"] for path in paths}
+
+    def records(self) -> list[dict[str, Any]]:
+        paths = sorted((self.repo.root / ".sow/local/sessions").glob("*/*/record.yaml"))
+        return [yaml.safe_load(path.read_text())["session"] for path in paths]
+
+    def starts(self) -> dict[str, int]:
+        """How often a worker started on each task."""
+        lines = self.ledger.read_text().splitlines() if self.ledger.exists() else []
+        return {task: lines.count(task) for task in dict.fromkeys(lines)}
+
+    def still_to_start(self) -> dict[str, int]:
+        """How often a worker may still start on each task, if nothing of it is handed in but what is on disk.
+
+        One that was at work when the run was killed may have written its line later than we looked.
+        """
+        records = self.records()
+        found = {}
+        for ident, task in self.states().items():
+            turns = [turn for each in records if each["task"] == ident and each["role"] == "implementer"
+                     for turn in each["turns"]]  # fmt: skip
+            last = turns[-1] if turns else {"ended_at": "", "status": ""}
+            ended_well = last.get("outcome") == "done" and "status" not in last
+            may = 0 if task["status"] in HANDED_IN or ended_well else 1
+            found[ident] = may + ("ended_at" not in last) - task["iteration"]
+        return found
+
+    def alive(self) -> list[int]:
+        """Every live process that was started for this repository and carries a mark of ours."""
+        root = f"SOW_ROOT={self.repo.root}".encode()
+        own = f"HOME={self.folder}/home".encode()
+        found = []
+        for pid in processes():
+            variables = environment_of(pid)
+            if root in variables or (own in variables and any(each.startswith(b"SOW_MARK=") for each in variables)):
+                found.append(pid)
+        return found
+
+    def held(self) -> list[str]:
+        """Every claim that somebody holds, and every lock that git left."""
+        git = self.repo.root / ".git"
+        found = [str(path) for path in git.rglob("*.lock") if not path.name.startswith("claim-")]
+        found = [path for path in found if "/sow/" not in path]
+        for path in (git / "sow/claims").glob("claim-*.lock"):
+            descriptor = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found.append(str(path))
+            finally:
+                os.close(descriptor)
+        return found
+
+    def lost(self) -> list[str]:
+        """Commits of workers that no ref reaches."""
+        listed = self.repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)")
+        commits = [line.split()[1] for line in listed.splitlines() if line.startswith("commit")]
+        reached = set(self.repo.git("rev-list", "--glob=refs/").split())
+        free = [each for each in commits if each not in reached]
+        return [each for each in free if self.repo.git("show", "-s", "--format=%s", each).startswith("Part ")]
+
+    def end(self) -> dict[str, Any]:
+        """What every way to the end must have in common."""
+        listed = self.repo.git("ls-tree", "-r", BRANCH).splitlines()
+        return {
+            "statuses": {ident: (task["status"], task.get("result")) for ident, task in self.states().items()},
+            "branch": [line for line in listed if "\t.sow/" not in line],
+            "head": (self.repo.root / ".git/HEAD").read_text(),
+            "files": {name: (self.repo.root / name).read_bytes() for name in ("other.txt", "untracked.txt")},
+            "staged": self.repo.git("diff", "--cached", "--", ":(exclude).sow"),
+            "status": self.repo.git("status", "--porcelain", "--", ":(exclude).sow"),
+            "stash": self.repo.git("stash", "list"),
+        }
+
+    def feedback(self) -> dict[str, list[str]]:
+        """What was said about each task, file by file, without the time."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.repo.project.glob("phases/*/tasks/[0-9]*/feedback/*.md")):
+            lines = [line for line in path.read_text().splitlines() if not line.startswith("- at: ")]
+            found.setdefault(path.parts[-3], []).append("\n".join(lines))
+        return found
+
+    def complaints(self) -> list[str]:
+        """What is wrong at the end, whatever happened on the way."""
+        wrong = [f"process {pid} is alive" for pid in self.alive()]
+        wrong += [f"{path} is held" for path in self.held()]
+        wrong += [f"commit {each} is lost" for each in self.lost()]
+        files = [str(path) for path in self.repo.root.glob(".sow/**/state.yaml") if "/worktrees/" not in str(path)]
+        files += [str(path) for path in self.repo.root.glob(".sow/local/sessions/*/*/record.yaml")]
+        for words in (("validate", *files), ("doctor",)):
+            said = self.repo.sow(*words)
+            if said.code:
+                wrong.append(f"sow {words[0]}: {said}")
+        return wrong
+
+
+ROUGH = """\
+# Two that meet
+
+## Task 1: First
+Make the first part.
+
+**Test Commands**:
+```
+grep -q two part_010.txt
+```
+
+## Task 2: Second
+Make the second part.
+"""
+FIRST_IS_MERGED = """\
+until git for-each-ref --format='%(contents)' refs/heads/sow/int | grep -q 'Sow-Task: 010/'; do sleep 0.05; done
+"""
+BOTH = """\
+git merge -q $(git for-each-ref --format='%(refname)' refs/heads/sow/int) || true
+printf 'one\\ntwo\\n' > shared.txt
+git add --all
+git commit -q -m 'Part of both' || true
+"""
+
+
+def rough(ledger: Path) -> dict[str, Any]:
+    """The first worker fails its check, the second conflicts with it; whoever is sent back resolves what conflicts."""
+    start = {"append": {"path": str(ledger), "text": "{task}\n"}}
+    commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
+
+    def write(path: str, text: str) -> dict[str, Any]:
+        return {"write": {"path": path, "text": text}}
+
+    part, wait = write("part_{task}.txt", "two\n"), {"run": ["sh", "-c", FIRST_IS_MERGED]}
+    again = [start, part, {"run": ["sh", "-c", BOTH]}, hand_in]
+    return {
+        "010": [[start, write("shared.txt", "one\n"), commit, hand_in], again],
+        "020": [[start, wait, part, write("shared.txt", "two\n"), commit, hand_in], again],
+    }
+
+
+MEETING = """\
+# Two that break each other
+
+## Task 1: First
+Make the first part.
+
+**Test Commands**:
+```
+test ! -e wrong.txt
+```
+
+## Task 2: Second
+Make the second part.
+"""
+
+
+# A task that is sent back has a new session, whose first turn sees that its earlier work is merged.
+WRONG_FIRST = """\
+until git log --format=%B --branches='sow/int/*' | grep -q 'Sow-Task: 010/'; do sleep 0.05; done
+if git log --format=%s | grep -qx Second; then rm -f wrong.txt; echo > more.txt; else echo > wrong.txt; fi
+"""
+
+
+def meeting(ledger: Path) -> dict[str, Any]:
+    """The second worker breaks the check of the first without a conflict, and is sent back by the final checks."""
+    start = {"append": {"path": str(ledger), "text": "{task}\n"}}
+    commit, hand_in = {"commit": "Part {task}"}, {"status": "needs_review"}
+    part = {"write": {"path": "part_{task}.txt", "text": "two\n"}}
+    return {
+        "010": [[start, part, commit, hand_in]],
+        "020": [[start, part, {"run": ["sh", "-c", WRONG_FIRST]}, commit, hand_in]],
+    }
+
+
+def template(folder: Path) -> Path:
+    """A repository with a plan on a branch of its own, and work of the user that is not committed."""
+    root = folder / "repo"
+    root.mkdir()
+    repo = Repo(root, fresh_environment(folder / "home"))
+    for name in ("README.md", "other.txt"):
+        (root / name).write_text(f"{name}\n")
+    (root / "plan.md").write_text(PLAN)
+    repo.git("init", "-q", "-b", "main")
+    repo.git("add", ".")
+    repo.git("commit", "-q", "-m", "first")
+    repo.git("switch", "-q", "-c", BRANCH)
+    (root / "other.txt").write_text("changed and not committed\n")
+    (root / "staged.txt").write_text("staged\n")
+    repo.git("add", "staged.txt")
+    (root / "untracked.txt").write_bytes(b"bytes \0\xff of the user\n")
+    return root
+
+
+def was_killed(result: Result) -> bool:
+    return result.code == -signal.SIGKILL
+
+
+class Gated(Scene):
+    """The same plan with workers that wait for a gate to be opened."""
+
+    def __init__(self, folder: Path, source: Path, *, before: Any = (), after: Any = ()) -> None:
+        self.gate = folder.parent / f"{folder.name}.gate"
+        wait = {"run": ["sh", "-c", f"until [ -e {self.gate} ]; do sleep 0.05; done"]}
+        start = {"append": {"path": str(folder / "ledger"), "text": "{task}\n"}}
+        work = [{"write": {"path": "part_{task}.txt", "text": "two\n"}}, *after, {"status": "needs_review"}]
+        super().__init__(folder, source, {"default": [[start, *before, wait, *work]]})
+
+    def begin(self) -> subprocess.Popen[bytes]:
+        """A run whose first two workers are at work."""
+        before = sum(self.starts().values())
+        process = self.start()
+        wait_for(lambda: sum(self.starts().values()) >= before + 2)
+        return process
+
+    def open(self, process: subprocess.Popen[bytes]) -> int:
+        """Open the gate and let the run come to its end; returns its exit code."""
+        self.gate.touch()
+        return process.wait(300)
+
+    def leave(self) -> None:
+        """Whatever happened: nobody waits at the gate any more."""
+        self.gate.touch()
+        wait_for(lambda: not self.alive())

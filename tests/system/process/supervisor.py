@@ -1,0 +1,97 @@
+"""A turn's supervisor for tests: it runs in a process of its own, because it inherits orphans and changes its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from support.paths import TESTS
+
+MARK = uuid.uuid4().hex  # another one in every process, since whoever carries it is swept
+PATIENCE = 60
+
+
+def supervise(code: str, folder: Path) -> Any:
+    """What Python code, with the names of this module and of sow's process door in it, tells at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from system.process.supervisor import *\n{code}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{TESTS}"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def start(
+    words: list[str],
+    *,
+    grace: float = 1,
+    size: int = 0,
+    task: str = "",
+    census: Any = None,
+    cwd: str = "",
+    mark: str = MARK,
+) -> Any:
+    """One supervised child, whose files are in the current folder."""
+    from sow.system.process.child_process import Child, ProcessLimits
+
+    number = len(list(Path().glob("*.out")))
+    Path("prompt").touch()
+    return Child(
+        words,
+        cwd=cwd or str(Path.cwd()),
+        environment={"PATH": os.environ["PATH"], "SOW_TASK": task},
+        stdin_path="prompt",
+        stdout_path=f"{number}.out",
+        stderr_path=f"{number}.err",
+        mark=mark,
+        limits=ProcessLimits(wall=0, silence=0, linger=0, size=size, grace=grace),
+        census=census,
+    )
+
+
+def follow(child: Any) -> list[str]:
+    """Every line of a child until it ends."""
+    lines: list[str] = []
+    while child.step(lines.append):
+        time.sleep(0.01)
+    return lines
+
+
+def ended(child: Any) -> None:
+    """Wait for the end of a child without a step: a slow one would be looked at meanwhile."""
+    os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+
+
+def there(name: str) -> str:
+    """What is in a file, once somebody has written it."""
+    while not Path(name).exists() or not Path(name).read_text().endswith("\n"):
+        time.sleep(0.01)
+    return Path(name).read_text().strip()
+
+
+def state(pid: int | str) -> str:
+    """The letter of a process's state, or nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def name(pid: int | str = "self") -> str:
+    """The name under which others see a process."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def tell(fact: Any) -> None:
+    """The last line of the supervisor's output."""
+    print(json.dumps(fact))

@@ -1,0 +1,250 @@
+"""Families of processes, by /proc and by `ps`, which machines without /proc have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.simulated_workers import wait_for
+
+from sow.system.process import process_tree
+from sow.system.process.process_table import Proc, Ps
+from system.process.supervisor import MARK, supervise
+
+CENSUSES = {"proc": "None", "ps": "__import__('sow.system.process.process_table', fromlist=['Ps']).Ps()"}
+every_census = pytest.mark.parametrize("census", CENSUSES)
+BARE = "env -i sleep 300"
+GONE = ("", "Z")  # an orphan that nobody has collected yet is gone too
+# What a child leaves behind. The one that is seen before has no mark and a session of its own.
+LEFT = {
+    "in its group, without its mark": f"{BARE} & echo $! > left",
+    "in another session, with its mark": "setsid sleep 300 & echo $! > left",
+    "in another session, without its mark, seen before": f"setsid {BARE} & echo $! > left; sleep 2.5",
+    "deaf": "(trap '' TERM HUP INT; exec sleep 300) & echo $! > left",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+@every_census
+def test_nothing_is_left_of_a_child_that_ended(tmp_path: Path, census: str, left: str) -> None:
+    """Whom a child leaves behind is found by its group, its mark or its descent, and killed."""
+    script = f"{LEFT[left]}; echo done"
+    code = f"child = start(['sh', '-c', {script!r}], census={CENSUSES[census]})"
+    told = f"{code}; lines = follow(child); code = child.close(); tell([lines, code, state(there('left'))])"
+    lines, code, state = supervise(told, tmp_path)
+    assert (lines, code) == (["done"], 0)
+    assert state in GONE
+
+
+@every_census
+def test_a_deaf_child_is_killed_with_its_family(tmp_path: Path, census: str) -> None:
+    """When the grace is over, the child and all below it are killed, whatever the machine tells us by."""
+    script = "trap '' TERM INT; setsid sleep 300 & echo $! > left; wait; sleep 300"
+    code = f"child = start(['sh', '-c', {script!r}], grace=0.3, census={CENSUSES[census]}); there('left')"
+    told = f"{code}; child.stop('timeout'); follow(child); code = child.close(); tell([code, state(there('left'))])"
+    code, state = supervise(told, tmp_path)
+    assert code == -signal.SIGKILL
+    assert state in GONE
+
+
+OTHERS = {
+    "a child that was there before": "sleep 300 & echo $! > other",
+    "one in a session of its own": "setsid sleep 300 & echo $! > other",
+    "an orphan of one that was there before": "(sleep 300 & echo $! > other; sleep 1.5) & true",
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@every_census
+def test_nobody_else_is_ended(tmp_path: Path, census: str, other: str) -> None:
+    """Processes that we did not start live on, also when they are our children, or become so while we supervise."""
+    code = f"""
+other = subprocess.Popen(["sh", "-c", {OTHERS[other] + "; wait"!r}])
+pid = int(there("other"))
+child = start(["sh", "-c", "sleep 3; sleep 300 & echo $! > left"], census={CENSUSES[census]})
+follow(child)
+child.close()
+alive = [state(pid), state(there("left"))]
+os.kill(pid, 9)
+other.wait()
+tell(alive)
+"""
+    other_state, left_state = supervise(code, tmp_path)
+    assert other_state == "S"
+    assert left_state in GONE
+
+
+@pytest.fixture
+def kin(tmp_path: Path) -> Iterator[tuple[int, set[int]]]:
+    """A marked process with two below it, one of them in a session of its own, and without the mark."""
+    script = "sleep 300 & echo $! >> pids; setsid env -i sleep 300 & echo $! >> pids; echo end >> pids; wait"
+    environment = {"SOW_MARK": MARK, "PATH": os.environ["PATH"]}
+    root = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, env=environment, start_new_session=True)
+    wait_for(lambda: (tmp_path / "pids").exists() and "end" in (tmp_path / "pids").read_text())
+    pids = [int(line) for line in (tmp_path / "pids").read_text().split() if line.isdigit()]
+    wait_for(lambda: os.getpgid(pids[1]) == pids[1] and Path(f"/proc/{pids[1]}/comm").read_text() == "sleep\n")
+    yield root.pid, set(pids)
+    for pid in (*pids, root.pid):
+        os.kill(pid, signal.SIGKILL)
+    root.wait()
+
+
+def test_both_censuses_tell_the_same(kin: tuple[int, set[int]]) -> None:
+    """/proc and `ps` agree on parents, groups, marks, and who belongs to a child."""
+    root, pids = kin
+    proc, ps = Proc().all_processes(), Ps().all_processes()
+    facts = [{pid: (each[pid].parent, each[pid].group) for pid in (root, *pids)} for each in (proc, ps)]
+    assert facts[0] == facts[1]
+    assert facts[0][root] == (os.getpid(), root)
+    assert Proc().marked("SOW_MARK", MARK) - pids == Ps().marked("SOW_MARK", MARK) - pids == {root}
+    assert (
+        set(process_tree.descendants_and_group(root, Proc().all_processes()))
+        == set(process_tree.descendants_and_group(root, Ps().all_processes()))
+        == pids
+    )
+    assert (
+        process_tree.process_tree(-1, MARK, {}, Proc())
+        == process_tree.process_tree(-1, MARK, {}, Ps())
+        == {root, *pids}
+    )
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_another_birth_is_another_process(kin: tuple[int, set[int]], census: Proc | Ps) -> None:
+    """A number that was seen before counts only for the process that had it then."""
+    _, pids = kin
+    known = {pid: census.all_processes()[pid].start_time for pid in pids}
+    assert process_tree.process_tree(-1, "", known, census) == pids
+    assert process_tree.process_tree(-1, "", {pid: born - 100 for pid, born in known.items()}, census) == set()
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_the_dead_are_not_counted(census: Proc | Ps) -> None:
+    """A process that has ended and was not collected is no live one."""
+    ended = subprocess.Popen(["true"])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert ended.pid not in census.all_processes()
+    finally:
+        ended.wait()
+
+
+@pytest.mark.parametrize("census", [Proc(), Ps()], ids=["proc", "ps"])
+def test_a_group_belongs_to_whoever_has_its_number(tmp_path: Path, census: Proc | Ps) -> None:
+    """A child's group counts as its family when the child is dead; a live process of that number may be another one."""
+    script = "(sleep 300 & echo $! > member); exec sleep 300"
+    leader = subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True)
+    member = int(wait_for(lambda: (tmp_path / "member").exists() and (tmp_path / "member").read_text().strip()))
+    wait_for(lambda: census.all_processes()[member].parent != leader.pid)
+    try:
+        assert process_tree.process_tree(leader.pid, "", {}, census) == set()
+        leader.kill()
+        os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
+        assert process_tree.process_tree(leader.pid, "", {}, census) == {member}
+    finally:
+        os.kill(member, signal.SIGKILL)
+        leader.kill()
+        leader.wait()
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_look_that_two_children_share_finds_what_the_second_left(tmp_path: Path, left: str) -> None:
+    """Children that ended before one of them was closed need one look, and nothing is left of any of them."""
+    script = f"{LEFT[left]}; echo done"
+    code = f"first, second = start(['true']), start(['sh', '-c', {script!r}])"
+    told = f"{code}; follow(first); follow(second); codes = [first.close(), second.close()]"
+    assert supervise(f"{told}; tell([codes, state(there('left')) in {GONE}])", tmp_path) == [[0, 0], True]
+
+
+def test_a_look_is_as_new_as_it_has_to_be() -> None:
+    """A table of processes serves whoever ended before it was made, and nobody who ended after that."""
+    nursery, before = process_tree.SupervisedChildren(), time.monotonic()
+    table = nursery.process_table(Proc(), before)
+    assert nursery.process_table(Proc(), before) is table
+    child = subprocess.Popen(["sleep", "300"])
+    try:
+        assert child.pid in nursery.process_table(Proc(), time.monotonic())
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_nobody_goes_on_because_another_of_the_family_died_first(tmp_path: Path) -> None:
+    """A program whose command is killed would do its next step: no order of dying leaves time for that."""
+    told = tmp_path / "told"
+    parent = subprocess.Popen(["sh", "-c", f"sleep 1000; echo on > {told}"])
+    between = [subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    child = int(wait_for(lambda: children.read_text()))
+    process_tree.kill_all([child, *(each.pid for each in between), parent.pid])
+    assert [each.wait(60) for each in (parent, *between)] == [-signal.SIGKILL] * 301
+    assert not told.exists()
+
+
+@pytest.mark.parametrize(("script", "looks"), [("true", False), ("setsid env -i sleep 300 & echo $! > left", True)])
+def test_all_processes_are_looked_at_only_for_what_a_child_may_have_left(
+    tmp_path: Path, script: str, looks: bool
+) -> None:
+    """Who left nobody costs no look, also while others work; whom one left is ours at once, whatever it took off."""
+    code = f"""
+from sow.system.process.process_tree import CHILDREN
+other, child = start(["sleep", "300"], mark=MARK + "b"), start(["sh", "-c", {script!r}])
+ended(child)
+follow(child)
+child.close()
+told = [CHILDREN.looked > float("-inf"), child.tree_ended < float("inf"), bool(state(other.process.pid))]
+other.stop("timeout")
+other.close()
+tell([*told, state(there("left")) if {looks} else ""])
+"""
+    looked, gone, lives, left = supervise(code, tmp_path)
+    assert (looked, gone, lives) == (looks, True, True)
+    assert left in GONE
+
+
+def test_orphans_that_have_ended_are_collected(tmp_path: Path) -> None:
+    """What agents start in the background and outlive leaves no dead process behind, and costs the next one no look."""
+    code = """
+from sow.system.process.process_table import Proc
+from sow.system.process.process_tree import CHILDREN
+found = []
+for number in range(3):
+    child = start(["sh", "-c", f"(echo $$ > {number} &); until [ -s {number} ]; do sleep 0.01; done"])
+    ended(child)
+    while len(Proc().children()) < 2 or {state(pid) for pid in Proc().children()} != {"Z"}:
+        time.sleep(0.01)
+    follow(child)
+    child.close()
+    found.append([sorted(Proc().children()), CHILDREN.looked > float("-inf")])
+tell(found)
+"""
+    assert supervise(code, tmp_path) == [[[], False]] * 3
+
+
+FLEES = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    for generation in range(10_000):
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        time.sleep(0.001)
+"""
+
+
+def test_who_is_just_being_born_is_found(tmp_path: Path) -> None:
+    """One that forks on and on is in no table of processes for long, and yet nothing of it is left."""
+    code = f"""
+from sow.system.process.process_tree import CHILDREN
+child = start([sys.executable, "-c", {FLEES!r}])
+follow(child)
+child.close()
+tell(list(CHILDREN.adopted_children(child.census)))
+"""
+    assert supervise(code, tmp_path) == []
